@@ -1,0 +1,145 @@
+"""What the columns of a table are: names and ordered states. Nothing downstream knows strings."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from counterpane.errors import DataError, StateError, unknown_name
+from counterpane.typing import Ints, State
+
+MAX_STATES = 65_535  # a code fits uint16, and one code is kept for the missing cell
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A discrete variable: a name and its states in order.
+
+    `cuts` is set for a numeric column that was discretized: state i holds the values in
+    [cuts[i-1], cuts[i]), so that new numbers find their state without the old data.
+    """
+
+    name: str
+    states: tuple[State, ...]
+    cuts: tuple[float, ...] | None = None
+    _codes: Mapping[State, int] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise DataError(f"a variable's name must be a non-empty string, got {self.name!r}.")
+        if not 1 <= len(self.states) <= MAX_STATES:
+            raise DataError(
+                f"column {self.name!r} has {len(self.states)} states; 1 to {MAX_STATES} are allowed."
+            )
+        codes = {state: code for code, state in enumerate(self.states)}
+        if len(codes) != len(self.states):
+            twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
+            raise DataError(f"column {self.name!r} lists the state {twice!r} more than once.")
+        if self.cuts is not None and (
+            len(self.cuts) != len(self.states) - 1 or any(np.diff(self.cuts) <= 0)
+        ):
+            raise DataError(
+                f"column {self.name!r} has {len(self.states)} states and the cuts {self.cuts}; "
+                f"{len(self.states) - 1} rising cuts are needed."
+            )
+        object.__setattr__(self, "_codes", codes)
+
+    @property
+    def card(self) -> int:
+        """The number of states."""
+        return len(self.states)
+
+    def code(self, value: Any) -> int:
+        """The code of `value`: by equality, by interval for cut variables, else by its text."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        found = self._codes.get(value) if isinstance(value, (str, int, float, type(None))) else None
+        if found is not None:
+            return found
+        if self.cuts is not None:
+            try:
+                return bisect.bisect_right(self.cuts, float(value))
+            except (TypeError, ValueError):
+                pass
+        for code, state in enumerate(self.states):
+            if str(state) == str(value):
+                return code
+        shown = ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
+        raise StateError(
+            f"column {self.name!r}: {value!r} is not one of {self.card} states ({shown})."
+        )
+
+
+class Schema(Sequence[Variable]):
+    """The ordered variables of a table; final, compared by value.
+
+    >>> schema = Schema([Variable("smoke", ("no", "yes")), Variable("lung", ("no", "yes"))])
+    >>> schema.index("lung"), schema.cards.tolist()
+    (1, [2, 2])
+    """
+
+    def __init__(self, variables: Iterable[Variable]) -> None:
+        self._variables = tuple(variables)
+        self._index = {v.name: i for i, v in enumerate(self._variables)}
+        if len(self._index) != len(self._variables):
+            names = [v.name for v in self._variables]
+            twice = next(n for i, n in enumerate(names) if n in names[:i])
+            raise DataError(
+                f"the column name {twice!r} occurs {names.count(twice)} times; names must be unique."
+            )
+
+    @classmethod
+    def from_cards(cls, cards: Iterable[int], prefix: str = "x") -> Schema:
+        """A schema of variables `x0`, `x1`, … whose states are 0, 1, …"""
+        return cls(Variable(f"{prefix}{i}", tuple(range(int(r)))) for i, r in enumerate(cards))
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __getitem__(self, key: int | str) -> Variable:  # type: ignore[override]
+        return self._variables[key if isinstance(key, int) else self.index(key)]
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self._variables)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._variables == other._variables
+
+    def __hash__(self) -> int:
+        return hash(self._variables)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{v.name}:{v.card}" for v in self._variables[:8])
+        return f"Schema({shown}{', …' if len(self) > 8 else ''})"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(self._index)
+
+    @cached_property
+    def cards(self) -> Ints:
+        """Numbers of states in order, read-only."""
+        cards = np.array([v.card for v in self._variables], dtype=np.int64)
+        cards.flags.writeable = False
+        return cards
+
+    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
+        """The position of the variable called `name`."""
+        try:
+            return self._index[name]
+        except (KeyError, TypeError):
+            raise unknown_name("column", name, self._index) from None
+
+    def indices(self, names: Iterable[str]) -> tuple[int, ...]:
+        """The positions of several names."""
+        return tuple(self.index(n) for n in names)
+
+    def select(self, columns: Iterable[int]) -> Schema:
+        """The schema of some columns, by position, in the order given."""
+        return Schema(self._variables[c] for c in columns)
