@@ -67,10 +67,11 @@ class VersionError(FileFormatError):
 
 
 def unknown_name(kind: str, name: object, known: Iterable[object]) -> UnknownNameError:
-    """An `UnknownNameError` for `name` that offers up to three near names, or else the whole list."""
+    """An `UnknownNameError` for `name` that offers the nearest known names, or else the list."""
     names = [str(k) for k in known]
     lowered = {n.lower(): n for n in names}
-    near = [lowered[m] for m in difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)]
+    matches = difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)
+    near = [lowered[m] for m in matches]
     if near:
         hint = "did you mean " + " or ".join(repr(n) for n in near) + "?"
     elif len(names) <= 12:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,8 @@ class Variable:
     """A discrete variable: a name and its states in order.
 
     `cuts` is set for a numeric column that was discretized: state i holds the values in
-    [cuts[i-1], cuts[i]), so that new numbers find their state without the old data.
+    [cuts[i-1], cuts[i]), so that new numbers find their state without the old data. A last state
+    None, the missing cell, has no interval.
     """
 
     name: str
@@ -34,18 +36,17 @@ class Variable:
             raise DataError(f"a variable's name must be a non-empty string, got {self.name!r}.")
         if not 1 <= len(self.states) <= MAX_STATES:
             raise DataError(
-                f"column {self.name!r} has {len(self.states)} states; 1 to {MAX_STATES} are allowed."
+                f"column {self.name!r} has {len(self.states)} states; allowed: 1 to {MAX_STATES}."
             )
         codes = {state: code for code, state in enumerate(self.states)}
         if len(codes) != len(self.states):
             twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
             raise DataError(f"column {self.name!r} lists the state {twice!r} more than once.")
-        if self.cuts is not None and (
-            len(self.cuts) != len(self.states) - 1 or any(np.diff(self.cuts) <= 0)
-        ):
+        needed = len(self.states) - 1 - (self.states[-1] is None)
+        if self.cuts is not None and (len(self.cuts) != needed or any(np.diff(self.cuts) <= 0)):
             raise DataError(
                 f"column {self.name!r} has {len(self.states)} states and the cuts {self.cuts}; "
-                f"{len(self.states) - 1} rising cuts are needed."
+                f"{needed} rising cuts are needed."
             )
         object.__setattr__(self, "_codes", codes)
 
@@ -62,10 +63,8 @@ class Variable:
         if found is not None:
             return found
         if self.cuts is not None:
-            try:
+            with contextlib.suppress(TypeError, ValueError):
                 return bisect.bisect_right(self.cuts, float(value))
-            except (TypeError, ValueError):
-                pass
         for code, state in enumerate(self.states):
             if str(state) == str(value):
                 return code
@@ -90,7 +89,7 @@ class Schema(Sequence[Variable]):
             names = [v.name for v in self._variables]
             twice = next(n for i, n in enumerate(names) if n in names[:i])
             raise DataError(
-                f"the column name {twice!r} occurs {names.count(twice)} times; names must be unique."
+                f"the column name {twice!r} occurs {names.count(twice)} times; each needs its own."
             )
 
     @classmethod

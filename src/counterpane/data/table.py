@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
     """`weights` as int64 where all are whole numbers, else float64; checked and read-only."""
     array = np.asarray(weights)
     if array.shape != (n_rows,):
-        raise WeightError(f"weights have shape {array.shape}; one weight for each of {n_rows} rows.")
+        raise WeightError(f"weights have shape {array.shape}; {n_rows} rows need ({n_rows},).")
     if array.dtype.kind not in "biuf":
         raise WeightError(f"weights have type {array.dtype}; whole or real numbers are allowed.")
     values = array.astype(np.float64)
@@ -61,7 +61,7 @@ class Table:
             raise DataError("the table has no columns; at least one is needed.")
         if given.ndim != 2 or given.shape[0] != len(schema):
             raise DataError(
-                f"codes have shape {given.shape}; ({len(schema)}, rows) is needed, a row a variable."
+                f"codes have shape {given.shape}; ({len(schema)}, rows) is needed: variable by row."
             )
         if given.shape[1] == 0:
             raise DataError("the table has no rows; at least one is needed.")
@@ -79,13 +79,6 @@ class Table:
         self.weights = None if weights is None else check_weights(weights, given.shape[1])
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
-
-    @classmethod
-    def from_frame(cls, frame: Any, **options: Any) -> Table:
-        """A table from a pandas, polars or pyarrow frame, or a numpy array; see `read`."""
-        from counterpane.data.frames import table_from_frame
-
-        return table_from_frame(frame, **options)
 
     @property
     def n_rows(self) -> int:
@@ -156,7 +149,8 @@ class Table:
         if not self.has_missing.any():
             return self
         if policy == "state":
-            return Table(with_missing_state(self.schema, self.has_missing), self.codes, self.weights)
+            schema = with_missing_state(self.schema, self.has_missing)
+            return Table(schema, self.codes, self.weights)
         incomplete = (self.codes == self.schema.cards[:, None]).any(axis=0)
         if policy == "drop":
             if incomplete.all():
@@ -174,6 +168,6 @@ class Table:
 def with_missing_state(schema: Schema, columns: Iterable[bool]) -> Schema:
     """`schema` with one more state, None, for the columns flagged."""
     return Schema(
-        Variable(v.name, (*v.states, None)) if flag else v
+        Variable(v.name, (*v.states, None), v.cuts) if flag else v
         for v, flag in zip(schema, columns, strict=True)
     )
