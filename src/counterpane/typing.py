@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
-"""State codes, one row per variable: shape (n_variables, n_rows), C-contiguous."""
+Codes: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
+"""State codes as uint8 or uint16, one row per variable: shape (n_variables, n_rows)."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,9 @@ from counterpane.typing import Array, Bools, Codes, Floats, Ints
 Missing = Literal["state", "drop", "error"]
 
 
-def code_dtype(cards: Ints) -> type[np.uint8] | type[np.uint16]:
+def code_dtype(cards: Ints) -> np.dtype[np.unsignedinteger[Any]]:
     """The narrowest type that holds every code and the missing code."""
-    return np.uint8 if cards.size == 0 or int(cards.max()) < 256 else np.uint16
+    return np.dtype(np.uint8 if cards.max(initial=0) < 256 else np.uint16)
 
 
 def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
@@ -72,10 +72,9 @@ class Table:
                 f"({schema.cards[i]} marks a missing cell)."
             )
         self.schema = schema
-        self.codes: Codes = np.ascontiguousarray(given, dtype=code_dtype(schema.cards))
-        if self.codes is given:
-            self.codes = given.view()
-        self.codes.flags.writeable = False
+        dtype = code_dtype(schema.cards)
+        self.codes: Codes = np.ascontiguousarray(given, dtype=dtype).view(dtype)
+        self.codes.flags.writeable = False  # of the view: the caller's array stays as it is
         self.weights = None if weights is None else check_weights(weights, given.shape[1])
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
@@ -104,7 +103,8 @@ class Table:
         variable = self.schema[name]
         labels = np.empty(variable.card + 1, dtype=object)
         labels[:-1] = variable.states
-        return labels[self.codes[self.schema.index(name)]]
+        values: Array = labels[self.codes[self.schema.index(name)]]
+        return values
 
     def select(self, columns: Sequence[str | int]) -> Table:
         """The table of some columns, in the order given."""
