@@ -1,0 +1,303 @@
+"""Counts of a table in memory: the default source, and the fastest."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts import _kernels
+from counterpane.counts.batch import MAX_CELLS, CountBatch, Layout, PairCounts, Scope, lay_out
+from counterpane.counts.bits import BitColumns
+from counterpane.counts.planner import group_tables, table_cost, worth_compressing
+from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.tasks import (
+    BLOCK_ROWS,
+    all_states,
+    bit_cells,
+    split_by_cost,
+    weighted_pairs,
+)
+from counterpane.data.table import Table
+from counterpane.errors import ParameterError
+from counterpane.progress import Control
+from counterpane.typing import Array, Ints
+
+PACK_AFTER = 4  # a column is packed into bit sets once it was asked for in this many tables
+PLAN_ROWS = 2**16  # below, counting is cheaper than thinking about it
+CACHE_CELLS = 2**23  # of counted tables kept for another call: 64 MB
+
+
+class MemoryCounts(CountSource):
+    """Counts of `table`, by `n_jobs` threads.
+
+    >>> from counterpane.data.datasets import load_dataset
+    >>> MemoryCounts(load_dataset("titanic")).counts([["sex", "survived"]])[0].tolist()
+    [[126, 344], [1364, 367]]
+    """
+
+    def __init__(self, table: Table, *, n_jobs: int = 1) -> None:
+        if n_jobs < 1:
+            raise ParameterError(f"n_jobs={n_jobs}; a positive number of threads is needed.")
+        self.table = table
+        self.schema = table.schema
+        self.has_missing = table.has_missing
+        self.n_rows = table.n_rows
+        self.total_weight = table.total_weight
+        self.n_jobs = n_jobs
+        self._cards: Ints = table.schema.cards + table.has_missing
+        self._bit_cells = bit_cells(table.n_rows)
+        self._asked = np.zeros(table.n_columns, dtype=np.int64)
+        self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
+        self._kept_cells = 0
+        self._distinct: MemoryCounts | None = None  # of the columns last found worth it
+        self._distinct_columns: tuple[int, ...] = ()
+        self._scans = 0
+
+    @property
+    def counted_cards(self) -> Ints:
+        return self._cards
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.int64) if self.table.weights is None else self.table.weights.dtype
+
+    @cached_property
+    def bits(self) -> BitColumns:
+        """The table's bit sets; columns are packed as they are used."""
+        return BitColumns(self.table.codes, self._cards)
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        codes, weights = self.table.codes, self.table.weights
+        where = np.array(columns, dtype=np.int64)
+
+        def run(block: tuple[int, int]) -> Any:
+            rows = slice(*block)
+            return fn(codes[where, rows], None if weights is None else weights[rows])
+
+        total = None
+        for part in self._over_blocks(run, BLOCK_ROWS, ctl):
+            total = part if total is None else total + part
+        return total
+
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        layout = lay_out(subsets, self.schema, self._cards, max_cells)
+        scans = self._scans
+        dense, sparse = layout.dense, {}
+        if dense.size < layout.n_tables:
+            sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
+        if self.table.n_rows < PLAN_ROWS or self._dtype != np.int64:
+            out = self._count(layout, dense, ctl)
+        else:
+            out = self._count_planned(layout, dense, ctl)
+        return self._settle(layout, out, sparse, self._scans - scans, missing)
+
+    def pair_counts(
+        self,
+        columns: Sequence[int] | None = None,
+        *,
+        against: Sequence[int] | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:
+        left, other = self.pair_columns(columns, against)
+        right = left if other is None else other
+        if self.table.weights is not None:
+            counted = self._weighted_pairs(left, right, ctl)
+        else:
+            self.bits.pack({*left, *right})
+            rows = self.bits.kept_rows(left), self.bits.kept_rows(right)
+
+            def run(block: tuple[int, int]) -> Array:
+                joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
+                words = block[0] // 64, -(-block[1] // 64)
+                _kernels.pair_popcounts(self.bits.words, *rows, left is right, *words, joint)
+                return joint
+
+            step = max(BLOCK_ROWS, -(-self.table.n_rows // (64 * self.n_jobs)) * 64)
+            joint = sum(self._over_blocks(run, step, ctl))
+            counted = all_states(self.bits, left, right, joint)
+        return self.observed_pairs(counted, left, right)
+
+    def distinct(
+        self, columns: Sequence[int], *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        radix = self.schema.cards[list(columns)] + 1
+        if np.prod(radix, dtype=float) > min(MAX_CELLS, self.table.n_rows):
+            return super().distinct(columns, limit=limit, ctl=ctl)
+        table = self.counts([list(columns)], missing="state", ctl=ctl)[0]
+        where = np.nonzero(table)
+        return Table(self.schema.select(columns), np.array(where), table[where])
+
+    # ---- one pass --------------------------------------------------------------------------
+
+    def _over_blocks(
+        self, run: Callable[[tuple[int, int]], Any], step: int, ctl: Control | None
+    ) -> Iterator[Any]:
+        """The results of `run((row_from, row_to))` in block order, by threads."""
+        self._scans += 1
+        n_rows = self.table.n_rows
+        cuts = [*range(0, n_rows, step), n_rows]
+        blocks = list(pairwise(cuts))
+        if self.n_jobs == 1 or len(blocks) == 1:
+            for block in blocks:
+                yield run(block)
+                if ctl is not None:
+                    ctl.report("counting rows", block[1], n_rows)
+            return
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            try:
+                for block, part in zip(blocks, pool.map(run, blocks), strict=True):
+                    yield part
+                    if ctl is not None:
+                        ctl.report("counting rows", block[1], n_rows)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _count(self, layout: Layout, queries: Ints, ctl: Control | None) -> Array:
+        """The counts of `queries`, in their places, by one pass over the rows."""
+        out = np.zeros(layout.n_cells, self._dtype)
+        codes, weights = self.table.codes, self.table.weights
+        by_bits, by_radix = self._split(layout, queries)
+
+        def run_into(out: Array, block: tuple[int, int]) -> None:
+            if weights is not None:
+                _kernels.count_weighted(codes, weights, *layout, queries, *block, out)
+                return
+            if by_bits.size:
+                self.bits.count(layout, by_bits, *block, out)
+            if by_radix.size:
+                _kernels.count_radix(codes, *layout, by_radix, *block, out)
+
+        def run(block: tuple[int, int]) -> Array:
+            part = np.zeros_like(out)
+            run_into(part, block)
+            return part
+
+        # A small batch is over sooner, so that more rows go into one call of the kernel.
+        step = BLOCK_ROWS * max(1, 64 // max(1, queries.size))
+        if self.n_jobs == 1 and out.dtype == np.int64:
+            for _ in self._over_blocks(lambda block: run_into(out, block), step, ctl):
+                pass
+        else:  # float sums must not depend on the number of threads: always by the same blocks
+            for part in self._over_blocks(run, step if out.dtype == np.int64 else BLOCK_ROWS, ctl):
+                out += part
+        return out
+
+    def _split(self, layout: Layout, queries: Ints) -> tuple[Ints, Ints]:
+        """The queries for bit sets, with their columns packed, and those for mixed radix."""
+        if self.table.weights is not None:
+            return queries[:0], queries
+        by_bits, by_radix = split_by_cost(layout, queries, self._bit_cells)
+        if by_bits.size == 0 or self.bits.packed[layout.scopes].all():
+            return by_bits, by_radix
+        self._asked += np.bincount(layout.scopes, minlength=len(self._asked))
+        ready = (self._asked >= PACK_AFTER) | self.bits.packed
+        used = np.unique(layout.scopes)
+        self.bits.pack(used[ready[used] & ~self.bits.packed[used]])
+        if self.bits.packed[used].all():
+            return by_bits, by_radix
+        waiting = np.array([not self.bits.packed[layout.scope(q)].all() for q in by_bits])
+        return by_bits[~waiting], np.concatenate([by_radix, by_bits[waiting]])
+
+    def _weighted_pairs(self, left: list[int], right: list[int], ctl: Control | None) -> Array:
+        codes, weights = self.table.codes, self.table.weights
+        assert weights is not None
+        states = int(self._cards[left].sum() + self._cards[right].sum())
+        step = max(64, min(BLOCK_ROWS, 2**24 // states))  # indicators of a block: 128 MB at most
+
+        def run(block: tuple[int, int]) -> Array:
+            rows = slice(*block)
+            return weighted_pairs(codes[:, rows], weights[rows], self._cards, left, right)
+
+        total: Array = sum(self._over_blocks(run, step, ctl))
+        return total
+
+    # ---- fewer passes: kept tables, distinct rows, supersets -------------------------------
+
+    def _count_planned(self, layout: Layout, queries: Ints, ctl: Control | None) -> Array:
+        """Like `_count`, but counts each set of columns once, and no more than needed."""
+        wanted: dict[tuple[int, ...], list[int]] = {}
+        for q in queries.tolist():
+            wanted.setdefault(tuple(sorted(layout.scope(q).tolist())), []).append(q)
+        fresh = [key for key in wanted if key not in self._kept]
+        tables = {key: self._kept[key] for key in wanted if key in self._kept}
+        if fresh:
+            tables.update(self._count_fresh(layout, fresh, ctl))
+        out = np.zeros(layout.n_cells, self._dtype)
+        for key, asked in wanted.items():
+            self._keep(key, tables[key])
+            for q in asked:
+                axes = [key.index(c) for c in layout.scope(q).tolist()]
+                cells = out[layout.out_from[q] : layout.out_from[q + 1]]
+                cells[:] = tables[key].transpose(axes).ravel()
+        return out
+
+    def _count_fresh(
+        self, asked: Layout, keys: list[tuple[int, ...]], ctl: Control | None
+    ) -> dict[tuple[int, ...], Array]:
+        """The tables of sorted column sets, by the cheapest way."""
+        rows = self.table.n_rows
+        layout = lay_out(keys, self.schema, asked.cards)
+        queries = np.arange(layout.n_tables)
+        by_bits = frozenset(split_by_cost(layout, queries, self._bit_cells)[0].tolist())
+        groups, alone = group_tables(layout, queries, by_bits, rows)
+        cells = np.diff(layout.out_from)
+        cost = sum(table_cost(g.cells, False) for g in groups)
+        cost += sum(table_cost(cells[q], q in by_bits) for q in alone)
+        if distinct := self._distinct_rows(set(layout.scopes.tolist()), cost, len(keys), ctl):
+            place = {c: i for i, c in enumerate(self._distinct_columns)}
+            batch = distinct._tables([tuple(place[c] for c in key) for key in keys], ctl)
+            return dict(zip(keys, batch, strict=True))
+        unions = [tuple(sorted(g.columns)) for g in groups]
+        counted = list(self._tables([keys[q] for q in alone] + unions, ctl))
+        tables = {keys[q]: counted[i] for i, q in enumerate(alone)}
+        for group, union, table in zip(groups, unions, counted[len(alone) :], strict=True):
+            for q in group.members:
+                gone = tuple(i for i, c in enumerate(union) if c not in keys[q])
+                tables[keys[q]] = table.sum(axis=gone)
+        return tables
+
+    def _tables(self, keys: list[tuple[int, ...]], ctl: Control | None) -> CountBatch:
+        """The tables of `keys` with their missing codes, directly."""
+        layout = lay_out(keys, self.schema, self._cards, 2**62)
+        return CountBatch(layout, self._count(layout, np.arange(layout.n_tables), ctl), {}, 1)
+
+    def _distinct_rows(
+        self, columns: set[int], cost: float, n_tables: int, ctl: Control | None
+    ) -> MemoryCounts | None:
+        """A source of the distinct rows of `columns`, if it is at hand or pays to be made."""
+        if columns <= set(self._distinct_columns):
+            return self._distinct
+        where = sorted(columns)
+        if not worth_compressing(self._cards[where], cost, n_tables, self.table.n_rows):
+            return None
+        counted = self._tables([tuple(where)], ctl)[0]
+        cells = np.nonzero(counted)
+        rows = Table(self.schema.select(where), np.array(cells), counted[cells])
+        self._distinct, self._distinct_columns = MemoryCounts(rows), tuple(where)
+        return self._distinct
+
+    def _keep(self, key: tuple[int, ...], table: Array) -> None:
+        """Remember a counted table, and forget the longest unused ones above the limit."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return
+        self._kept[key] = table.copy() if table.base is not None else table
+        self._kept_cells += table.size
+        while self._kept_cells > CACHE_CELLS:
+            self._kept_cells -= self._kept.popitem(last=False)[1].size

@@ -1,0 +1,206 @@
+"""The one protocol between learners and data: a source of contingency counts.
+
+A backend writes `map_reduce`; everything else has a default on top of it. One call of `counts`
+answers a batch of tables in one scan, so a learner asks for all it can foresee at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from counterpane.counts.batch import (
+    MAX_BATCH_CELLS,
+    MAX_CELLS,
+    CountBatch,
+    Layout,
+    PairCounts,
+    Scope,
+    SparseCounts,
+    lay_out,
+)
+from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
+from counterpane.data.schema import Schema
+from counterpane.data.table import Table
+from counterpane.errors import DataError, ParameterError, TableSizeError
+from counterpane.progress import Control
+from counterpane.typing import Array, Bools, Ints
+
+Policy = Literal["drop", "state", "error"]
+"""Missing cells: `"drop"` counts each table's complete rows, `"state"` gives every axis one more
+state at its end, `"error"` raises where there is one."""
+
+
+class CountSource(ABC):
+    """Contingency counts of a table, wherever its rows are.
+
+    `n_rows` and `total_weight` are None until the source knows them. `has_missing` flags the
+    columns that may hold missing cells.
+    """
+
+    schema: Schema
+    has_missing: Bools
+    n_rows: int | None
+    total_weight: float | None
+
+    @abstractmethod
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        """The sum of `fn(codes, weights)` over all blocks of rows.
+
+        `codes` is (len(columns), rows) and `weights` None or (rows,). `fn` is picklable; what it
+        returns can be added with `+` (an array of fixed shape, or an object that merges itself).
+        The sum runs in block order, so that it is the same whatever runs in parallel.
+        """
+
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        """The tables of several sets of columns (positions or names), in one scan.
+
+        Axes come in the order asked. Tables above `max_cells` come sparse.
+        """
+        layout = lay_out(subsets, self.schema, self.counted_cards, max_cells)
+        columns, local = localize(layout)
+        values, scans = np.zeros(0, dtype=np.int64), 0
+        if layout.n_cells:
+            values, scans = self.map_reduce(CountTask(local), columns, ctl=ctl), 1
+        sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
+        return self._settle(layout, values, sparse, scans + len(sparse), missing)
+
+    def pair_counts(
+        self,
+        columns: Sequence[int] | None = None,
+        *,
+        against: Sequence[int] | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:
+        """Joint counts of every pair of `columns`, or of `columns` with the columns `against`.
+
+        Each pair counts the rows where neither cell is missing.
+        """
+        left, right = self.pair_columns(columns, against)
+        task = PairTask(len(left), right is None, self.counted_cards[left + (right or [])])
+        counted = self.map_reduce(task, left + (right or []), ctl=ctl)
+        return self.observed_pairs(counted, left, left if right is None else right)
+
+    def distinct(
+        self, columns: Sequence[int], *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        """The distinct rows of some columns, sorted, with their weights.
+
+        More than `limit` distinct rows raise `TableSizeError`.
+        """
+        task = DistinctTask(self.schema.select(columns), limit)
+        rows: Table = self.map_reduce(task, list(columns), ctl=ctl).table
+        return rows
+
+    def sum_rows(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        """The sum over rows of a per-block function, such as a gradient."""
+        return self.map_reduce(fn, columns, ctl=ctl)
+
+    def cache(self, columns: Sequence[int] | None = None) -> CountSource:
+        """A source of the same counts that answers faster, if there is one."""
+        return self
+
+    # ---- what backends share ---------------------------------------------------------------
+
+    @property
+    def counted_cards(self) -> Ints:
+        """The number of codes per column, the missing one included where it may occur."""
+        cards: Ints = self.schema.cards + self.has_missing
+        return cards
+
+    def pair_columns(
+        self, columns: Sequence[int] | None, against: Sequence[int] | None
+    ) -> tuple[list[int], list[int] | None]:
+        """The two checked lists of columns of a `pair_counts` call; None for 'with themselves'."""
+        left = list(range(len(self.schema))) if columns is None else list(columns)
+        right = None if against is None else list(against)
+        sides = [left, left if right is None else right]
+        lay_out(sides, self.schema, self.counted_cards, 0)
+        cells = int(np.prod([self.counted_cards[s].sum() for s in sides]))
+        if cells > MAX_BATCH_CELLS:
+            raise TableSizeError(
+                f"pair counts of {len(sides[0])} by {len(sides[1])} columns need {cells:,} cells; "
+                f"the limit is {MAX_BATCH_CELLS:,}: ask for fewer columns at a time."
+            )
+        return left, right
+
+    def observed_pairs(self, counted: Array, left: list[int], right: list[int]) -> PairCounts:
+        """`counted` pairs without their missing states."""
+        observed = []
+        for side in (left, right):
+            keep = np.ones(int(self.counted_cards[side].sum()), dtype=bool)
+            keep[np.cumsum(self.counted_cards[side])[self.has_missing[side]] - 1] = False
+            observed.append(keep)
+        if not (observed[0].all() and observed[1].all()):
+            counted = counted[np.ix_(*observed)]
+        starts = [np.concatenate(([0], np.cumsum(self.schema.cards[s]))) for s in (left, right)]
+        return PairCounts(counted, *starts)
+
+    def _sparse_table(
+        self, layout: Layout, q: int, missing: Policy, ctl: Control | None
+    ) -> SparseCounts:
+        scope = layout.scope(q)
+        rows = self.distinct(scope.tolist(), ctl=ctl)
+        if missing != "state":
+            if rows.has_missing.any() and missing == "error":
+                raise _missing_error(self.schema, scope[rows.has_missing])
+            rows = rows.resolve_missing("drop")
+        shape = tuple((self.schema.cards[scope] + (missing == "state")).tolist())
+        weights = rows.weights
+        assert weights is not None
+        return SparseCounts(shape, rows.codes.astype(np.int64), weights)
+
+    def _settle(
+        self,
+        layout: Layout,
+        values: Array,
+        sparse: dict[int, SparseCounts],
+        scans: int,
+        missing: Policy,
+    ) -> CountBatch:
+        """The batch as asked: missing codes dropped, kept as states everywhere, or refused."""
+        if missing not in ("drop", "state", "error"):
+            raise ParameterError(f"missing={missing!r}; 'drop', 'state' or 'error' is allowed.")
+        touched = self.has_missing[layout.scopes]
+        if missing != "state" and not touched.any():
+            return CountBatch(layout, values, sparse, scans)
+        wanted = layout._replace(cards=self.schema.cards + (missing == "state"))
+        sizes = np.zeros(layout.n_tables, dtype=np.int64)
+        for q in layout.dense:
+            sizes[q] = np.prod(wanted.shape(q), dtype=np.int64)
+        wanted = wanted._replace(out_from=np.concatenate(([0], np.cumsum(sizes))))
+        given = CountBatch(layout, values, sparse, scans)
+        settled = CountBatch(wanted, np.zeros(wanted.n_cells, values.dtype), sparse, scans)
+        for q in layout.dense.tolist():
+            part = tuple(slice(min(a, b)) for a, b in zip(layout.shape(q), wanted.shape(q),
+                                                          strict=True))  # fmt: skip
+            settled[q][part] = given[q][part]
+            if missing == "error" and settled[q].sum() != given[q].sum():
+                scope = layout.scope(q)
+                raise _missing_error(self.schema, scope[self.has_missing[scope]])
+        return settled
+
+
+def localize(layout: Layout) -> tuple[list[int], Layout]:
+    """The columns that a layout touches, and the layout in terms of their positions."""
+    columns, scopes = np.unique(layout.scopes, return_inverse=True)
+    return columns.tolist(), layout._replace(cards=layout.cards[columns], scopes=scopes)
+
+
+def _missing_error(schema: Schema, columns: Ints) -> DataError:
+    names = ", ".join(repr(schema.names[c]) for c in columns)
+    return DataError(f"missing cells in {names}; pass missing='drop' or missing='state'.")

@@ -1,0 +1,59 @@
+"""Counts of rows that arrive in batches: the smallest source there can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.counts.tasks import BLOCK_ROWS
+from counterpane.data.schema import Schema
+from counterpane.data.table import Table
+from counterpane.errors import DataError
+from counterpane.progress import Control
+
+
+class StreamCounts(CountSource):
+    """Counts of the batches that `batches()` yields; each call of it starts a fresh pass.
+
+    Batches are tables of `schema`, or frames that `Table.from_frame` encodes by it. Only one batch
+    is held at a time. The first full pass finds the number of rows.
+    """
+
+    def __init__(self, schema: Schema, batches: Callable[[], Iterable[Any]]) -> None:
+        self.schema = schema
+        self.has_missing = np.ones(len(schema), dtype=bool)
+        self.n_rows = None
+        self.total_weight = None
+        self._batches = batches
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        total, n_rows, weight = None, 0, 0.0
+        columns = list(columns)
+        for batch in self._batches():
+            if not isinstance(batch, Table) and len(batch) == 0:
+                continue
+            table = (
+                batch if isinstance(batch, Table) else Table.from_frame(batch, schema=self.schema)
+            )
+            if table.schema != self.schema:
+                raise DataError(
+                    "a batch has another schema than the source; encode it by that one."
+                )
+            codes = table.codes[columns]
+            for lo in range(0, table.n_rows, BLOCK_ROWS):
+                rows = slice(lo, lo + BLOCK_ROWS)
+                part = fn(codes[:, rows], None if table.weights is None else table.weights[rows])
+                total = part if total is None else total + part
+                if ctl is not None:
+                    ctl.report("counting rows", n_rows + lo, self.n_rows)
+            n_rows += table.n_rows
+            weight += table.total_weight
+        if total is None:
+            raise DataError("the source has no rows; at least one is needed.")
+        self.n_rows, self.total_weight = n_rows, weight
+        return total

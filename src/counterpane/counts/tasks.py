@@ -1,0 +1,139 @@
+"""What is run on each block of rows, wherever it lies: small picklable callables whose results add.
+
+A block is `codes` (columns, rows) and `weights` (rows,) or None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterpane.counts import _kernels
+from counterpane.counts.batch import Layout
+from counterpane.counts.bits import BitColumns
+from counterpane.data.schema import Schema
+from counterpane.data.table import Table, distinct_rows
+from counterpane.errors import TableSizeError
+from counterpane.typing import Array, Codes, Floats, Ints
+
+BLOCK_ROWS = 131_072  # rows between two looks at the control: Ctrl-C answers within milliseconds
+TABLES_PER_STATE = 0.3  # packing one state's bits costs a third of what they save on one table
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """Counts a block into the cells of `layout`."""
+
+    layout: Layout
+
+    def __call__(self, codes: Codes, weights: Array | None) -> Array:
+        rows = codes.shape[1]
+        dense = self.layout.dense
+        if weights is not None:
+            out = np.zeros(self.layout.n_cells, weights.dtype)
+            _kernels.count_weighted(codes, weights, *self.layout, dense, 0, rows, out)
+            return out
+        out = np.zeros(self.layout.n_cells, np.int64)
+        by_bits, by_radix = split_by_cost(self.layout, dense, bit_cells(rows))
+        if len(by_bits) > TABLES_PER_STATE * self.layout.cards.sum():
+            bits = BitColumns(codes, self.layout.cards)
+            bits.pack(range(len(codes)))
+            bits.count(self.layout, by_bits, 0, rows, out)
+        else:
+            by_radix = dense
+        _kernels.count_radix(codes, *self.layout, by_radix, 0, rows, out)
+        return out
+
+
+def bit_cells(rows: int) -> int:
+    """The largest table that bit sets count faster than a histogram; read off measured times."""
+    return int(np.interp(np.log10(max(rows, 1)), [3, 5], [27, 128]))
+
+
+def split_by_cost(layout: Layout, queries: Ints, largest: int) -> tuple[Ints, Ints]:
+    """Which of `queries` to count by bit sets, up to `largest` cells, and which by mixed radix."""
+    cells = layout.out_from[queries + 1] - layout.out_from[queries]
+    small = (cells <= largest) & (cells > 1)  # one cell: no columns, or constant ones
+    return queries[small], queries[~small]
+
+
+@dataclass(frozen=True)
+class PairTask:
+    """Joint counts of the first `n_left` columns with the others, or with themselves."""
+
+    n_left: int
+    symmetric: bool
+    cards: Ints  # codes per column, the missing one included
+
+    def __call__(self, codes: Codes, weights: Array | None) -> Array:
+        left = list(range(self.n_left))
+        right = left if self.symmetric else list(range(self.n_left, len(codes)))
+        if weights is not None:
+            return weighted_pairs(codes, weights, self.cards, left, right)
+        bits = BitColumns(codes, self.cards)
+        bits.pack(range(len(codes)))
+        rows = bits.kept_rows(left), bits.kept_rows(right)
+        joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
+        _kernels.pair_popcounts(bits.words, *rows, self.symmetric, 0, bits.n_words, joint)
+        return all_states(bits, left, right, joint)
+
+
+def all_states(bits: BitColumns, left: list[int], right: list[int], joint: Array) -> Array:
+    """Pair counts of all states from `joint`, which leaves out each column's last code."""
+    cards = bits.cards[left], bits.cards[right]
+    out = np.empty((int(cards[0].sum()), int(cards[1].sum())), dtype=joint.dtype)
+    _kernels.spread_pairs(joint, *cards, bits.ones(left), bits.ones(right), left is right, out)
+    return out
+
+
+def weighted_pairs(
+    codes: Codes, weights: Array, cards: Ints, left: list[int], right: list[int]
+) -> Array:
+    """Weighted pair counts by one matrix product of indicator rows; whole weights stay exact."""
+
+    def indicators(columns: list[int]) -> Floats:
+        rows = [codes[v] == s for v in columns for s in range(cards[v])]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), codes.shape[1])
+
+    product = (indicators(left) * weights) @ indicators(right).T
+    return product.astype(weights.dtype)
+
+
+@dataclass(frozen=True)
+class DistinctTask:
+    """The weighted distinct rows of a block."""
+
+    schema: Schema
+    limit: int | None
+
+    def __call__(self, codes: Codes, weights: Array | None) -> DistinctRows:
+        return DistinctRows(self, *distinct_rows(codes, weights, self.schema.cards))
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Weighted distinct rows that merge by `+`."""
+
+    task: DistinctTask
+    codes: Codes
+    weights: Array
+
+    def __post_init__(self) -> None:
+        limit, names = self.task.limit, self.task.schema.names
+        if limit is not None and len(self.weights) > limit:
+            raise TableSizeError(
+                f"the columns {', '.join(names)} have more than {limit:,} distinct rows; "
+                "raise the limit or ask for fewer columns."
+            )
+
+    def __add__(self, other: DistinctRows) -> DistinctRows:
+        codes = np.concatenate([self.codes, other.codes], axis=1)
+        weights = np.concatenate([self.weights, other.weights])
+        merged = distinct_rows(codes, weights, self.task.schema.cards)
+        return DistinctRows(self.task, *merged)
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table."""
+        return Table(self.task.schema, self.codes, self.weights)
