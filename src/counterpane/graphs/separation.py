@@ -1,0 +1,63 @@
+"""Which independences a graph implies: d-separation, vertex separation, the moral graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterpane.errors import ScopeError
+from counterpane.graphs._kernels import moral, spread, spread_active
+from counterpane.graphs.bits import Nodes, mask, members
+from counterpane.graphs.dag import Dag
+from counterpane.graphs.undirected import UndirectedGraph
+from counterpane.typing import Words
+
+
+def d_separated(dag: Dag, x: Nodes, y: Nodes, given: Nodes = ()) -> bool:
+    """Whether every trail between `x` and `y` is blocked by `given`.
+
+    The three are nodes or disjoint sets of nodes. A trail is blocked by a given node that is no
+    collider on it, or by a collider that is neither given nor an ancestor of a given node (Pearl
+    1988). Cost: O(edges · n / 64), by following active trails from `x`.
+
+    >>> collider = Dag(4, [(0, 2), (1, 2), (2, 3)])
+    >>> d_separated(collider, 0, 1), d_separated(collider, 0, 1, given=3)
+    (True, False)
+    """
+    start, end, blocked = _disjoint(dag.n, x, y, given)
+    up, down = start, np.zeros_like(start)
+    spread_active(dag.parent_bits, dag.child_bits, blocked, up, down)
+    return not (end & (up | down)).any()
+
+
+def separated(graph: UndirectedGraph, x: Nodes, y: Nodes, given: Nodes = ()) -> bool:
+    """Whether every path between `x` and `y` meets `given`; nodes or disjoint sets of nodes.
+
+    >>> path = UndirectedGraph(3, [(0, 1), (1, 2)])
+    >>> separated(path, 0, 2), separated(path, 0, 2, given=1)
+    (False, True)
+    """
+    seen, end, blocked = _disjoint(graph.n, x, y, given)
+    spread(graph.neighbor_bits, blocked, seen)
+    return not (end & seen).any()
+
+
+def moralize(dag: Dag) -> UndirectedGraph:
+    """The moral graph: edges lose their direction, and parents of one child are joined.
+
+    >>> moralize(Dag(3, [(0, 2), (1, 2)])).edges
+    ((0, 1), (0, 2), (1, 2))
+    """
+    rows = np.zeros_like(dag.parent_bits)
+    moral(dag.parent_bits, rows)
+    return UndirectedGraph.from_bits(rows)
+
+
+def _disjoint(n: int, x: Nodes, y: Nodes, given: Nodes) -> tuple[Words, Words, Words]:
+    a, b, c = mask(n, x), mask(n, y), mask(n, given)
+    twice = (a & b) | (a & c) | (b & c)
+    if twice.any():
+        raise ScopeError(
+            f"node {members(twice)[0]} occurs in more than one of x, y and given; "
+            "separation needs disjoint sets."
+        )
+    return a, b, c
