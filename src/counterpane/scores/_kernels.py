@@ -1,0 +1,96 @@
+"""Family scores of counted tables.
+
+A table has the axes (configuration of the parents P, child, one more parent y), the last of card 1
+where there is no y, so that one function scores a family and each of its extensions. All natural
+logs. A score is named by `kind` and one number `a`:
+
+    LIKELIHOOD   Σ N_jk ln(N_jk / N_j) − a q (r − 1)          q configurations of all parents
+    EQUIVALENT   Dirichlet marginal likelihood, α_jk = a / (r q)
+    CONSTANT     Dirichlet marginal likelihood, α_jk = a
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from counterpane._jit import kernel
+
+LIKELIHOOD, EQUIVALENT, CONSTANT = 0, 1, 2
+TABLE_SIZE = 2**20  # values of c ln c kept in a table; larger counts take a logarithm each
+
+
+@kernel
+def fill_clogc(out: Any) -> None:
+    """Fill `out[c]` with c ln c."""
+    out[0] = 0.0
+    for c in range(1, out.size):
+        out[c] = c * math.log(c)
+
+
+@kernel
+def clogc(count: Any, table: Any) -> float:
+    """c ln c, from `table` where it reaches; 0 for an empty cell."""
+    whole = np.int64(count)
+    if whole == count and whole < table.size:
+        return float(table[whole])
+    return count * math.log(count)
+
+
+@kernel
+def score_table(table: Any, q: int, r: int, s: int, kind: int, a: float, logs: Any) -> float:
+    """The score of a table with axes (q, r, s), the child in the middle."""
+    if kind == LIKELIHOOD:
+        total = 0.0
+        for p in range(q):
+            for y in range(s):
+                row = table[0] - table[0]
+                for x in range(r):
+                    cell = table[(p * r + x) * s + y]
+                    row += cell
+                    total += clogc(cell, logs)
+                total -= clogc(row, logs)
+        return total - a * q * s * (r - 1)
+    alpha = a / (r * q * s) if kind == EQUIVALENT else a
+    at_zero = math.lgamma(alpha)
+    row_at_zero = math.lgamma(alpha * r)
+    total = 0.0
+    for p in range(q):
+        for y in range(s):
+            row = table[0] - table[0]
+            for x in range(r):
+                cell = table[(p * r + x) * s + y]
+                if cell > 0:
+                    row += cell
+                    total += math.lgamma(alpha + cell) - at_zero
+            if row > 0:
+                total += row_at_zero - math.lgamma(alpha * r + row)
+    return total
+
+
+@kernel
+def score_tables(values: Any, out_from: Any, cards: Any, kind: int, a: float, logs: Any,
+                 out: Any) -> None:  # fmt: skip
+    """Fill `out` with the scores of many tables; table i has its child, of cards[i] states, last."""
+    for i in range(out.size):
+        table = values[out_from[i] : out_from[i + 1]]
+        out[i] = score_table(table, table.size // cards[i], cards[i], 1, kind, a, logs)
+
+
+@kernel
+def score_pairs(counts: Any, left_from: Any, right_from: Any, kind: int, a: float, logs: Any,
+                out: Any) -> None:  # fmt: skip
+    """Fill out[i, j] with the score of left column i given right column j."""
+    largest_left = np.max(np.diff(left_from))
+    largest_right = np.max(np.diff(right_from))
+    table = np.empty(largest_left * largest_right, counts.dtype)
+    for i in range(out.shape[0]):
+        r = left_from[i + 1] - left_from[i]
+        for j in range(out.shape[1]):
+            s = right_from[j + 1] - right_from[j]
+            for x in range(r):
+                for y in range(s):
+                    table[x * s + y] = counts[left_from[i] + x, right_from[j] + y]
+            out[i, j] = score_table(table[: r * s], 1, r, s, kind, a, logs)

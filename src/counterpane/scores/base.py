@@ -1,0 +1,121 @@
+"""What a local score is: a number for a child given its parents, from their counts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.progress import Control
+from counterpane.scores import _kernels
+from counterpane.scores.priors import StructurePrior, UniformPrior
+from counterpane.typing import Array, Floats
+
+Family = tuple[int, Sequence[int]]
+"""A child and its parents, by position."""
+
+
+class Form(NamedTuple):
+    """A score as the kernels know it: its kind and its one number (see `_kernels`)."""
+
+    kind: int
+    a: float
+
+
+class LocalScore(ABC):
+    """A score that is a sum over families. Natural logs; larger is better.
+
+    Subclasses say how one family is scored. Those that the kernels know also give a `form`, which
+    makes them fast; others are called table by table.
+    """
+
+    name: ClassVar[str]
+    score_equivalent: ClassVar[bool] = True  # before the structure prior
+    decomposable: ClassVar[bool] = True
+
+    def __init__(self, *, structure_prior: StructurePrior | None = None) -> None:
+        self.structure_prior = structure_prior or UniformPrior()
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in vars(self).items() if not isinstance(v, UniformPrior)}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+
+    @property
+    def is_score_equivalent(self) -> bool:
+        """Whether all networks of one equivalence class score alike, prior included."""
+        return self.score_equivalent and self.structure_prior.score_equivalent
+
+    def form(self, total: float) -> Form | None:
+        """The score for kernels, for data of `total` weight; None if the kernels do not know it."""
+        return None
+
+    @abstractmethod
+    def family(self, counts: Array, total: float, child: int, parents: Sequence[int]) -> float:
+        """The score of one family without its structure prior.
+
+        `counts` has the axes (parents…, child); `total` is the weight of all rows, `child` and
+        `parents` are positions in the schema.
+        """
+
+
+class FormScore(LocalScore):
+    """A score that the kernels know."""
+
+    @abstractmethod
+    def form(self, total: float) -> Form: ...
+
+    def family(self, counts: Array, total: float, child: int, parents: Sequence[int]) -> float:
+        r = counts.shape[-1]
+        flat = np.ascontiguousarray(counts).ravel()
+        logs = log_table(flat)
+        return float(_kernels.score_table(flat, flat.size // r, r, 1, *self.form(total), logs))
+
+
+def log_table(counts: Array) -> Floats:
+    """c ln c for all whole numbers up to the largest count, or to the table's limit."""
+    return clogc_table(float(counts.max(initial=0)))
+
+
+def clogc_table(largest: float) -> Floats:
+    """c ln c for c = 0 … `largest`, or to the table's limit."""
+    table = np.empty(int(min(largest, _kernels.TABLE_SIZE)) + 1)
+    _kernels.fill_clogc(table)
+    return table
+
+
+def score_families(
+    score: LocalScore,
+    source: CountSource,
+    families: Sequence[Family],
+    *,
+    ctl: Control | None = None,
+) -> Floats:
+    """The scores of several families, structure priors included, from one batch of counts.
+
+    >>> from counterpane.counts import MemoryCounts
+    >>> from counterpane.data.datasets import load_dataset
+    >>> from counterpane.scores import BIC
+    >>> source = MemoryCounts(load_dataset("titanic"))
+    >>> score_families(BIC(), source, [(3, []), (3, [2])]).round(3).tolist()
+    [-1388.578, -1175.041]
+    """
+    batch = source.counts([(*parents, child) for child, parents in families], ctl=ctl)
+    total = float(batch.n.max(initial=0)) if source.total_weight is None else source.total_weight
+    form = score.form(total)
+    out = np.empty(len(families))
+    if form is not None and not batch.layout.sparse:
+        cards = source.schema.cards[[child for child, _ in families]]
+        logs = log_table(batch.values)
+        _kernels.score_tables(batch.values, batch.layout.out_from, cards, *form, logs, out)
+    else:
+        for i, (child, parents) in enumerate(families):
+            out[i] = score.family(batch[i], total, child, parents)
+    return out + score.structure_prior.families(len(source.schema), families)
+
+
+def score_dag(score: LocalScore, source: CountSource, parents: Sequence[Sequence[int]]) -> float:
+    """The score of a whole network, given each node's parents."""
+    return float(score_families(score, source, list(enumerate(parents))).sum())

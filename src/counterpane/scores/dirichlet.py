@@ -1,0 +1,101 @@
+"""Marginal likelihoods under Dirichlet priors: K2, BDeu, BDe (Heckerman, Geiger & Chickering 1995).
+
+BD = Σ_j [lnΓ(α_j) − lnΓ(α_j + N_j) + Σ_k lnΓ(α_jk + N_jk) − lnΓ(α_jk)], j over the parents'
+configurations, k over the child's states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import gammaln
+
+from counterpane.errors import FitError, ParameterError
+from counterpane.scores._kernels import CONSTANT, EQUIVALENT
+from counterpane.scores.base import Form, FormScore, LocalScore
+from counterpane.scores.priors import StructurePrior
+from counterpane.typing import Array
+
+
+def _check_size(equivalent_sample_size: float) -> float:
+    if not (equivalent_sample_size > 0 and np.isfinite(equivalent_sample_size)):
+        raise ParameterError(
+            f"equivalent_sample_size={equivalent_sample_size}; a positive number is needed."
+        )
+    return equivalent_sample_size
+
+
+class K2(FormScore):
+    """Marginal likelihood with α_ijk = 1 (Cooper & Herskovits 1992). Not score-equivalent."""
+
+    name = "k2"
+    score_equivalent = False
+
+    def form(self, total: float) -> Form:
+        return Form(CONSTANT, 1.0)
+
+
+class BDeu(FormScore):
+    """Marginal likelihood with α_ijk = equivalent_sample_size / (r_i q_i)."""
+
+    name = "bdeu"
+
+    def __init__(
+        self,
+        equivalent_sample_size: float = 1.0,
+        *,
+        structure_prior: StructurePrior | None = None,
+    ) -> None:
+        super().__init__(structure_prior=structure_prior)
+        self.equivalent_sample_size = _check_size(equivalent_sample_size)
+
+    def form(self, total: float) -> Form:
+        return Form(EQUIVALENT, self.equivalent_sample_size)
+
+
+class PriorNetwork(Protocol):
+    """What BDe asks of its prior: a schema and joint marginals, as every model here gives."""
+
+    @property
+    def schema(self) -> Any: ...
+
+    def query(self, variables: Sequence[str]) -> Any: ...
+
+
+class BDe(LocalScore):
+    """Marginal likelihood with α_ijk = equivalent_sample_size · P_prior(x_i = k, pa_i = j).
+
+    The prior is a network over the same variables in the same order; a cell that it holds
+    impossible but that occurs in the data makes the family's score −∞.
+    """
+
+    name = "bde"
+
+    def __init__(
+        self,
+        prior: PriorNetwork,
+        equivalent_sample_size: float = 1.0,
+        *,
+        structure_prior: StructurePrior | None = None,
+    ) -> None:
+        super().__init__(structure_prior=structure_prior)
+        self.prior = prior
+        self.equivalent_sample_size = _check_size(equivalent_sample_size)
+
+    def family(self, counts: Array, total: float, child: int, parents: Sequence[int]) -> float:
+        names = [self.prior.schema.names[v] for v in (*parents, child)]
+        alpha = self.equivalent_sample_size * self.prior.query(names).probabilities
+        if alpha.shape != counts.shape:
+            raise FitError(
+                f"the prior network gives {'×'.join(map(str, alpha.shape))} states for "
+                f"{', '.join(names)}; the data has {'×'.join(map(str, counts.shape))}."
+            )
+        if (counts[alpha == 0] > 0).any():
+            return -np.inf
+        alpha_row, row = alpha.sum(axis=-1), counts.sum(axis=-1)
+        seen, seen_row = counts > 0, row > 0
+        cells = gammaln(alpha[seen] + counts[seen]) - gammaln(alpha[seen])
+        rows = gammaln(alpha_row[seen_row]) - gammaln(alpha_row[seen_row] + row[seen_row])
+        return float(cells.sum() + rows.sum())

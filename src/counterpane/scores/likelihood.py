@@ -1,0 +1,39 @@
+"""Penalized likelihood scores: LL, AIC, BIC.
+
+LL = Σ N_ijk ln(N_ijk / N_ij); a family has q_i (r_i − 1) free parameters, where q_i counts all
+configurations of the parents, observed or not.
+"""
+
+from __future__ import annotations
+
+import math
+
+from counterpane.scores._kernels import LIKELIHOOD
+from counterpane.scores.base import Form, FormScore
+
+
+class LogLikelihood(FormScore):
+    """Maximized log-likelihood, in nats; it never falls when an edge is added."""
+
+    name = "loglik"
+
+    def form(self, total: float) -> Form:
+        return Form(LIKELIHOOD, 0.0)
+
+
+class AIC(FormScore):
+    """Log-likelihood less one nat per free parameter (Akaike 1974)."""
+
+    name = "aic"
+
+    def form(self, total: float) -> Form:
+        return Form(LIKELIHOOD, 1.0)
+
+
+class BIC(FormScore):
+    """Log-likelihood less ½ ln N nats per free parameter (Schwarz 1978); the same as MDL."""
+
+    name = "bic"
+
+    def form(self, total: float) -> Form:
+        return Form(LIKELIHOOD, 0.5 * math.log(total) if total > 0 else 0.0)

@@ -1,0 +1,88 @@
+"""Prior probabilities of network structures, as sums over families."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from counterpane.errors import ParameterError
+from counterpane.typing import Floats
+
+
+class StructurePrior:
+    """ln P(G) = Σ_i [by_count(|Pa_i|) + Σ_{p ∈ Pa_i} by_edge(p, i)], up to a constant.
+
+    The two parts are arrays, so that a search adds them without a call per family.
+    """
+
+    score_equivalent: ClassVar[bool] = True
+
+    def by_count(self, n: int) -> Floats:
+        """The term for 0 … n parents, in a network of n nodes."""
+        return np.zeros(n + 1)
+
+    def by_edge(self, n: int) -> Floats:
+        """The term for each (parent, child); shape (0, 0) where there is none."""
+        return np.zeros((0, 0))
+
+    def families(self, n: int, families: Sequence[tuple[int, Sequence[int]]]) -> Floats:
+        """The terms of several (child, parents)."""
+        by_count, by_edge = self.by_count(n), self.by_edge(n)
+        terms = np.array([by_count[len(parents)] for _, parents in families])
+        if by_edge.size:
+            terms += [by_edge[list(parents), child].sum() for child, parents in families]
+        return terms
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+class UniformPrior(StructurePrior):
+    """Every network is as probable as any other."""
+
+
+class EdgePrior(StructurePrior):
+    """P(G) ∝ c^{|edges|}, 0 < c ≤ 1: each edge must earn −ln c."""
+
+    def __init__(self, c: float = 0.5) -> None:
+        if not 0 < c <= 1:
+            raise ParameterError(f"c={c}; an edge's prior factor lies above 0 and up to 1.")
+        self.c = c
+
+    def by_count(self, n: int) -> Floats:
+        terms: Floats = np.arange(n + 1) * np.log(self.c)
+        return terms
+
+
+class ParentCountPrior(StructurePrior):
+    """P(G) ∝ Π_i 1 / C(n−1, |Pa_i|): every number of parents is as probable as any other."""
+
+    score_equivalent = False
+
+    def by_count(self, n: int) -> Floats:
+        k = np.arange(n + 1)
+        inside = k < n
+        terms = np.full(n + 1, -np.inf)
+        terms[inside] = gammaln(k[inside] + 1) + gammaln(n - k[inside]) - gammaln(n)
+        return terms
+
+
+class EdgeOdds(StructurePrior):
+    """P(G) ∝ Π over edges (p → i) of odds[p, i]: what an expert believes of single edges."""
+
+    score_equivalent = False
+
+    def __init__(self, odds: npt.ArrayLike) -> None:
+        self.odds = np.asarray(odds, dtype=np.float64)
+        square = self.odds.ndim == 2 and self.odds.shape[0] == self.odds.shape[1]
+        if not square or not (self.odds > 0).all() or not np.isfinite(self.odds).all():
+            raise ParameterError("odds must be a square matrix of positive finite numbers.")
+
+    def by_edge(self, n: int) -> Floats:
+        if len(self.odds) != n:
+            raise ParameterError(f"odds cover {len(self.odds)} variables; the data has {n}.")
+        return np.log(self.odds)
