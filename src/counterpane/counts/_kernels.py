@@ -21,7 +21,7 @@ SPLIT_CELLS = 1024  # below this a histogram is split four ways, so that equal n
 
 
 @kernel
-def _and_count(a: Any, b: Any, out: Any) -> int:
+def and_count(a: Any, b: Any, out: Any) -> int:
     """Fill `out` with a & b; return the number of set bits."""
     total = 0
     for i in range(out.size):
@@ -40,7 +40,7 @@ def _count_ones(a: Any) -> int:
 
 
 @kernel
-def _count_common(a: Any, b: Any) -> int:
+def count_common(a: Any, b: Any) -> int:
     total = 0
     for i in range(a.size):
         total += popcount(a[i] & b[i])
@@ -54,7 +54,7 @@ def _count_last(mask: Any, total: int, bits: Any, first: int, card: int, lo: int
     for state in range(card - 1):
         if total == 0:
             return
-        common = _count_common(mask, bits[first + state, lo:hi])
+        common = count_common(mask, bits[first + state, lo:hi])
         out[state] += common
         total -= common
     out[card - 1] += total
@@ -82,7 +82,7 @@ def _count_prefixes(bits: Any, first: Any, scope: Any, cards: Any, lo: int, hi: 
             level = 1
         while level < depth:
             row = bits[first[scope[level]] + state[level], lo:hi]
-            total = _and_count(masks[level - 1, :width], row, masks[level, :width])
+            total = and_count(masks[level - 1, :width], row, masks[level, :width])
             level += 1
         cells = out[prefix * card : (prefix + 1) * card]
         _count_last(masks[depth - 1, :width], total, bits, first[last], card, lo, cells)
@@ -116,7 +116,7 @@ def count_bits(bits: Any, first: Any, cards: Any, scopes: Any, scope_from: Any, 
 
 
 @kernel
-def _code_rows(codes: Any, scope: Any, cards: Any, lo: int, hi: int, cell: Any) -> None:
+def code_rows(codes: Any, scope: Any, cards: Any, lo: int, hi: int, cell: Any) -> None:
     """Fill `cell` with the mixed-radix cell of each row, column by column so that it vectorizes.
 
     `cell` is uint16 or uint32; the caller makes sure that the largest cell fits.
@@ -130,7 +130,7 @@ def _code_rows(codes: Any, scope: Any, cards: Any, lo: int, hi: int, cell: Any) 
 
 
 @kernel
-def _histogram(cell: Any, split: Any, out: Any) -> None:
+def histogram(cell: Any, split: Any, out: Any) -> None:
     """Add 1 to `out` at each cell; small tables go through four histograms at a time."""
     if out.size > SPLIT_CELLS:
         for i in range(cell.size):
@@ -163,11 +163,11 @@ def count_radix(codes: Any, cards: Any, scopes: Any, scope_from: Any, out_from: 
             scope = scopes[scope_from[q] : scope_from[q + 1]]
             table = out[out_from[q] : out_from[q + 1]]
             if table.size <= 65536:
-                _code_rows(codes, scope, cards, lo, hi, narrow[: hi - lo])
-                _histogram(narrow[: hi - lo], split, table)
+                code_rows(codes, scope, cards, lo, hi, narrow[: hi - lo])
+                histogram(narrow[: hi - lo], split, table)
             else:
-                _code_rows(codes, scope, cards, lo, hi, wide[: hi - lo])
-                _histogram(wide[: hi - lo], split, table)
+                code_rows(codes, scope, cards, lo, hi, wide[: hi - lo])
+                histogram(wide[: hi - lo], split, table)
 
 
 @kernel
@@ -181,7 +181,7 @@ def count_weighted(codes: Any, weights: Any, cards: Any, scopes: Any, scope_from
         for q in queries:
             table = out[out_from[q] : out_from[q + 1]]
             cell = wide[: hi - lo]
-            _code_rows(codes, scopes[scope_from[q] : scope_from[q + 1]], cards, lo, hi, cell)
+            code_rows(codes, scopes[scope_from[q] : scope_from[q + 1]], cards, lo, hi, cell)
             for i in range(hi - lo):
                 table[np.uint64(cell[i])] += weights[lo + i]
 
@@ -208,7 +208,7 @@ def pair_popcounts(bits: Any, left: Any, right: Any, symmetric: bool, lo: int, h
                         continue
                     for i in range(a, min(a + 2, left.size)):
                         for j in range(b, min(b + 4, end)):
-                            out[i, j] += _count_common(bits[left[i], start:stop],
+                            out[i, j] += count_common(bits[left[i], start:stop],
                                                        bits[right[j], start:stop])  # fmt: skip
 
 

@@ -35,8 +35,8 @@ def clogc(count: Any, table: Any) -> float:
     """c ln c, from `table` where it reaches; 0 for an empty cell."""
     whole = np.int64(count)
     if whole == count and whole < table.size:
-        return float(table[whole])
-    return count * math.log(count)
+        return table[whole]  # type: ignore[no-any-return]
+    return count * math.log(count)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -73,7 +73,7 @@ def score_table(table: Any, q: int, r: int, s: int, kind: int, a: float, logs: A
 @kernel
 def score_tables(values: Any, out_from: Any, cards: Any, kind: int, a: float, logs: Any,
                  out: Any) -> None:  # fmt: skip
-    """Fill `out` with the scores of many tables; table i has its child, of cards[i] states, last."""
+    """Fill `out` with the scores of many tables; the child, of cards[i] states, is the last axis."""
     for i in range(out.size):
         table = values[out_from[i] : out_from[i + 1]]
         out[i] = score_table(table, table.size // cards[i], cards[i], 1, kind, a, logs)

@@ -24,7 +24,7 @@ def _check_size(equivalent_sample_size: float) -> float:
         raise ParameterError(
             f"equivalent_sample_size={equivalent_sample_size}; a positive number is needed."
         )
-    return equivalent_sample_size
+    return float(equivalent_sample_size)
 
 
 class K2(FormScore):
