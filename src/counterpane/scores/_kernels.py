@@ -73,7 +73,7 @@ def score_table(table: Any, q: int, r: int, s: int, kind: int, a: float, logs: A
 @kernel
 def score_tables(values: Any, out_from: Any, cards: Any, kind: int, a: float, logs: Any,
                  out: Any) -> None:  # fmt: skip
-    """Fill `out` with the scores of many tables; the child, of cards[i] states, is the last axis."""
+    """Fill `out` with the scores of many tables, each with its child, of cards[i] states, last."""
     for i in range(out.size):
         table = values[out_from[i] : out_from[i + 1]]
         out[i] = score_table(table, table.size // cards[i], cards[i], 1, kind, a, logs)

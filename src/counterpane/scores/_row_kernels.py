@@ -128,7 +128,7 @@ def rank_improving(scores: Any, child: int, is_parent: Any, improving: Any) -> i
 
 @kernel
 def _cell_masks(data: Any, scope: Any, lo: int, hi: int, masks: Any, ones: Any) -> None:
-    """Fill masks[c] with the rows in cell c of `scope` (words lo … hi), and ones[c] their number."""
+    """Fill masks[c] with the rows in cell c of `scope`, words lo … hi, and ones[c] their number."""
     width = hi - lo
     size = data.cards[scope[0]]
     for s in range(size):
