@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import TextIO
 
 Report = Callable[[str, float, float | None], None]
 """Called with (what is being done, units done, units in all or None)."""
@@ -50,3 +52,36 @@ class Control:
         if self._report is not None:
             self._report(what, done, total)
         self.check()
+
+
+class TextBar:
+    """One line on standard error that says how far, how fast and how long; silent when piped."""
+
+    def __init__(self, stream: TextIO | None = None, *, after: float = 0.5) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._began = time.monotonic()
+        self._drawn = self._began + after  # short work draws nothing
+        self._width = 0
+
+    def __enter__(self) -> TextBar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._width:
+            self._stream.write("\r" + " " * self._width + "\r")
+            self._stream.flush()
+
+    def __call__(self, what: str, done: float, total: float | None) -> None:
+        now = time.monotonic()
+        if now < self._drawn or not self._stream.isatty():
+            return
+        self._drawn = now + 0.1
+        rate = done / max(now - self._began, 1e-9)
+        line = f"{what}: {done:,.0f}"
+        if total:
+            left = (total - done) / rate if rate else float("inf")
+            line += f" of {total:,.0f} ({100 * done / total:.0f} %)"
+            line += f", {rate:,.1f}/s, {left:,.0f} s left" if rate else ""
+        self._stream.write("\r" + line.ljust(self._width))
+        self._stream.flush()
+        self._width = len(line)

@@ -1,1 +1,8 @@
 """A frame in, integer codes out."""
+
+from counterpane.data.datasets import dataset_names, load_dataset
+from counterpane.data.readers import read
+from counterpane.data.schema import Schema, Variable
+from counterpane.data.table import Table
+
+__all__ = ["Schema", "Table", "Variable", "dataset_names", "load_dataset", "read"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,23 +56,48 @@ class Variable:
         """The number of states."""
         return len(self.states)
 
-    def code(self, value: Any) -> int:
-        """The code of `value`: by equality, by interval for cut variables, else by its text."""
+    @cached_property
+    def _texts(self) -> Mapping[str, int]:
+        """The first code of each state's text."""
+        return {_text(s): c for c, s in reversed(list(enumerate(self.states)))}
+
+    def find(self, value: Any) -> int | None:
+        """The code of `value`: by equality, by interval for cut variables, else by its text.
+
+        None where there is no such state.
+        """
         if isinstance(value, np.generic):
             value = value.item()
-        found = self._codes.get(value) if isinstance(value, (str, int, float, type(None))) else None
-        if found is not None:
-            return found
+        if isinstance(value, (str, int, float, type(None))) and value in self._codes:
+            return self._codes[value]
         if self.cuts is not None:
             with contextlib.suppress(TypeError, ValueError):
-                return bisect.bisect_right(self.cuts, float(value))
-        for code, state in enumerate(self.states):
-            if str(state) == str(value):
-                return code
+                number = float(value)
+                return None if math.isnan(number) else bisect.bisect_right(self.cuts, number)
+        return None if value is None else self._texts.get(_text(value))
+
+    def code(self, value: Any) -> int:
+        """The code of `value`, as `find` gives it; an unknown value raises `StateError`."""
+        found = self.find(value)
+        if found is None:
+            raise StateError(f"column {self.name!r}: {self.not_a_state(value)}.")
+        return found
+
+    def not_a_state(self, value: Any) -> str:
+        """The words that say that `value` is none of the states, and which there are."""
         shown = ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
-        raise StateError(
-            f"column {self.name!r}: {value!r} is not one of {self.card} states ({shown})."
-        )
+        return f"{value!r} is not one of {self.card} states ({shown})"
+
+
+def _text(value: Any) -> str:
+    """The text by which a value meets a state of another type: 1.0 and 1, True and TRUE."""
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return text.lower() if text.lower() in ("true", "false") else text
+
+
+def code_dtype(cards: Ints) -> np.dtype[np.unsignedinteger[Any]]:
+    """The narrowest type that holds every code and the missing code."""
+    return np.dtype(np.uint8 if cards.max(initial=0) < 256 else np.uint16)
 
 
 class Schema(Sequence[Variable]):

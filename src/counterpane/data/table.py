@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.data.columns import Labels
+from counterpane.data.frames import encode_frame
 from counterpane.data.schema import Schema, Variable
-from counterpane.errors import DataError, ParameterError, WeightError
-from counterpane.typing import Array, Bools, Codes, Floats, Ints
+from counterpane.data.schema import code_dtype as code_dtype
+from counterpane.data.states import Discretize
+from counterpane.data.weights import check_weights as check_weights
+from counterpane.errors import DataError, ParameterError
+from counterpane.typing import Array, Bools, Codes, Ints, State
 
 Missing = Literal["state", "drop", "error"]
-
-
-def code_dtype(cards: Ints) -> np.dtype[np.unsignedinteger[Any]]:
-    """The narrowest type that holds every code and the missing code."""
-    return np.dtype(np.uint8 if cards.max(initial=0) < 256 else np.uint16)
-
-
-def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
-    """`weights` as int64 where all are whole numbers, else float64; checked and read-only."""
-    array = np.asarray(weights)
-    if array.shape != (n_rows,):
-        raise WeightError(f"weights have shape {array.shape}; {n_rows} rows need ({n_rows},).")
-    if array.dtype.kind not in "biuf":
-        raise WeightError(f"weights have type {array.dtype}; whole or real numbers are allowed.")
-    values = array.astype(np.float64)
-    bad = ~np.isfinite(values) | (values < 0)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise WeightError(
-            f"the weight of row {row} is {array[row]}; weights must be finite and not negative."
-        )
-    if n_rows and values.sum() == 0:
-        raise WeightError("all weights are zero; at least one row needs a positive weight.")
-    whole = bool((values == np.floor(values)).all()) and values.sum() < 2**53
-    result: Ints | Floats = values.astype(np.int64) if whole else values
-    result.flags.writeable = False
-    return result
 
 
 class Table:
@@ -78,6 +56,60 @@ class Table:
         self.weights = None if weights is None else check_weights(weights, given.shape[1])
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        schema: Schema | None = None,
+        states: Mapping[str, Sequence[State]] | None = None,
+        weights: str | npt.ArrayLike | None = None,
+        discretize: Discretize = None,
+        target: str | None = None,
+        unseen: Literal["error", "missing"] = "error",
+        max_states: int = 20,
+        n_bins: int = 4,
+    ) -> Table:
+        """The table of a pandas, polars or pyarrow frame, 2-D array or mapping of columns.
+
+        Texts, booleans, categories and whole numbers of at most `max_states` values are states;
+        categories keep their declared order and unobserved states. Other numbers are cut by
+        `discretize`: "mdl" (Fayyad–Irani against `target`), "quantile" (`n_bins` of equal weight),
+        {column: cuts}, or an object with `fit` that leaves `cuts_` or `bin_edges_`.
+
+        `states` declares states by column. `schema` encodes new data as old data was: columns are
+        found by name, others ignored. A value outside the states raises, or is missing with
+        unseen="missing". `weights` is an array, or the name of a column that holds them.
+
+        >>> frame = {"smoke": ["no", "yes", None], "packs": [0, 2, 1]}
+        >>> table = Table.from_frame(frame, states={"smoke": ("yes", "no", "rarely")})
+        >>> table.schema["smoke"].states, table.codes.tolist()
+        (('yes', 'no', 'rarely'), [[1, 0, 3], [0, 2, 1]])
+        """
+        if isinstance(frame, Table):
+            if states is None and schema in (None, frame.schema):
+                return frame if weights is None else frame.reweighted(weights)
+            weights = frame.weights if weights is None else weights
+            frame = frame._labels()
+        return cls(
+            *encode_frame(
+                frame,
+                schema=schema,
+                states=states or {},
+                weights=weights,
+                discretize=discretize,
+                target=target,
+                unseen=unseen,
+                max_states=max_states,
+                n_bins=n_bins,
+            )
+        )
+
+    def _labels(self) -> list[Labels]:
+        """The columns as they were before they were encoded."""
+        places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
+        return [Labels(v.name, v.states, p) for v, p in zip(self.schema, places, strict=True)]
 
     @property
     def n_rows(self) -> int:
@@ -127,16 +159,7 @@ class Table:
         Whole weights stay whole, so that every count is unchanged to the last bit.
         """
         part = self if columns is None else self.select(columns)
-        order = np.lexsort(part.codes[::-1])
-        ordered = part.codes[:, order]
-        fresh = np.ones(part.n_rows, dtype=bool)
-        fresh[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-        starts = np.flatnonzero(fresh)
-        if part.weights is None:
-            weights: Ints | Floats = np.diff(np.append(starts, part.n_rows))
-        else:
-            weights = np.add.reduceat(part.weights[order], starts)
-        return Table(part.schema, ordered[:, starts], weights)
+        return Table(part.schema, *distinct_rows(part.codes, part.weights, part.schema.cards))
 
     def resolve_missing(self, policy: Missing) -> Table:
         """A table without missing codes.
@@ -163,6 +186,31 @@ class Table:
             f"column {name!r} has missing cells ({int(incomplete.sum())} of {self.n_rows} rows are "
             "incomplete); pass missing='state' or missing='drop'."
         )
+
+
+def distinct_rows(codes: Codes, weights: Array | None, cards: Ints) -> tuple[Codes, Array]:
+    """The distinct rows of positive weight in lexicographic order, and their summed weights."""
+    if weights is not None:
+        codes, weights = codes[:, weights > 0], weights[weights > 0]
+    radix = cards + 1
+    if np.prod(radix, dtype=np.float64) < 2**62:  # one integer a row sorts several times faster
+        keys = np.zeros(codes.shape[1], dtype=np.int64)
+        for column, r in zip(codes, radix, strict=True):
+            keys *= r
+            keys += column
+        order = np.argsort(keys, kind="stable")
+        fresh = np.diff(keys[order], prepend=-1) != 0
+    else:
+        order = np.lexsort(codes[::-1])
+        ordered = codes[:, order]
+        fresh = np.ones(codes.shape[1], dtype=bool)
+        fresh[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    starts = np.flatnonzero(fresh)
+    if weights is None:
+        summed: Array = np.diff(np.append(starts, codes.shape[1]))
+    else:
+        summed = np.add.reduceat(weights[order], starts) if starts.size else weights
+    return codes[:, order[starts]], summed
 
 
 def with_missing_state(schema: Schema, columns: Iterable[bool]) -> Schema:

@@ -14,6 +14,7 @@ from counterpane.progress import Control
 from counterpane.scores import _kernels, _row_kernels
 from counterpane.scores._row_kernels import RowData, RowStore
 from counterpane.scores.base import LocalScore, clogc_table, log_table
+from counterpane.scores.pairs import score_pairs
 from counterpane.typing import Floats, Ints
 
 MAX_TABLE_CELLS = 2**20
@@ -102,35 +103,21 @@ class RowCache:
     def first_fill(self, *, ctl: Control | None = None) -> None:
         """Fill the rows without parents of all children from the counts of all pairs.
 
-        With a score the kernels know, one pair table serves both directions; others are filled
-        row by row.
+        Scores that the kernels do not know are filled row by row.
         """
         n = len(self.names)
-        form = self.score.form(self._total)
         none = np.empty(0, dtype=np.int64)
-        if form is None or self.max_parents == 0:
+        if self.score.form(self._total) is None or self.max_parents == 0:
             for child in range(n):
                 self.fetch(child, none)
             return
-        prior = self.score.structure_prior
-        by_count, by_edge = prior.by_count(n), prior.by_edge(n)
-        logs = clogc_table(self._total)
         block = max(1, 2**22 // max(1, int(self.source.schema.cards.sum())))
         for start in range(0, n, block):
             children = list(range(start, min(start + block, n)))
-            pairs = self.source.pair_counts(children, against=range(n), ctl=ctl)
-            scores = np.empty((len(children), n))
-            _kernels.score_pairs(pairs.counts, pairs.left_from, pairs.right_from, *form, logs,
-                                 scores)  # fmt: skip
-            scores += by_count[1]
-            if by_edge.size:
-                scores += by_edge[:, children].T
-            for i, child in enumerate(children):
-                alone = np.diag(pairs.table(i, child)).astype(np.float64)
-                own = _kernels.score_table(alone, 1, alone.size, 1, *form, logs)
-                scores[i, child] = own + by_count[0]
+            scores = score_pairs(self.score, self.source, children, range(n), ctl=ctl)
+            for child, row in zip(children, scores, strict=True):
                 if _row_kernels.find_row(self.store, child, none) < 0:
-                    self._enter(child, none, scores[i])
+                    self._enter(child, none, row)
 
     @property
     def n_filled(self) -> int:

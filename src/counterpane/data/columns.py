@@ -1,0 +1,239 @@
+"""The columns of any frame as numpy: labels with their codes, or numbers."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from counterpane.errors import DataError, unknown_name
+from counterpane.typing import Array, Bools, State
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A discrete column: its states in order, and for each row a position among them or -1.
+
+    The states are the frame's declared categories, else the sorted observed values.
+    """
+
+    name: str
+    states: tuple[State, ...]
+    codes: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A column of numbers; `missing` marks the rows whose number means nothing."""
+
+    name: str
+    values: Array
+    missing: Bools
+
+    @cached_property
+    def distinct(self) -> Array:
+        """The observed values, sorted; integers where all of them are whole."""
+        found = np.unique(self.values[~self.missing])
+        exact = found.dtype.kind == "f" and bool((np.abs(found) < 2**53).all())
+        return found.astype(np.int64) if exact and (found == np.rint(found)).all() else found
+
+    def labels(self) -> Labels:
+        """The same column with each distinct number as a state."""
+        codes = np.searchsorted(self.distinct, self.values).astype(np.int64)
+        codes[self.missing] = -1
+        return Labels(self.name, tuple(self.distinct.tolist()), codes)
+
+
+Column: TypeAlias = Labels | Numbers
+
+
+def n_rows(column: Column) -> int:
+    """The number of rows of one column."""
+    return len(column.codes) if isinstance(column, Labels) else len(column.values)
+
+
+def find_column(columns: Mapping[str, Column], name: str) -> Column:
+    """The column called `name`; an unknown name raises and offers the nearest."""
+    if name not in columns:
+        raise unknown_name("the frame's column", name, columns)
+    return columns[name]
+
+
+def columns_of(frame: Any, names: Sequence[str] | None = None) -> list[Column]:
+    """The columns of a frame, a 2-D array, a mapping of columns, or columns already made.
+
+    `names` name the columns of an array when there are as many; it has none of its own.
+    """
+    if isinstance(frame, list) and frame and all(isinstance(c, Labels | Numbers) for c in frame):
+        return frame
+    if isinstance(frame, np.ndarray):
+        return _of_array(frame, names)
+    if isinstance(frame, Mapping):
+        return [_of_values(str(name), values) for name, values in frame.items()]
+    try:
+        wrapped = nw.from_native(frame)
+    except nw.exceptions.DuplicateError as error:
+        words = " ".join(str(error).split())
+        raise DataError(f"column names must differ: {words}; rename or drop the copies.") from None
+    except TypeError:
+        raise DataError(
+            f"a table cannot be read from {type(frame).__name__}; pass a pandas, polars or pyarrow "
+            "frame, a 2-D numpy array or a mapping of columns, or give the path of a file to read."
+        ) from None
+    if isinstance(wrapped, nw.LazyFrame):
+        raise DataError(
+            f"the frame is lazy ({type(frame).__name__}); call its collect() first, so that the "
+            "memory it takes is asked for in plain sight."
+        )
+    return [_of_series(str(series.name), series) for series in wrapped.iter_columns()]
+
+
+def _of_array(array: Array, names: Sequence[str] | None) -> list[Column]:
+    if array.dtype.names is not None:
+        return [_of_values(name, array[name]) for name in array.dtype.names]
+    if array.ndim != 2:
+        raise DataError(f"the array has {array.ndim} axes; 2 are needed: rows by columns.")
+    if names is None or len(names) != array.shape[1]:
+        names = [f"x{i}" for i in range(array.shape[1])]
+    return [_of_values(name, array[:, i]) for i, name in enumerate(names)]
+
+
+def _of_values(name: str, values: Any) -> Column:
+    """A column from a numpy array, a series of a frame library, or a sequence of objects."""
+    if not isinstance(values, np.ndarray):
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(series, nw.Series):
+            return _of_series(name, series)
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise DataError(f"column {name!r} is {values!r}; a sequence of its cells is needed.")
+        return from_objects(name, list(values))
+    if values.ndim != 1:
+        raise DataError(f"column {name!r} has shape {values.shape}; one axis is needed.")
+    if isinstance(values, np.ma.MaskedArray):
+        cells = np.ma.getdata(values).astype(object)
+        cells[np.ma.getmaskarray(values)] = None
+        return from_objects(name, cells.tolist())
+    kind = values.dtype.kind
+    if kind == "b":
+        return Labels(name, (False, True), values.astype(np.int8))
+    if kind in "iuf":
+        return Numbers(name, values, np.isnan(values))
+    if kind == "S":
+        return from_objects(name, np.char.decode(values, "utf-8", "replace").tolist())
+    if kind in "UO":
+        return from_objects(name, values.tolist())
+    raise _unsupported(name, str(values.dtype), dated=kind in "Mm")
+
+
+def _of_series(name: str, series: nw.Series[Any]) -> Column:
+    dtype = series.dtype
+    if dtype == nw.Boolean:
+        codes = series.cast(nw.Int8).fill_null(-1).to_numpy()
+        return Labels(name, (False, True), codes)
+    if dtype.is_numeric():
+        missing = series.is_null().to_numpy()
+        filled = series.fill_null(0) if missing.any() else series
+        values = (filled.cast(nw.Float64) if dtype.is_decimal() else filled).to_numpy()
+        return Numbers(name, values, missing | np.isnan(values))
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return _of_categories(name, series)
+    if dtype in (nw.Object, nw.Unknown):
+        return from_objects(name, series.to_list())
+    raise _unsupported(name, str(dtype), dated=dtype.is_temporal())
+
+
+def _of_categories(name: str, series: nw.Series[Any]) -> Labels:
+    """Labels from a frame library's own dictionary of a column, made here for strings.
+
+    A polars Categorical declares nothing (its pool is shared by the whole process and it sorts by
+    text), so it is read as strings are; a polars Enum, pandas categories and an Arrow dictionary
+    keep their order and their unobserved states.
+    """
+    if series.implementation.is_polars():
+        declared = series.dtype == nw.Enum
+        native = series.to_native()
+        if not declared:
+            native = native.cast(str)
+            enum = series.__native_namespace__().Enum
+            native = native.cast(enum(native.drop_nulls().unique()))
+        codes = native.to_physical().cast(int).fill_null(-1).to_numpy()
+        return make_labels(name, native.dtype.categories.to_list(), codes, declared=declared)
+    declared, native = series.dtype != nw.String, series.to_native()
+    if not declared and series.implementation.is_pyarrow():
+        native = native.cast("large_string").dictionary_encode()  # views have no direct way
+    elif not declared:
+        native = series.cast(nw.Categorical).to_native()
+    if hasattr(native, "cat"):
+        states, codes = native.cat.categories.tolist(), native.cat.codes.to_numpy()
+    else:  # Arrow, or pandas over Arrow
+        chunks = native.array.__arrow_array__() if hasattr(native, "array") else native
+        whole = chunks.unify_dictionaries().combine_chunks()
+        states = whole.dictionary.to_pylist()
+        codes = whole.indices.cast("int64").fill_null(-1).to_numpy()
+    return make_labels(name, states, codes, declared=declared)
+
+
+def from_objects(name: str, cells: list[Any]) -> Column:
+    """A column from Python objects, of the kind that its values are."""
+    try:
+        index = {value: code for code, value in enumerate(dict.fromkeys(cells))}
+    except TypeError:
+        strange = next(c for c in cells if getattr(c, "__hash__", None) is None)
+        raise _unsupported(name, type(strange).__name__) from None
+    codes = np.fromiter(map(index.__getitem__, cells), dtype=np.int64, count=len(cells))
+    values = [_plain(value) for value in index]
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds == {bool}:
+        lookup = np.array([-1 if v is None else int(v) for v in values], dtype=np.int8)
+        return Labels(name, (False, True), lookup[codes])
+    if kinds and kinds <= {bool, int, float}:
+        missing = np.array([v is None for v in values])
+        numbers = np.array([0 if v is None else v for v in values])
+        if numbers.dtype.kind == "O":  # integers wider than 64 bits
+            numbers = numbers.astype(np.float64)
+        return Numbers(name, numbers[codes], missing[codes])
+    for strange in kinds - {bool, int, float, str}:
+        dated = issubclass(strange, datetime.date | datetime.time | datetime.timedelta)
+        raise _unsupported(name, strange.__name__, dated=dated)
+    return make_labels(name, values, codes, declared=False)
+
+
+def make_labels(name: str, states: Sequence[Any], codes: Array, *, declared: bool) -> Labels:
+    """Labels without missing states, sorted unless declared; a category of another type is text."""
+    kept = [state for state in states if _plain(state) is not None]
+    if not declared:
+        kept.sort(key=None if all(isinstance(s, str) for s in kept) else str)
+    place = {state: code for code, state in enumerate(kept)}
+    narrow = np.min_scalar_type(-1 - len(kept))  # codes of all columns are held at one time
+    lookup = np.array([place.get(state, -1) for state in states] + [-1], dtype=narrow)
+    plain = (_plain(state) for state in kept)
+    return Labels(
+        name, tuple(s if isinstance(s, str | int | float) else str(s) for s in plain), lookup[codes]
+    )
+
+
+def _plain(value: Any) -> Any:
+    """`value` as a plain Python object; None for every way to write a missing cell."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    return None if type(value).__name__ in ("NAType", "NaTType") else value  # pandas' own two
+
+
+def _unsupported(name: str, kind: str, *, dated: bool = False) -> DataError:
+    if dated:
+        return DataError(
+            f"column {name!r} holds dates or times ({kind}); turn it into a part that has few "
+            "values, such as the month or the weekday, or drop it."
+        )
+    return DataError(
+        f"column {name!r} holds {kind} values; texts, booleans, numbers or categories are allowed: "
+        "convert the column or drop it."
+    )

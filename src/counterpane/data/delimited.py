@@ -1,0 +1,65 @@
+"""Columns of a delimited text file (CSV), with the standard library alone."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from counterpane.data.columns import Column
+from counterpane.data.texts import collect, open_text, text_column
+from counterpane.errors import FileFormatError
+
+DELIMITERS = ",;\t|"
+
+
+def read_delimited(path: Path, *, delimiter: str | None, encoding: str) -> list[Column]:
+    """The columns of a file with a header row; see `text_column` for their kinds.
+
+    Without `delimiter`, it is the one of comma, semicolon, tab and bar that splits the header most.
+    Blank lines are skipped; a row with more or fewer fields than the header is refused.
+    """
+    with open_text(path, encoding) as file:
+        start: list[str] = []
+        for line in file:
+            start.append(line)
+            if line.strip():
+                break
+        mark = delimiter or _sniff(start)
+        reader = csv.reader(chain(start, file), delimiter=mark, strict=True)
+        try:
+            header = _header(reader, path)
+            columns = collect(_rows(reader, len(header), path), len(header))
+        except csv.Error as error:
+            raise FileFormatError(f"file {str(path)!r}, line {reader.line_num}: {error}.") from None
+    return [text_column(name, *column) for name, column in zip(header, columns, strict=True)]
+
+
+def _sniff(lines: list[str]) -> str:
+    return max(DELIMITERS, key=lambda mark: sum(map(len, csv.reader(lines, delimiter=mark))))
+
+
+def _header(reader: Any, path: Path) -> list[str]:
+    header: list[str] = next(filter(None, reader), [])
+    if not header:
+        raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
+    if "" in header:
+        raise FileFormatError(
+            f"file {str(path)!r}: column {header.index('') + 1} has no name in the header; name "
+            "each column (pandas writes an unnamed index unless told index=False)."
+        )
+    return header
+
+
+def _rows(reader: Any, width: int, path: Path) -> Iterator[list[str]]:
+    """The rows of a reader, each as wide as the header; blank lines are left out."""
+    for row in reader:
+        if len(row) == width:
+            yield row
+        elif row:
+            raise FileFormatError(
+                f"file {str(path)!r}, line {reader.line_num}: {len(row)} fields where the header "
+                f"has {width}; repair the line, or pass delimiter=… if it is not as guessed."
+            )

@@ -1,0 +1,80 @@
+"""Tables from files and frames: the one way in."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+from counterpane.data.arff import read_arff
+from counterpane.data.datasets import dataset_names
+from counterpane.data.delimited import read_delimited
+from counterpane.data.table import Table
+from counterpane.errors import DataError, FileFormatError, ParameterError
+
+_SUFFIXES = ".csv, .tsv, .txt, .arff (each also with .gz), .parquet or .pq"
+
+
+def read(
+    source: Any, *, delimiter: str | None = None, encoding: str = "utf-8-sig", **options: Any
+) -> Table:
+    """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
+
+    A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is found unless
+    given), .arff, all of them also packed as .gz, and .parquet or .pq (with pyarrow or polars).
+    `options` are those of `Table.from_frame`: states, weights, discretize, target, schema, ….
+
+    >>> read({"rain": ["no", "yes", "no"], "wet": [False, True, True]})
+    Table(3 rows × 2 columns: Schema(rain:2, wet:2))
+    """
+    if not isinstance(source, str | os.PathLike):
+        return Table.from_frame(source, **options)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ParameterError(f"delimiter={delimiter!r}; one character is needed.")
+    path = Path(source)
+    if not path.is_file():
+        raise _no_file(path)
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes[-1:] == [".gz"]
+    kind = (suffixes[:-1] if packed else suffixes)[-1:]
+    if kind == [".arff"]:
+        columns: Any = read_arff(path, encoding=encoding)
+    elif kind in ([".csv"], [".tsv"], [".txt"]):
+        columns = read_delimited(path, delimiter=delimiter, encoding=encoding)
+    elif kind in ([".parquet"], [".pq"]) and not packed:
+        columns = _read_parquet(path)
+    else:
+        raise FileFormatError(f"file {str(path)!r}: the suffix says no known kind; {_SUFFIXES} do.")
+    return Table.from_frame(columns, **options)
+
+
+def _read_parquet(path: Path) -> Any:
+    """The frame in a parquet file, by the first library there is."""
+    for library, name in (("pyarrow.parquet", "read_table"), ("polars", "read_parquet")):
+        try:
+            reader = getattr(importlib.import_module(library), name)
+        except ImportError:
+            continue
+        try:
+            return reader(path)
+        except Exception as error:  # each library has its own, and none of them is ours
+            words = " ".join(str(error).split())[:200]
+            raise FileFormatError(
+                f"file {str(path)!r} cannot be read as parquet: {words}"
+            ) from None
+    raise DataError(
+        f"file {str(path)!r} needs pyarrow or polars to be read; install counterpane[duckdb]."
+    )
+
+
+def _no_file(path: Path) -> DataError:
+    if path.is_dir():
+        return DataError(f"{str(path)!r} is a folder; pass the path of one file in it.")
+    if str(path) in dataset_names():
+        return DataError(f"there is no file {str(path)!r}; use load_dataset({str(path)!r}).")
+    names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
+    hint = "did you mean " + " or ".join(map(repr, near)) + "?" if near else "check the path."
+    return DataError(f"there is no file {str(path)!r}; {hint}")

@@ -1,0 +1,154 @@
+"""The loop around every iterative learner: progress, time limit, Ctrl-C, checkpoint and resume.
+
+A learner gives a `Search`: a first state, a step from one state to the next, and when it is done.
+States are named tuples of arrays and plain values, and a step never changes the state it is given,
+so the last whole state is always there to return or to save.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from counterpane.data.schema import Schema
+from counterpane.errors import FitError, ParameterError
+from counterpane.models.formats.native import Content, read_native, write_native
+from counterpane.progress import Control, Report, Stopped, TextBar
+
+SAVE_EVERY = 30.0  # seconds between two checkpoints
+
+S = TypeVar("S", bound=tuple[Any, ...])
+
+
+class StoppedEarly(UserWarning):
+    """A learner was stopped by its time limit or by Ctrl-C and returned the best so far."""
+
+
+class Search(ABC, Generic[S]):
+    """An iterative search, without its loop."""
+
+    @abstractmethod
+    def start(self) -> S:
+        """The first state."""
+
+    @abstractmethod
+    def step(self, state: S, ctl: Control) -> tuple[S, dict[str, Any]]:
+        """The next state, and a record of what was done."""
+
+    @abstractmethod
+    def done(self, state: S) -> bool:
+        """Whether there is nothing left to do."""
+
+    def size(self, state: S) -> tuple[float, float | None]:
+        """How much is done, and of how much, for progress."""
+        return 0.0, None
+
+
+class Outcome(NamedTuple, Generic[S]):
+    """The last state, the records of all steps, and why it stopped early, if it did."""
+
+    state: S
+    trace: list[dict[str, Any]]
+    stopped: str | None
+
+
+@dataclass
+class Driver:
+    """How a search is run; the parameters that all long learners share.
+
+    `progress` is True for a bar on a terminal, or a function (what, done, total). `checkpoint` is
+    a file that holds the state while the search runs; a search that finds it there, written by the
+    same learner on the same data (`fingerprint`), goes on from it to the same result.
+    """
+
+    schema: Schema
+    fingerprint: dict[str, Any] = field(default_factory=dict)
+    time_limit: float | None = None
+    progress: bool | Report = False
+    checkpoint: str | os.PathLike[str] | None = None
+
+    def run(self, search: Search[S], what: str) -> Outcome[S]:
+        """Step until the search is done or must stop."""
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ParameterError(f"time_limit={self.time_limit}; seconds above zero are needed.")
+        state = search.start()
+        state, trace, spent = self._resume(state)
+        stopped = None
+        saved = time.monotonic()
+        with self._reporting() as report:
+            ctl = Control.within(self.time_limit)
+            try:
+                while not search.done(state):
+                    ctl.check()
+                    began = time.monotonic()
+                    state, info = search.step(state, ctl)
+                    spent += time.monotonic() - began
+                    trace.append({"step": len(trace), "seconds": spent, **info})
+                    if report is not None:
+                        report(what, *search.size(state))
+                    if self.checkpoint is not None and time.monotonic() - saved > SAVE_EVERY:
+                        self._save(state, trace, spent)
+                        saved = time.monotonic()
+            except (Stopped, KeyboardInterrupt) as reason:
+                stopped = reason.reason if isinstance(reason, Stopped) else "Ctrl-C"
+        if stopped is not None:
+            self._keep_for_later(state, trace, spent, stopped, what)
+        elif self.checkpoint is not None:
+            Path(self.checkpoint).unlink(missing_ok=True)
+        return Outcome(state, trace, stopped)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[Report | None]:
+        if self.progress is True:
+            with TextBar() as bar:
+                yield bar
+        else:
+            yield self.progress or None
+
+    def _keep_for_later(
+        self, state: Any, trace: list[dict[str, Any]], spent: float, reason: str, what: str
+    ) -> None:
+        hint = "pass checkpoint=… to be able to go on"
+        if self.checkpoint is not None:
+            self._save(state, trace, spent)
+            hint = f"fit again with checkpoint={str(self.checkpoint)!r} to go on"
+        warnings.warn(
+            f"{what} was stopped ({reason}) after {len(trace)} steps; "
+            f"the result is the best so far: {hint}.",
+            StoppedEarly,
+            stacklevel=4,
+        )
+
+    def _save(self, state: Any, trace: list[dict[str, Any]], spent: float) -> None:
+        assert self.checkpoint is not None
+        values = state._asdict()
+        arrays = {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
+        plain = {k: v for k, v in values.items() if k not in arrays}
+        note = {"fingerprint": self.fingerprint, "plain": plain, "trace": trace, "spent": spent}
+        write_native(self.checkpoint, Content("checkpoint", self.schema, arrays, note))
+
+    def _resume(self, state: S) -> tuple[S, list[dict[str, Any]], float]:
+        """The saved state, trace and seconds, or the fresh ones."""
+        if self.checkpoint is None or not Path(self.checkpoint).exists():
+            return state, [], 0.0
+        content = read_native(self.checkpoint)
+        note = content.provenance or {}
+        same = json.loads(json.dumps(self.fingerprint)) == note.get("fingerprint")
+        if content.kind != "checkpoint" or content.schema != self.schema or not same:
+            raise FitError(
+                f"{str(self.checkpoint)!r} is not a checkpoint of this learner on this data; "
+                "delete it, or name another file."
+            )
+        fields: Any = state
+        restored = fields._replace(**content.arrays, **note["plain"])
+        return restored, list(note["trace"]), float(note["spent"])

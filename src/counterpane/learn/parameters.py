@@ -1,0 +1,30 @@
+"""Parameters of a known structure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from counterpane.counts.source import CountSource
+from counterpane.graphs import Dag
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.progress import Control
+
+
+def fit_parameters(
+    source: CountSource,
+    dag: Dag,
+    *,
+    equivalent_sample_size: float = 1.0,
+    provenance: dict[str, Any] | None = None,
+    ctl: Control | None = None,
+) -> BayesianNetwork:
+    """The network of `dag` with the posterior mean under a BDeu prior, from one batch of counts."""
+    families = [(*dag.parents(i), i) for i in range(dag.n)]
+    counts = source.counts(families, missing="error", ctl=ctl)
+    return BayesianNetwork.from_counts(
+        source.schema,
+        dag,
+        list(counts),
+        equivalent_sample_size=equivalent_sample_size,
+        provenance=provenance,
+    )

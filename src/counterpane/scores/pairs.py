@@ -1,0 +1,49 @@
+"""Scores of all children given one parent, from the counts of all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.progress import Control
+from counterpane.scores import _kernels
+from counterpane.scores.base import LocalScore, clogc_table, score_families
+from counterpane.typing import Floats
+
+
+def score_pairs(
+    score: LocalScore,
+    source: CountSource,
+    children: Sequence[int],
+    parents: Sequence[int],
+    *,
+    ctl: Control | None = None,
+) -> Floats:
+    """score(child | {parent}), structure prior included, shape (children, parents).
+
+    The entry of a variable with itself is its score without parents.
+    """
+    alone = score_families(score, source, [(c, ()) for c in children], ctl=ctl)
+    total = float(source.total_weight or 0.0)  # known after the first scan
+    form = score.form(total)
+    out = np.empty((len(children), len(parents)))
+    n = len(source.schema)
+    if form is None:
+        asked = [(c, (p,)) for c in children for p in parents if c != p]
+        scores = iter(score_families(score, source, asked, ctl=ctl))
+        for i, c in enumerate(children):
+            out[i] = [alone[i] if c == p else next(scores) for p in parents]
+        return out
+    pairs = source.pair_counts(children, against=parents, ctl=ctl)
+    _kernels.score_pairs(pairs.counts, pairs.left_from, pairs.right_from, *form,
+                         clogc_table(total), out)  # fmt: skip
+    prior = score.structure_prior
+    by_edge = prior.by_edge(n)
+    out += prior.by_count(n)[1]
+    if by_edge.size:
+        out += by_edge[np.ix_(parents, children)].T
+    same = np.equal.outer(np.array(children), np.array(parents))
+    out[same] = np.broadcast_to(alone[:, None], out.shape)[same]
+    return out
