@@ -15,13 +15,14 @@ _HOMES = {
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
     "counterpane.scores": ("AIC", "BIC", "K2", "BDe", "BDeu", "LogLikelihood"),
     "counterpane.independence": ("BayesianTest", "ChiSquare", "GTest", "Ledger", "Oracle"),
-    "counterpane.models": ("BayesianNetwork", "load", "read_bif", "write_bif"),
+    "counterpane.models": ("BayesianNetwork", "load"),
+    "counterpane.models.formats.bif": ("read_bif", "write_bif"),
     "counterpane.learn": ("ChowLiu", "StoppedEarly", "fit_parameters"),
     "counterpane.errors": ("CounterpaneError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
@@ -44,5 +45,6 @@ if TYPE_CHECKING:
     from counterpane.graphs import Dag, UndirectedGraph
     from counterpane.independence import BayesianTest, ChiSquare, GTest, Ledger, Oracle
     from counterpane.learn import ChowLiu, StoppedEarly, fit_parameters
-    from counterpane.models import BayesianNetwork, load, read_bif, write_bif
+    from counterpane.models import BayesianNetwork, load
+    from counterpane.models.formats.bif import read_bif, write_bif
     from counterpane.scores import AIC, BIC, K2, BDe, BDeu, LogLikelihood

@@ -1,0 +1,8 @@
+"""Models: final distributions that answer questions."""
+
+from counterpane.models.answer import Answer
+from counterpane.models.base import Model
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.storage import load
+
+__all__ = ["Answer", "BayesianNetwork", "Model", "load"]

@@ -1,0 +1,1 @@
+"""Model files: the native one, and those that other tools read."""

@@ -1,0 +1,141 @@
+"""What a query will cost, before any table is allocated: an elimination order and its tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from counterpane.errors import ScopeError, TableSizeError
+from counterpane.potentials import MAX_CELLS
+
+CHEAP = 2**14  # total cells below which a second plan costs more than it can save
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An order of elimination that leaves `keep`, and the largest table on the way.
+
+    `width` is one less than the number of variables in the largest table, `culprit` names these
+    variables, `cells` is the sum over all tables, `shape` the numbers of states of `keep`.
+    """
+
+    keep: tuple[int, ...]
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+    width: int
+    largest_table: int
+    culprit: tuple[int, ...]
+    cells: int
+
+
+def plan_query(
+    scopes: Iterable[Iterable[int]],
+    cards: npt.ArrayLike,
+    keep: Iterable[int],
+    *,
+    joint: bool = True,
+    max_cells: int = MAX_CELLS,
+    names: Sequence[str] | None = None,
+) -> Plan:
+    """The cheaper of two greedy plans, by smallest table and by fewest fill-in edges.
+
+    Every variable in a scope or in `keep` takes part. With `joint=False` the variables kept are
+    not brought into one table. Raises `TableSizeError` when a table would exceed `max_cells`.
+    Cost: about n · width² steps; no table is allocated.
+
+    >>> plan_query([(0, 1), (1, 2), (2, 3)], [2, 3, 2, 2], keep=[3]).largest_table
+    6
+    """
+    kept = tuple(keep)
+    if len(set(kept)) != len(kept):
+        raise ScopeError(f"the variables to keep, {kept}, hold a repeat.")
+    sizes: list[int] = np.asarray(cards).tolist()
+    neighbors = _neighbors([*scopes, kept] if joint else [*scopes, *((v,) for v in kept)])
+    hidden = [v for v in sorted(neighbors) if v not in kept]
+    final = kept if joint else ()
+    best = _greedy(neighbors, sizes, hidden, _smallest_table, final)
+    if best[2] > CHEAP:
+        best = min(best, _greedy(neighbors, sizes, hidden, _fewest_fill, final), key=lambda t: t[2])
+    order, tables, cells = best
+    culprit = tuple(sorted(max(tables, key=lambda scope: _cells(sizes, scope))))
+    shape = tuple(sizes[v] for v in kept)
+    plan = Plan(kept, shape, order, len(culprit) - 1, _cells(sizes, culprit), culprit, cells)
+    if plan.largest_table > max_cells:
+        shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
+        more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
+        raise TableSizeError(
+            f"the query needs a table of {plan.largest_table:,} cells (width {plan.width}) over "
+            f"{', '.join(shown)}{more}; at most {max_cells:,} are allowed: ask about fewer "
+            "variables, give evidence on some of these, or draw a sample."
+        )
+    return plan
+
+
+Neighbors = dict[int, int]  # for each variable, the variables it shares a table with, as bits
+Weigh = Callable[[Neighbors, Sequence[int], int], tuple[float, ...]]
+
+
+def _greedy(
+    start: Neighbors,
+    cards: Sequence[int],
+    hidden: Iterable[int],
+    weigh: Weigh,
+    final: Sequence[int],
+) -> tuple[tuple[int, ...], list[tuple[int, ...]], int]:
+    """(order, scopes of the tables, total cells) when the lightest variable always goes first."""
+    neighbors = dict(start)
+    weights = {v: weigh(neighbors, cards, v) for v in hidden}
+    order: list[int] = []
+    tables = [tuple(final)]
+    while weights:
+        v = min(weights, key=weights.__getitem__)
+        del weights[v]
+        around = list(_bits(neighbors[v]))
+        clique = neighbors.pop(v)
+        changed = clique
+        for u in around:
+            old = neighbors[u]
+            neighbors[u] = (old | clique) & ~(1 << u) & ~(1 << v)
+            if weigh is _fewest_fill and neighbors[u] & ~old:
+                changed |= neighbors[u]  # a new edge may complete a triangle one step away
+        for u in _bits(changed):
+            if u in weights:
+                weights[u] = weigh(neighbors, cards, u)
+        order.append(v)
+        tables.append((*around, v))
+    return tuple(order), tables, sum(_cells(cards, scope) for scope in tables)
+
+
+def _smallest_table(neighbors: Neighbors, cards: Sequence[int], v: int) -> tuple[float, ...]:
+    return (_cells(cards, _bits(neighbors[v])) * cards[v],)
+
+
+def _fewest_fill(neighbors: Neighbors, cards: Sequence[int], v: int) -> tuple[float, ...]:
+    clique = neighbors[v]
+    fill = sum((clique & ~neighbors[u]).bit_count() - 1 for u in _bits(clique))
+    return (fill, *_smallest_table(neighbors, cards, v))
+
+
+def _neighbors(scopes: Iterable[Iterable[int]]) -> Neighbors:
+    found: Neighbors = {}
+    for scope in scopes:
+        members = tuple(scope)
+        together = sum(1 << v for v in members)
+        for v in members:
+            found[v] = (found.get(v, 0) | together) & ~(1 << v)
+    return found
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def _cells(cards: Sequence[int], scope: Iterable[int]) -> int:
+    return math.prod(cards[v] for v in scope)

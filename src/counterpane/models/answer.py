@@ -1,0 +1,85 @@
+"""The answer to a query: probabilities with names and states."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
+
+from counterpane.data.schema import Variable
+from counterpane.errors import ParameterError, unknown_name
+from counterpane.typing import Floats, State
+
+SHOWN = 24
+
+
+class Answer:
+    """P(variables | evidence): `probabilities` has one axis for each of `variables`.
+
+    `log_evidence` is ln P(evidence), 0 when there is none.
+
+    >>> import numpy as np
+    >>> answer = Answer([Variable("lung", ("no", "yes"))], np.array([0.9, 0.1]))
+    >>> answer["yes"], answer.to_dict()
+    (0.1, {'no': 0.9, 'yes': 0.1})
+    >>> answer
+    lung  P
+    no    0.9
+    yes   0.1
+    """
+
+    def __init__(
+        self, variables: Sequence[Variable], probabilities: Floats, log_evidence: float = 0.0
+    ) -> None:
+        self.variables = tuple(variables)
+        self.probabilities = probabilities.view()
+        self.probabilities.flags.writeable = False
+        self.log_evidence = log_evidence
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables, one for each axis."""
+        return tuple(v.name for v in self.variables)
+
+    def __getitem__(self, key: State | Mapping[str, State]) -> float:
+        """The probability of a state, or of a dictionary of states; absent names are summed out."""
+        if not isinstance(key, Mapping):
+            if len(self.variables) != 1:
+                raise ParameterError(
+                    f"the answer is about {self.names}; index it by a dictionary of names and "
+                    f"states, not {key!r}."
+                )
+            key = {self.names[0]: key}
+        for name in key:
+            if name not in self.names:
+                raise unknown_name("variable", name, self.names)
+        where = tuple(v.code(key[v.name]) if v.name in key else slice(None) for v in self.variables)
+        return float(self.probabilities[where].sum())
+
+    def to_dict(self) -> dict[Any, float]:
+        """State → probability for one variable; tuples of states for several."""
+        return {row[0] if len(row) == 1 else row: p for row, p in self._rows()}
+
+    def _rows(self) -> Iterator[tuple[tuple[State, ...], float]]:
+        states = product(*(v.states for v in self.variables))
+        return zip(states, self.probabilities.reshape(-1).tolist(), strict=True)
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        shown = [(*map(str, row), f"{p:.6g}") for row, p in islice(self._rows(), SHOWN)]
+        rest = self.probabilities.size - SHOWN
+        more = [("…", *[""] * (len(self.variables) - 1), f"({rest} more)")] if rest > 0 else []
+        return [(*self.names, "P"), *shown, *more]
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        head, *body = [[html.escape(cell) for cell in line] for line in self._lines()]
+        rows = "".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in body)
+        return f"<table><tr><th>{'</th><th>'.join(head)}</th></tr>{rows}</table>"

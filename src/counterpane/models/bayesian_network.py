@@ -1,0 +1,249 @@
+"""Bayesian networks: a directed acyclic graph and one conditional table for each variable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from counterpane.data.schema import Schema
+from counterpane.errors import ParameterError, ScopeError
+from counterpane.graphs import Dag
+from counterpane.inference.sampling import cell_of, draw
+from counterpane.models.base import Model
+from counterpane.potentials import Potential
+from counterpane.typing import Array, Codes, Floats, Ints
+
+TOLERANCE = 1e-6
+
+
+class BayesianNetwork(Model):
+    """P(x) = Π_i P(x_i | parents of i).
+
+    `tables[i]` has the axes (parents of i in schema order…, i); its rows must sum to 1 within 1e-6
+    and are brought to 1. `strengths[i]`, of axes (parents…), holds the Dirichlet total
+    α_ij + N_ij behind each row, so that the posterior's parameters are strength × table.
+
+    >>> smoke_and_lung = Schema.from_cards([2, 2])
+    >>> model = BayesianNetwork(
+    ...     smoke_and_lung, Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.99, 0.01], [0.9, 0.1]]]
+    ... )
+    >>> round(model.query("x0", {"x1": 1})[1], 4)
+    0.8108
+    """
+
+    kind = "bayesian_network"
+
+    def __init__(
+        self,
+        schema: Schema,
+        dag: Dag,
+        tables: Sequence[npt.ArrayLike],
+        strengths: Sequence[npt.ArrayLike] | None = None,
+        *,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        _check_lengths(schema, dag, tables, strengths)
+        self.schema = schema
+        self.dag = dag
+        self.provenance = provenance
+        self._parents = [dag.parents(i) for i in range(dag.n)]
+        self.tables = tuple(self._table(i, table) for i, table in enumerate(tables))
+        self.strengths = (
+            None
+            if strengths is None
+            else tuple(self._strength(i, strength) for i, strength in enumerate(strengths))
+        )
+
+    @classmethod
+    def from_counts(
+        cls,
+        schema: Schema,
+        dag: Dag,
+        counts: Sequence[npt.ArrayLike],
+        *,
+        equivalent_sample_size: float = 1.0,
+        alpha: Sequence[npt.ArrayLike] | None = None,
+        provenance: dict[str, Any] | None = None,
+    ) -> Self:
+        """The posterior mean (N_ijk + α_ijk) / (N_ij + α_ij) given counts of axes (parents…, i).
+
+        α_ijk is equivalent_sample_size / (cells of family i), the BDeu prior, unless `alpha` gives
+        tables of the same shapes as the counts.
+
+        >>> two = Schema.from_cards([2])
+        >>> BayesianNetwork.from_counts(two, Dag(1, []), [[3, 0]]).tables[0].tolist()
+        [0.875, 0.125]
+        """
+        _check_lengths(schema, dag, counts, alpha)
+        if alpha is None and not 0 <= equivalent_sample_size < np.inf:
+            raise ParameterError(
+                f"equivalent_sample_size={equivalent_sample_size} must be finite, not negative."
+            )
+        tables, strengths = [], []
+        for i, n in enumerate(counts):
+            shape = tuple(schema.cards[[*dag.parents(i), i]].tolist())
+            n_ijk = _numbers(n, f"the counts of {schema.names[i]!r}")
+            prior = np.full(shape, equivalent_sample_size / np.prod(shape, dtype=np.float64))
+            if alpha is not None:
+                prior = _numbers(alpha[i], f"alpha of {schema.names[i]!r}")
+            if n_ijk.shape != shape or prior.shape != shape:
+                raise ScopeError(
+                    f"the counts or alpha of {schema.names[i]!r} have shapes {n_ijk.shape} and "
+                    f"{prior.shape}; both need {shape}: the parents in schema order, then itself."
+                )
+            posterior = n_ijk + prior
+            strength = posterior.sum(axis=-1)
+            if not (np.isfinite(posterior).all() and posterior.min() >= 0 and strength.min() > 0):
+                raise ParameterError(
+                    f"counts plus prior of {schema.names[i]!r} must be finite and not negative, "
+                    "with a positive sum for each parent configuration; use a positive prior."
+                )
+            tables.append(posterior / strength[..., None])
+            strengths.append(strength)
+        return cls(schema, dag, tables, strengths, provenance=provenance)
+
+    def __repr__(self) -> str:
+        return (
+            f"BayesianNetwork({len(self.schema)} variables, {self.dag.n_edges} edges, "
+            f"{self.n_parameters} parameters)"
+        )
+
+    @property
+    def graph(self) -> Any:
+        """The structure as a networkx graph whose nodes are the column names."""
+        return self.dag.to_networkx(self.schema.names)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters, Σ_i q_i (r_i − 1)."""
+        return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
+
+    def to_potentials(self) -> tuple[Potential, ...]:
+        """ln P(i | parents) for each i, with the scope (parents…, i)."""
+        return self._potentials
+
+    @cached_property
+    def _potentials(self) -> tuple[Potential, ...]:
+        with np.errstate(divide="ignore"):
+            return tuple(
+                Potential((*self._parents[i], i), np.log(table))
+                for i, table in enumerate(self.tables)
+            )
+
+    def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
+        """The families of `nodes` and their ancestors: the rest is barren and sums to 1."""
+        return [self._potentials[i] for i in sorted({*nodes, *self.dag.ancestors(nodes)})]
+
+    def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
+        if given:
+            return super()._draw(n, given, rng)
+        cards = self.schema.cards
+        codes: Codes = np.empty((len(self.schema), n), dtype=np.uint16)
+        for i in self.dag.topological_order():
+            rows = self.tables[i].reshape(-1, cards[i])
+            codes[i] = draw(rng, rows, cell_of(codes, self._parents[i], cards))
+        return codes
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Parents, tables and strengths, each end to end."""
+        arrays: dict[str, Array] = {
+            "n_parents": np.array([len(p) for p in self._parents], dtype=np.int64),
+            "parents": np.array([p for some in self._parents for p in some], dtype=np.int64),
+            "tables": np.concatenate([t.reshape(-1) for t in self.tables]),
+        }
+        if self.strengths is not None:
+            arrays["strengths"] = np.concatenate([s.reshape(-1) for s in self.strengths])
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+    ) -> Self:
+        """The network that `to_arrays` described."""
+        families = [f.tolist() for f in _cut(arrays["parents"], arrays["n_parents"])]
+        dag = Dag.from_parents(families)
+        if dag.n != len(schema):
+            raise ScopeError(f"{len(schema)} variables cannot have {dag.n} sets of parents.")
+        shapes = [tuple(schema.cards[[*family, i]].tolist()) for i, family in enumerate(families)]
+        tables = _shaped(arrays["tables"], shapes)
+        strengths = None
+        if "strengths" in arrays:
+            strengths = _shaped(arrays["strengths"], [shape[:-1] for shape in shapes])
+        return cls(schema, dag, tables, strengths, provenance=provenance)
+
+    def _family(self, i: int) -> str:
+        names = self.schema.names
+        given = ", ".join(names[p] for p in self._parents[i])
+        return f"P({names[i]} | {given})" if given else f"P({names[i]})"
+
+    def _table(self, i: int, given: npt.ArrayLike) -> Floats:
+        table = _numbers(given, self._family(i))
+        need = tuple(self.schema.cards[[*self._parents[i], i]].tolist())
+        if table.shape != need:
+            raise ScopeError(
+                f"{self._family(i)} has shape {table.shape}; {need} is needed: one axis for each "
+                f"parent in schema order, then {self.schema.names[i]!r}."
+            )
+        sums = np.asarray(table.sum(axis=-1))
+        good = (table >= 0).all(axis=-1) & (np.abs(sums - 1) <= TOLERANCE)
+        if not good.all():
+            where = np.unravel_index(int(np.argmin(good)), sums.shape)
+            state = ", ".join(
+                f"{self.schema.names[p]}={self.schema[p].states[k]!r}"
+                for p, k in zip(self._parents[i], where, strict=True)
+            )
+            raise ParameterError(
+                f"{self._family(i)}{' at ' + state if state else ''} is {table[where].tolist()}; "
+                "probabilities that are not negative and sum to 1 are needed."
+            )
+        # A sum that is 1 up to rounding is left alone, so that a saved table loads bit for bit.
+        off = np.abs(sums - 1) > 4 * np.finfo(np.float64).eps * need[-1]
+        table[off] /= sums[off, None]
+        table.flags.writeable = False
+        return table
+
+    def _strength(self, i: int, given: npt.ArrayLike) -> Floats:
+        strength = _numbers(given, f"the strengths of {self._family(i)}")
+        need = self.tables[i].shape[:-1]
+        if strength.shape != need or not (np.isfinite(strength) & (strength > 0)).all():
+            raise ParameterError(
+                f"the strengths of {self._family(i)} must be positive numbers of shape {need}; got "
+                f"shape {strength.shape}."
+            )
+        strength.flags.writeable = False
+        return strength
+
+
+def _check_lengths(
+    schema: Schema, dag: Dag, tables: Sequence[Any], more: Sequence[Any] | None
+) -> None:
+    sizes = {len(schema), dag.n, len(tables), len(schema) if more is None else len(more)}
+    if len(sizes) > 1:
+        raise ScopeError(
+            f"a schema of {len(schema)} variables, a graph of {dag.n} nodes and {len(tables)} "
+            "tables do not fit together; each variable needs one of each."
+        )
+
+
+def _numbers(given: npt.ArrayLike, what: str) -> Floats:
+    try:
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ParameterError(f"{what} is not a full table of numbers; a row is missing.") from None
+
+
+def _cut(array: Array, sizes: Ints) -> list[Array]:
+    """`array` in pieces of the given sizes, which must use it up."""
+    if (sizes < 0).any() or sizes.sum() != array.size:
+        raise ScopeError(f"{array.size} entries cannot be cut into pieces of {sizes.sum()}.")
+    return np.split(array, np.cumsum(sizes)[:-1])
+
+
+def _shaped(array: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    sizes = np.array([math.prod(shape) for shape in shapes])
+    return [part.reshape(s) for part, s in zip(_cut(array, sizes), shapes, strict=True)]

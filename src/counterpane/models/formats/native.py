@@ -1,0 +1,123 @@
+"""The native model file `.cp`: a JSON header and raw arrays, checksummed, without pickle.
+
+Layout, little-endian: magic (8 bytes), version (u32), header length (u32), file length (u64),
+header (JSON), arrays in the header's order, SHA-256 of all before it (32 bytes).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.data.schema import Schema, Variable
+from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, VersionError
+from counterpane.models.formats.atomic import write_atomically
+from counterpane.typing import Array
+
+MAGIC = b"\x93CPMOD\r\n"  # not text, and a changed line end shows
+VERSION = 1
+PREFIX = struct.Struct("<8sIIQ")
+DIGEST_BYTES = 32
+DTYPES = ("<f8", "<i8")
+
+
+class Content(NamedTuple):
+    """What a native file holds: the model's kind, its schema and arrays, how it was learned."""
+
+    kind: str
+    schema: Schema
+    arrays: dict[str, Array]
+    provenance: dict[str, Any] | None
+
+
+def write_native(path: str | os.PathLike[str], content: Content) -> None:
+    """Write `content` to `path`, whole or not at all."""
+    arrays = [
+        (name, np.ascontiguousarray(a, a.dtype.newbyteorder("<")))
+        for name, a in content.arrays.items()
+    ]
+    header = {
+        "kind": content.kind,
+        "schema": [{"name": v.name, "states": v.states, "cuts": v.cuts} for v in content.schema],
+        "arrays": [{"name": k, "dtype": a.dtype.str, "shape": a.shape} for k, a in arrays],
+        "provenance": content.provenance,
+    }
+    try:
+        text = json.dumps(header, separators=(",", ":"), default=_plain).encode()
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"the model's states or provenance cannot be saved: {error}; use text, numbers, true, "
+            "false, None, lists and dictionaries."
+        ) from None
+    size = PREFIX.size + len(text) + sum(a.nbytes for _, a in arrays) + DIGEST_BYTES
+    chunks = [PREFIX.pack(MAGIC, VERSION, len(text), size), text]
+    chunks += [a.tobytes() for _, a in arrays]
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    write_atomically(path, [*chunks, digest.digest()])
+
+
+def read_native(path: str | os.PathLike[str]) -> Content:
+    """The content of a native file; damaged, cut, foreign and newer files are refused."""
+    where = repr(str(path))
+    data = Path(path).read_bytes()
+    if not data.startswith(MAGIC):
+        raise FileFormatError(f"{where} is not a Counterpane model file; its first bytes differ.")
+    if len(data) < PREFIX.size + DIGEST_BYTES:
+        raise FileFormatError(f"{where} is cut short: {len(data)} bytes cannot hold a model.")
+    _, version, header_size, size = PREFIX.unpack_from(data)
+    if version > VERSION:
+        raise VersionError(
+            f"{where} has format version {version}; this release reads up to {VERSION}: upgrade "
+            "counterpane, or save the model again with the older release."
+        )
+    if size != len(data):
+        raise FileFormatError(
+            f"{where} is cut short or has grown: {len(data)} bytes instead of {size}."
+        )
+    if hashlib.sha256(data[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
+        raise FileFormatError(f"{where} is damaged: its checksum does not match; restore a copy.")
+    body = memoryview(data)[PREFIX.size : -DIGEST_BYTES]
+    try:
+        header = json.loads(bytes(body[:header_size]))
+        schema = Schema(
+            Variable(v["name"], tuple(v["states"]), None if v["cuts"] is None else tuple(v["cuts"]))
+            for v in header["schema"]
+        )
+        arrays = _read_arrays(body[header_size:], header["arrays"])
+        return Content(str(header["kind"]), schema, arrays, header["provenance"])
+    except (CounterpaneError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise FileFormatError(f"{where} has a header that makes no sense: {error!r}.") from None
+
+
+def _read_arrays(payload: memoryview, manifest: list[dict[str, Any]]) -> dict[str, Array]:
+    """The arrays listed, which must fill the payload exactly; checked before any is allocated."""
+    arrays: dict[str, Array] = {}
+    start = 0
+    for entry in manifest:
+        shape = entry["shape"]
+        if entry["dtype"] not in DTYPES or not all(type(k) is int and k >= 0 for k in shape):
+            raise ValueError(f"array {entry['name']!r} has type {entry['dtype']}, shape {shape}")
+        stop = start + math.prod(shape) * 8
+        if stop > len(payload):
+            raise ValueError(f"array {entry['name']!r} ends at byte {stop} of {len(payload)}")
+        values = np.frombuffer(payload[start:stop], dtype=entry["dtype"])
+        arrays[entry["name"]] = values.reshape(shape).astype(values.dtype.newbyteorder("="))
+        start = stop
+    if start != len(payload):
+        raise ValueError(f"{len(payload) - start} bytes belong to no array")
+    return arrays
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is a {type(value).__name__}")

@@ -1,0 +1,69 @@
+"""A dense local log-potential: a scope and one natural logarithm for each cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from counterpane.errors import ParameterError, ScopeError, TableSizeError
+from counterpane.typing import Floats
+
+MAX_CELLS = 2**26
+"""The most cells a dense table may have: half a gigabyte of float64."""
+
+
+class Potential:
+    """Natural logs over the joint states of `scope`: axis k of `log_values` is variable scope[k].
+
+    Minus infinity, an impossible cell, is allowed. Final and read-only.
+
+    >>> Potential((3, 0), [[0.0, -1.0], [-2.0, 0.5]]).at({0: 1}).log_values.tolist()
+    [-1.0, 0.5]
+    """
+
+    __slots__ = ("log_values", "scope")
+
+    def __init__(self, scope: Iterable[int], log_values: npt.ArrayLike) -> None:
+        self.scope = tuple(int(v) for v in scope)
+        if len(set(self.scope)) != len(self.scope) or min(self.scope, default=0) < 0:
+            raise ScopeError(f"the scope {self.scope} repeats a variable or has a negative one.")
+        shape = np.shape(log_values)
+        check_cells(shape, f"the potential over the variables {self.scope}")
+        if len(shape) != len(self.scope) or 0 in shape:
+            raise ScopeError(
+                f"log-values of shape {shape} do not fit the scope {self.scope}; "
+                f"{len(self.scope)} axes without an empty one are needed."
+            )
+        values: Floats = np.array(log_values, dtype=np.float64, order="C")
+        if np.isnan(values).any() or (values == np.inf).any():
+            raise ParameterError(
+                f"the potential over {self.scope} holds NaN or +infinity; finite logs and "
+                "-infinity are allowed."
+            )
+        values.flags.writeable = False
+        self.log_values = values
+
+    def __repr__(self) -> str:
+        return f"Potential(scope={self.scope}, cards={self.log_values.shape})"
+
+    def at(self, evidence: Mapping[int, int]) -> Potential:
+        """The potential of the other variables, with those in `evidence` held at their codes."""
+        if evidence.keys().isdisjoint(self.scope):
+            return self
+        kept = tuple(v for v in self.scope if v not in evidence)
+        where = tuple(evidence.get(v, slice(None)) for v in self.scope)
+        return Potential(kept, self.log_values[where])
+
+
+def check_cells(cards: Iterable[int], what: str, limit: int = MAX_CELLS) -> int:
+    """The number of cells of a table, or a `TableSizeError` before anything is allocated."""
+    cells = math.prod(int(c) for c in cards)
+    if cells > limit:
+        raise TableSizeError(
+            f"{what} has {cells:,} cells; at most {limit:,} are allowed: use fewer variables or "
+            "merge states."
+        )
+    return cells
