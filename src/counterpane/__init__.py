@@ -37,14 +37,35 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-if TYPE_CHECKING:
-    from counterpane.counts import CountSource, MemoryCounts, StreamCounts
-    from counterpane.data import Schema, Table, Variable, dataset_names, load_dataset, read
-    from counterpane.data.discretize import MDLDiscretizer
-    from counterpane.errors import CounterpaneError
-    from counterpane.graphs import Dag, UndirectedGraph
-    from counterpane.independence import BayesianTest, ChiSquare, GTest, Ledger, Oracle
-    from counterpane.learn import ChowLiu, StoppedEarly, fit_parameters
-    from counterpane.models import BayesianNetwork, load
-    from counterpane.models.formats.bif import read_bif, write_bif
-    from counterpane.scores import AIC, BIC, K2, BDe, BDeu, LogLikelihood
+if TYPE_CHECKING:  # the same names again, where type checkers and editors look for them
+    from counterpane.counts import CountSource as CountSource
+    from counterpane.counts import MemoryCounts as MemoryCounts
+    from counterpane.counts import StreamCounts as StreamCounts
+    from counterpane.data import Schema as Schema
+    from counterpane.data import Table as Table
+    from counterpane.data import Variable as Variable
+    from counterpane.data import dataset_names as dataset_names
+    from counterpane.data import load_dataset as load_dataset
+    from counterpane.data import read as read
+    from counterpane.data.discretize import MDLDiscretizer as MDLDiscretizer
+    from counterpane.errors import CounterpaneError as CounterpaneError
+    from counterpane.graphs import Dag as Dag
+    from counterpane.graphs import UndirectedGraph as UndirectedGraph
+    from counterpane.independence import BayesianTest as BayesianTest
+    from counterpane.independence import ChiSquare as ChiSquare
+    from counterpane.independence import GTest as GTest
+    from counterpane.independence import Ledger as Ledger
+    from counterpane.independence import Oracle as Oracle
+    from counterpane.learn import ChowLiu as ChowLiu
+    from counterpane.learn import StoppedEarly as StoppedEarly
+    from counterpane.learn import fit_parameters as fit_parameters
+    from counterpane.models import BayesianNetwork as BayesianNetwork
+    from counterpane.models import load as load
+    from counterpane.models.formats.bif import read_bif as read_bif
+    from counterpane.models.formats.bif import write_bif as write_bif
+    from counterpane.scores import AIC as AIC
+    from counterpane.scores import BIC as BIC
+    from counterpane.scores import K2 as K2
+    from counterpane.scores import BDe as BDe
+    from counterpane.scores import BDeu as BDeu
+    from counterpane.scores import LogLikelihood as LogLikelihood

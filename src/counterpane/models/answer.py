@@ -59,14 +59,15 @@ class Answer:
 
     def to_dict(self) -> dict[Any, float]:
         """State → probability for one variable; tuples of states for several."""
-        return {row[0] if len(row) == 1 else row: p for row, p in self._rows()}
+        return {row[0] if len(row) == 1 else row: p for row, p in self.rows()}
 
-    def _rows(self) -> Iterator[tuple[tuple[State, ...], float]]:
+    def rows(self) -> Iterator[tuple[tuple[State, ...], float]]:
+        """Each combination of states with its probability, the last variable fastest."""
         states = product(*(v.states for v in self.variables))
         return zip(states, self.probabilities.reshape(-1).tolist(), strict=True)
 
     def _lines(self) -> list[tuple[str, ...]]:
-        shown = [(*map(str, row), f"{p:.6g}") for row, p in islice(self._rows(), SHOWN)]
+        shown = [(*map(str, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
         rest = self.probabilities.size - SHOWN
         more = [("…", *[""] * (len(self.variables) - 1), f"({rest} more)")] if rest > 0 else []
         return [(*self.names, "P"), *shown, *more]

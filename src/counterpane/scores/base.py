@@ -100,7 +100,7 @@ def score_families(
     >>> from counterpane.scores import BIC
     >>> source = MemoryCounts(load_dataset("titanic"))
     >>> score_families(BIC(), source, [(3, []), (3, [2])]).round(3).tolist()
-    [-1388.578, -1175.041]
+    [-1388.577, -1175.191]
     """
     batch = source.counts([(*parents, child) for child, parents in families], ctl=ctl)
     total = float(batch.n.max(initial=0)) if source.total_weight is None else source.total_weight

@@ -1,0 +1,39 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test check slow bench clean
+
+help:  ## list these targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 10
+
+$(VENV)/%.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	touch $@
+
+$(VENV)/demo.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question
+	$(BIN)/counterpane learn titanic --target survived -o titanic.cp
+	$(BIN)/counterpane query titanic.cp survived --given sex=female --given status=first
+
+test: $(VENV)/test.stamp  ## run the test suite, in two processes
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/check.stamp  ## lint, format, types, architecture
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/architecture
+
+bench: $(VENV)/bench.stamp  ## measure counting and start-up; JSON goes to benchmarks/results
+	$(BIN)/python benchmarks/micro/counts.py
+	$(BIN)/python benchmarks/micro/startup.py
+
+clean:  ## remove the environment, caches and compiled kernels
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

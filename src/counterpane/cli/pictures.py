@@ -1,0 +1,49 @@
+"""Models and answers as text that a terminal draws well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table as Grid
+from rich.tree import Tree
+
+BAR = 30
+
+
+def forest_picture(
+    model: Any, gains: Sequence[tuple[str, str, float]], weight: float, first: str | None
+) -> Tree:
+    """The forest of a network with one parent at most, each edge with its gain."""
+    bits = {(p, c): g / weight / math.log(2) for p, c, g in gains}
+    graph = model.graph
+    top = Tree("", hide_root=True)
+
+    def grow(branch: Tree, name: str) -> None:
+        for child in sorted(graph.successors(name), key=lambda c: -bits[name, c]):
+            label = (
+                f"[bold]{escape(child)}[/bold] [dim]gains {bits[name, child]:.4f} bits a row[/dim]"
+            )
+            grow(branch.add(label), child)
+
+    roots = [n for n in graph.nodes if graph.in_degree(n) == 0]
+    for root in sorted(roots, key=lambda n: (n != first, graph.out_degree(n) == 0)):
+        grow(top.add(f"[bold]{escape(root)}[/bold]"), root)
+    return top
+
+
+def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
+    """A table of states and probabilities with bars."""
+    given = ", ".join(f"{k}={v}" for k, v in evidence.items())
+    asked = ", ".join(answer.names)
+    grid = Grid(title=escape(f"P({asked} | {given})" if given else f"P({asked})"), box=None)
+    for name in answer.names:
+        grid.add_column(escape(name))
+    grid.add_column("probability", justify="right")
+    grid.add_column("")
+    for states, p in answer.rows():
+        cells = [escape("(missing)" if s is None else str(s)) for s in states]
+        grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
+    return grid

@@ -1,0 +1,78 @@
+"""The tree shows the architecture: a package imports only from lower floors."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
+FLOORS = [
+    {"errors", "typing", "_jit", "progress"},
+    {"data", "graphs"},
+    {"counts"},
+    {"scores", "independence", "potentials"},
+    {"inference"},
+    {"models"},
+    {"learn"},
+    {"cli"},
+]
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+FILES = sorted(SOURCE.rglob("*.py"))
+# Importing scikit-learn's data sets costs a second that no other call of `read` should pay.
+LATE_IMPORTS = {"data/datasets.py"}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST) -> list[tuple[str, int]]:
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import at line {node.lineno}"
+            found.append((node.module or "", node.lineno))
+    return found
+
+
+def test_every_room_has_a_floor() -> None:
+    rooms = {room_of(path) for path in FILES} - {"__init__", "__main__"}
+    assert rooms == set(FLOOR_OF)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_down(path: Path) -> None:
+    room = room_of(path)
+    if room in ("__init__", "__main__"):
+        return
+    for module, line in imported(ast.parse(path.read_text())):
+        parts = module.split(".")
+        if parts[0] == "counterpane" and len(parts) > 1:
+            below = FLOOR_OF[parts[1]] < FLOOR_OF[room]
+            assert below or parts[1] == room, f"{path.name}:{line} imports {module}"
+        if parts[0] in ("numba", "llvmlite"):
+            assert room == "_jit", f"{path.name}:{line}: only _jit.py knows Numba"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_stand_at_the_top(path: Path) -> None:
+    if str(path.relative_to(SOURCE)) in LATE_IMPORTS:
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            late = imported(node)
+            ours = [f"{path.name}:{line} {name}" for name, line in late if "counterpane" in name]
+            assert not ours
+
+
+def test_no_vague_names() -> None:
+    assert not {p.stem for p in FILES} & {"utils", "core", "common", "helpers"}
+
+
+def test_files_stay_small() -> None:
+    long = {p.name: n for p in FILES if (n := len(p.read_text().splitlines())) > 500}
+    assert not long
