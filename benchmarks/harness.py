@@ -1,4 +1,4 @@
-"""What all benchmarks share: timing, and a JSON file that says where and on what it was measured."""
+"""What all benchmarks share: timing, and a JSON file that says where it was measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def seconds(
     clock: Callable[[], float] = time.process_time,
     before: Callable[[], Any] | None = None,
 ) -> float:
-    """The least time of several runs, by default of the processor, so that neighbors matter less."""
+    """The least time of several runs; processor time by default, so that neighbors matter less."""
     times = []
     for _ in range(repeat):
         if before is not None:

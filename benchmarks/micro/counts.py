@@ -13,14 +13,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from harness import publish, seconds
-
 from counterpane.counts import MemoryCounts
 from counterpane.counts.batch import lay_out
 from counterpane.data import Schema, Table
 from counterpane.models.formats.bif import read_bif
 from counterpane.scores import BIC, score_families
 from counterpane.scores.row_cache import RowCache
+from harness import publish, seconds
 
 rng = np.random.default_rng(0)
 
