@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class CounterpaneError(Exception):
@@ -62,6 +63,10 @@ class FileFormatError(CounterpaneError, ValueError):
     """A file is damaged, cut short, or not of the kind its name says."""
 
 
+class NoFileError(CounterpaneError, FileNotFoundError):
+    """A path names no file; the message offers the nearest names in its folder."""
+
+
 class VersionError(FileFormatError):
     """A model file was written by a newer version of the format."""
 
@@ -69,13 +74,25 @@ class VersionError(FileFormatError):
 def unknown_name(kind: str, name: object, known: Iterable[object]) -> UnknownNameError:
     """An `UnknownNameError` for `name` that offers the nearest known names, or else the list."""
     names = [str(k) for k in known]
-    lowered = {n.lower(): n for n in names}
-    matches = difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)
-    near = [lowered[m] for m in matches]
-    if near:
-        hint = "did you mean " + " or ".join(repr(n) for n in near) + "?"
-    elif len(names) <= 12:
+    hint = _nearest(str(name), names)
+    if not hint and len(names) <= 12:
         hint = "known: " + ", ".join(repr(n) for n in names) + "."
-    else:
+    elif not hint:
         hint = f"{len(names)} are known, among them " + ", ".join(repr(n) for n in names[:6]) + "."
     return UnknownNameError(f"{kind} {str(name)!r} is not known; {hint}")
+
+
+def no_file(path: Path) -> NoFileError:
+    """A `NoFileError` for a path that names no file, with the nearest names in its folder."""
+    if path.is_dir():
+        return NoFileError(f"{str(path)!r} is a folder; pass the path of one file in it.")
+    names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    hint = _nearest(path.name, names) or "check the path."
+    return NoFileError(f"there is no file {str(path)!r}; {hint}")
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    lowered = {n.lower(): n for n in names}
+    matches = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+    near = [repr(lowered[m]) for m in matches]
+    return "did you mean " + " or ".join(near) + "?" if near else ""

@@ -13,7 +13,7 @@ import pytest
 
 from counterpane.data.readers import read
 from counterpane.data.table import Table
-from counterpane.errors import DataError, FileFormatError, ParameterError, StateError
+from counterpane.errors import DataError, FileFormatError, NoFileError, ParameterError, StateError
 
 
 def csv(tmp_path, text, name="t.csv", encoding="utf-8"):
@@ -126,13 +126,13 @@ def test_damaged_and_absent_files(tmp_path):
         with pytest.raises(FileFormatError, match=words) as caught:
             read(tmp_path / name)
         assert "\n" not in str(caught.value) and name in str(caught.value)
-    with pytest.raises(DataError, match=r"did you mean 'good.csv.gz'"):
+    with pytest.raises(NoFileError, match=r"did you mean 'good.csv.gz'"):
         read(tmp_path / "god.csv.gz")
-    with pytest.raises(DataError, match=r"no file 'nowhere/x.csv'; check the path"):
+    with pytest.raises(NoFileError, match=r"no file 'nowhere/x.csv'; check the path"):
         read("nowhere/x.csv")
-    with pytest.raises(DataError, match="is a folder"):
+    with pytest.raises(NoFileError, match="is a folder"):
         read(tmp_path)
-    with pytest.raises(DataError, match=r"use load_dataset\('titanic'\)"):
+    with pytest.raises(NoFileError, match=r"use load_dataset\('titanic'\)"):
         read("titanic")
     with pytest.raises(ParameterError, match="utf-99"):
         read(good, encoding="utf-99")

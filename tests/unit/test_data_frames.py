@@ -276,7 +276,6 @@ def test_a_table_comes_back_or_moves_to_another_schema():
         ({"a": "xyz"}, "a sequence of its cells"),
         (np.array([1, 2]), "2 are needed"),
         ({"a": np.zeros((2, 2))}, "one axis"),
-        ("", "no file|folder"),
         (7, "from int"),
         (pd.DataFrame({"": [1]}), "non-empty"),
         ({"id": np.arange(70_000).astype(str)}, "'id' has 70000 different values"),

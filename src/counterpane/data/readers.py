@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 from pathlib import Path
@@ -12,7 +11,7 @@ from counterpane.data.arff import read_arff
 from counterpane.data.datasets import dataset_names
 from counterpane.data.delimited import read_delimited
 from counterpane.data.table import Table
-from counterpane.errors import DataError, FileFormatError, ParameterError
+from counterpane.errors import DataError, FileFormatError, NoFileError, ParameterError, no_file
 
 _SUFFIXES = ".csv, .tsv, .txt, .arff (each also with .gz), .parquet or .pq"
 
@@ -34,8 +33,10 @@ def read(
     if delimiter is not None and len(delimiter) != 1:
         raise ParameterError(f"delimiter={delimiter!r}; one character is needed.")
     path = Path(source)
+    if not path.is_file() and str(path) in dataset_names():
+        raise NoFileError(f"there is no file {str(path)!r}; use load_dataset({str(path)!r}).")
     if not path.is_file():
-        raise _no_file(path)
+        raise no_file(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [".gz"]
     kind = (suffixes[:-1] if packed else suffixes)[-1:]
@@ -67,14 +68,3 @@ def _read_parquet(path: Path) -> Any:
     raise DataError(
         f"file {str(path)!r} needs pyarrow or polars to be read; install counterpane[duckdb]."
     )
-
-
-def _no_file(path: Path) -> DataError:
-    if path.is_dir():
-        return DataError(f"{str(path)!r} is a folder; pass the path of one file in it.")
-    if str(path) in dataset_names():
-        return DataError(f"there is no file {str(path)!r}; use load_dataset({str(path)!r}).")
-    names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
-    hint = "did you mean " + " or ".join(map(repr, near)) + "?" if near else "check the path."
-    return DataError(f"there is no file {str(path)!r}; {hint}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -193,7 +194,7 @@ def distinct_rows(codes: Codes, weights: Array | None, cards: Ints) -> tuple[Cod
     if weights is not None:
         codes, weights = codes[:, weights > 0], weights[weights > 0]
     radix = cards + 1
-    if np.prod(radix, dtype=np.float64) < 2**62:  # one integer a row sorts several times faster
+    if math.prod(radix.tolist()) < 2**62:  # one integer a row sorts several times faster
         keys = np.zeros(codes.shape[1], dtype=np.int64)
         for column, r in zip(codes, radix, strict=True):
             keys *= r

@@ -34,6 +34,16 @@ def _margins(table: Any, rows: Any, columns: Any) -> float:
 
 
 @kernel
+def _occurring(counts: Any) -> int:
+    """The number of positive counts; a plain loop compiles several times faster than NumPy's."""
+    occurring = 0
+    for i in range(counts.size):
+        if counts[i] > 0:
+            occurring += 1
+    return occurring
+
+
+@kernel
 def _pearson(table: Any, rows: Any, columns: Any, total: float) -> float:
     """Σ (N − E)² / E of one slice, over cells with E > 0."""
     statistic = 0.0
@@ -94,7 +104,7 @@ def asymptotic(values: Any, cards: Any, scopes: Any, scope_from: Any, out_from: 
         for start in range(out_from[q], out_from[q + 1], size):
             table = values[start : start + size]
             total = _margins(table, rows, columns)
-            free = (np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1)
+            free = (_occurring(rows) - 1) * (_occurring(columns) - 1)
             if total == 0 or free == 0:
                 continue  # the statistic is 0 here, and must not be 1e-30 by rounding
             freedom += free
@@ -139,7 +149,7 @@ def bayesian(values: Any, cards: Any, scopes: Any, scope_from: Any, out_from: An
         beta = float(rows.size) if consistent else 1.0
         observed = 0
         for start in range(out_from[q], out_from[q + 1], size):
-            observed += values[start : start + size].any()
+            observed += min(_occurring(values[start : start + size]), 1)
         k = n_slices[q] if n_slices[q] > 0 else float(max(observed, 1))
         log_p = math.log(prior) / k
         log_odds = log_p - math.log(-math.expm1(log_p))
@@ -171,7 +181,9 @@ def bayesian(values: Any, cards: Any, scopes: Any, scope_from: Any, out_from: An
 @kernel
 def pair_information(counts: Any, starts: Any, out: Any) -> None:
     """Fill out[i, j] with the mutual information of columns i and j, from all states by all."""
-    largest = np.max(np.diff(starts))
+    largest = 0
+    for i in range(out.shape[0]):
+        largest = max(largest, starts[i + 1] - starts[i])
     all_rows, all_columns = np.empty(largest), np.empty(largest)
     cells = np.empty(largest * largest)
     for i in range(out.shape[0]):

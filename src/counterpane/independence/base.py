@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias
 
+import numpy as np
+
 from counterpane.counts.source import CountSource
 from counterpane.errors import ScopeError, unknown_name
 from counterpane.progress import Control
@@ -14,8 +16,10 @@ from counterpane.progress import Control
 Column: TypeAlias = int | str
 """A variable, by position or by name."""
 
-Given: TypeAlias = Column | Iterable[Column]
-"""The variables held fixed: one or several."""
+Columns: TypeAlias = Column | Iterable[Column]
+"""One variable or several."""
+
+ONE = (int, str, np.integer)  # the types of a single column
 
 Question: TypeAlias = tuple[int, int, tuple[int, ...]]
 """(x, y, given) in normal form: positions, x < y, given rising."""
@@ -60,35 +64,27 @@ class IndependenceTest(ABC):
     def answer(self, questions: Sequence[Question]) -> list[Verdict]:
         """The verdicts on questions already in normal form, together."""
 
-    def __call__(self, x: Column, y: Column, given: Given = ()) -> Verdict:
+    def __call__(self, x: Column, y: Column, given: Columns = ()) -> Verdict:
         """The verdict on x ⊥ y | given; variables by position or name."""
         return self.answer([self.question(x, y, given)])[0]
 
-    def verdicts(self, questions: Iterable[tuple[Column, Column, Given]]) -> list[Verdict]:
+    def verdicts(self, questions: Iterable[tuple[Column, Column, Columns]]) -> list[Verdict]:
         """The verdicts on several (x, y, given), from one batch of counts."""
         return self.answer([self.question(*asked) for asked in questions])
 
-    def question(self, x: Column, y: Column, given: Given = ()) -> Question:
+    def question(self, x: Column, y: Column, given: Columns = ()) -> Question:
         """The checked normal form of a question.
 
         A variable that occurs twice raises `ScopeError`, an unknown one `UnknownNameError`.
         """
-        if isinstance(given, (str, int)):
-            given = (given,)
-        scope = [v if type(v) is int else self._position(v) for v in (x, y, *given)]
-        if len(set(scope)) < len(scope) or min(scope) < 0 or max(scope) >= len(self.names):
+        names = self.names
+        several = (given,) if isinstance(given, ONE) else given
+        scope = [v if type(v) is int else position(v, names) for v in (x, y, *several)]
+        if len(set(scope)) < len(scope) or min(scope) < 0 or max(scope) >= len(names):
             raise self._malformed(scope)
         first, second, *rest = scope
         rest.sort()
         return (first, second, tuple(rest)) if first < second else (second, first, tuple(rest))
-
-    def _position(self, column: Any) -> int:
-        try:
-            return operator.index(column)
-        except TypeError:
-            if column in self.names:
-                return self.names.index(column)
-            raise unknown_name("column", column, self.names) from None
 
     def _malformed(self, scope: list[int]) -> ScopeError:
         for v in scope:
@@ -110,3 +106,13 @@ class IndependenceTest(ABC):
     def __repr__(self) -> str:
         shown = (f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def position(column: Any, names: tuple[str, ...]) -> int:
+    """The position of a column given by position or by name; an unknown name raises."""
+    try:
+        return operator.index(column)
+    except TypeError:
+        if column in names:
+            return names.index(column)
+        raise unknown_name("column", column, names) from None

@@ -52,9 +52,10 @@ class CountTest(IndependenceTest):
             _kernels.count_configurations(layout.cards, layout.scopes, layout.scope_from, n_slices)
         numbers = np.empty((len(questions), 3))
         self._measure(batch.values, layout, n_slices, numbers)
-        for i in layout.sparse:
-            one = slice(i, i + 1)
-            self._measure(*compact(batch.sparse(i)), n_slices[one], numbers[one])
+        for i in range(len(questions)):
+            if batch.is_sparse(i):
+                one = slice(i, i + 1)
+                self._measure(*compact(batch.sparse(i)), n_slices[one], numbers[one])
         return self._judge(numbers)
 
     @abstractmethod

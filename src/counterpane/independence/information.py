@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
-from typing import TypeAlias
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from counterpane.counts.source import CountSource
 from counterpane.data.table import distinct_rows
 from counterpane.errors import ParameterError, ScopeError
 from counterpane.independence import _kernels
+from counterpane.independence.base import ONE, Column, Columns, position
 from counterpane.typing import Floats
-
-Columns: TypeAlias = int | str | Iterable[int | str]
-"""One column or several."""
 
 
 def entropy(
@@ -58,7 +55,7 @@ def mutual_information(
 
 def interaction_information(
     source: CountSource,
-    variables: Iterable[int | str],
+    variables: Iterable[Column],
     given: Columns = (),
     *,
     base: float = math.e,
@@ -105,9 +102,8 @@ def mutual_information_matrix(
 
 
 def _positions(source: CountSource, columns: Columns) -> frozenset[int]:
-    several = [columns] if isinstance(columns, (int, str)) else columns
-    schema = source.schema
-    return frozenset(schema.index(c) if isinstance(c, str) else int(c) for c in several)
+    several = (columns,) if isinstance(columns, ONE) else columns
+    return frozenset(position(c, source.schema.names) for c in several)
 
 
 def _unit(base: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from counterpane.errors import CounterpaneError, FileFormatError
+from counterpane.errors import CounterpaneError, FileFormatError, no_file
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.formats.bif import read_bif
@@ -17,6 +17,8 @@ KINDS: dict[str, type[Model]] = {model.kind: model for model in (BayesianNetwork
 
 def load(path: str | os.PathLike[str]) -> Model:
     """The model in a native file (known by its first bytes), or in a `.bif` or `.bif.gz` file."""
+    if not Path(path).is_file():
+        raise no_file(Path(path))
     with open(path, "rb") as file:
         native = file.read(len(MAGIC)) == MAGIC
     if native or Path(path).suffix == ".cp":

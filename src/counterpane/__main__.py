@@ -1,0 +1,5 @@
+"""`python -m counterpane` is the command."""
+
+from counterpane.cli.main import main
+
+main()

@@ -1,0 +1,92 @@
+"""What README and CONTRIBUTING show is run as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from counterpane.scores import score_dag, score_families
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "README.md").exists(), reason="the documents are not beside the tests"
+)
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    found = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
+    assert found
+    return found
+
+
+def test_readme_commands_print_what_it_shows(tmp_path: Path) -> None:
+    block = next(b for b in blocks("README.md", "sh") if b.startswith("counterpane"))
+    shown = next(b for b in blocks("README.md", "") if b.startswith("survived"))
+    printed = ""
+    for line in block.splitlines():
+        words = shlex.split(line)
+        assert words[0] == "counterpane"
+        command = [sys.executable, "-m", "counterpane", *words[1:]]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8",
+                              env={**os.environ, "PYTHONIOENCODING": "utf-8"})  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        printed += done.stdout
+    assert shown.strip() in printed
+    assert (tmp_path / "titanic.cp").exists()
+
+
+def test_readme_python_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("README.md", "python")
+    exec(compile(block, "README.md", "exec"), {})
+    assert "0.73" in capsys.readouterr().out
+
+
+def skeleton(title: str) -> dict[str, Any]:
+    block = next(b for b in blocks("CONTRIBUTING.md", "python") if b.startswith(f"# {title}"))
+    namespace: dict[str, Any] = {"__name__": "skeleton"}
+    exec(compile(block, title, "exec"), namespace)
+    return namespace
+
+
+def test_score_skeleton() -> None:
+    score = skeleton("scores/hannan_quinn.py")["HannanQuinn"]()
+    source = cp.MemoryCounts(cp.load_dataset("titanic"))
+    families = [(3, [2, 0])]
+    fit = score_families(cp.LogLikelihood(), source, families)[0]
+    assert score_families(score, source, families)[0] == pytest.approx(
+        fit - 8 * np.log(np.log(2201))
+    )
+
+
+def test_source_skeleton() -> None:
+    shards = skeleton("counts/shards.py")["ShardCounts"]
+    table = cp.load_dataset("tictactoe")
+    source = shards([table.take(np.arange(400)), table.take(np.arange(400, 958))])
+    whole = cp.MemoryCounts(table)
+    subsets = [(0, 4, 9), (1,), ()]
+    for ours, theirs in zip(source.counts(subsets), whole.counts(subsets), strict=True):
+        assert (ours == theirs).all()
+    assert (source.pair_counts().counts == whole.pair_counts().counts).all()
+
+
+def test_learner_skeleton() -> None:
+    learner = skeleton("learn/best_parent.py")["EarlierParent"]("bic")
+    table = cp.load_dataset("titanic")
+    model = learner.fit(table).model_
+    assert all(p < c for p, c in model.dag.edges)
+    source = cp.MemoryCounts(table)
+    empty = score_dag(cp.BIC(), source, [[]] * 4)
+    assert score_dag(cp.BIC(), source, [model.dag.parents(i) for i in range(4)]) > empty
