@@ -38,7 +38,7 @@ class MemoryCounts(CountSource):
 
     >>> from counterpane.data.datasets import load_dataset
     >>> MemoryCounts(load_dataset("titanic")).counts([["sex", "survived"]])[0].tolist()
-    [[126, 344], [1364, 367]]
+    [[1364, 367], [126, 344]]
     """
 
     def __init__(self, table: Table, *, n_jobs: int = 1) -> None:

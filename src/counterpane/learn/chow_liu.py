@@ -85,7 +85,7 @@ class ChowLiu(Learner):
     >>> import counterpane as cp
     >>> learner = cp.ChowLiu(score="bic", root="survived").fit(cp.load_dataset("titanic"))
     >>> sorted(learner.graph_.edges)
-    [('status', 'age'), ('status', 'sex'), ('survived', 'status')]
+    [('sex', 'status'), ('status', 'age'), ('survived', 'sex')]
     """
 
     def __init__(

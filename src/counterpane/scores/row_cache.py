@@ -48,7 +48,7 @@ class RowCache:
     >>> cache = RowCache(MemoryCounts(load_dataset("titanic")), BIC())
     >>> row = cache.row(3)
     >>> round(row.score, 3), [cache.names[y] for y in row.improving]
-    (-1388.578, ['sex', 'status', 'age'])
+    (-1388.577, ['sex', 'status', 'age'])
     """
 
     def __init__(
