@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from counterpane.counts import MemoryCounts
 from counterpane.counts.batch import lay_out
 from counterpane.data import Schema, Table
-from counterpane.models.formats.bif import read_bif
+from counterpane.models import load
 from counterpane.scores import BIC, score_families
 from counterpane.scores.row_cache import RowCache
 from harness import publish, seconds
@@ -134,7 +134,7 @@ def rows_and_families() -> list[dict[str, Any]]:
 def alarm_table() -> tuple[Table, str]:
     """20,000 rows of ALARM where the benchmark data is, else random ones of like states."""
     if folder := os.environ.get("COUNTERPANE_DATA"):
-        network = read_bif(Path(folder) / "networks" / "alarm.bif.gz")
+        network = load(Path(folder) / "networks" / "alarm.bif.gz")
         return network.sample(20_000, random_state=0), "ALARM 20,000"
     return random_table([2] * 13 + [3] * 17 + [4] * 7, 20_000), "37 × 20,000 random"
 

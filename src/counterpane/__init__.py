@@ -16,8 +16,15 @@ _HOMES = {
     "counterpane.scores": ("AIC", "BIC", "K2", "BDe", "BDeu", "LogLikelihood"),
     "counterpane.independence": ("BayesianTest", "ChiSquare", "GTest", "Ledger", "Oracle"),
     "counterpane.models": ("BayesianNetwork", "load"),
-    "counterpane.models.formats.bif": ("read_bif", "write_bif"),
-    "counterpane.learn": ("ChowLiu", "StoppedEarly", "fit_parameters"),
+    "counterpane.learn": (
+        "GES",
+        "ChowLiu",
+        "HillClimb",
+        "K2Search",
+        "StoppedEarly",
+        "StructureSearch",
+        "fit_parameters",
+    ),
     "counterpane.errors": ("CounterpaneError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -56,13 +63,15 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.independence import GTest as GTest
     from counterpane.independence import Ledger as Ledger
     from counterpane.independence import Oracle as Oracle
+    from counterpane.learn import GES as GES
     from counterpane.learn import ChowLiu as ChowLiu
+    from counterpane.learn import HillClimb as HillClimb
+    from counterpane.learn import K2Search as K2Search
     from counterpane.learn import StoppedEarly as StoppedEarly
+    from counterpane.learn import StructureSearch as StructureSearch
     from counterpane.learn import fit_parameters as fit_parameters
     from counterpane.models import BayesianNetwork as BayesianNetwork
     from counterpane.models import load as load
-    from counterpane.models.formats.bif import read_bif as read_bif
-    from counterpane.models.formats.bif import write_bif as write_bif
     from counterpane.scores import AIC as AIC
     from counterpane.scores import BIC as BIC
     from counterpane.scores import K2 as K2

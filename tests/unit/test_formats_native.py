@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -185,6 +186,21 @@ def test_links_and_permissions_are_kept(saved):
     assert load(saved).provenance is None
 
 
-def test_the_native_format_is_not_written_under_a_foreign_name(tmp_path):
-    with pytest.raises(ParameterError, match="write_bif"):
-        small_model().save(tmp_path / "model.bif")
+def test_gzipped_files_hold_the_same(saved, tmp_path):
+    load(saved).save(tmp_path / "model.cp.gz")
+    data = (tmp_path / "model.cp.gz").read_bytes()
+    assert data[:2] == b"\x1f\x8b"
+    assert gzip.decompress(data) == saved.read_bytes()
+    assert_same(load(saved), load(tmp_path / "model.cp.gz"))
+    for size in (1, 2, 20, len(data) // 2, len(data) - 1):
+        (tmp_path / "cut.cp.gz").write_bytes(data[:size])
+        with pytest.raises(FileFormatError):
+            load(tmp_path / "cut.cp.gz")
+
+
+def test_a_gzipped_file_that_swells_is_refused(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "MAX_UNZIPPED", 2**20)
+    data = gzip.compress(saved.read_bytes() + bytes(2**21))
+    (tmp_path / "model.cp.gz").write_bytes(data)
+    with pytest.raises(FileFormatError, match="holds more than 1,048,576 bytes"):
+        load(tmp_path / "model.cp.gz")

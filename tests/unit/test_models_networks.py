@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from counterpane.models import load
-from counterpane.models.formats.bif import write_bif
 
 FOLDER = Path(os.environ.get("COUNTERPANE_DATA", "")) / "networks"
 NETWORKS = sorted(p.name.split(".")[0] for p in FOLDER.glob("*.bif.gz"))
@@ -42,38 +41,6 @@ def in_pyagrum(pyagrum, network):
         table = network.tables[i].transpose([family.index(v) for v in axes])
         other.cpt(name)[:] = np.ascontiguousarray(table)
     return other
-
-
-@needs_data
-@pytest.mark.parametrize("name", NETWORKS)
-def test_files_round_trip_bit_for_bit(name, tmp_path):
-    network = opened(name)
-    write_bif(network, tmp_path / "net.bif")
-    network.save(tmp_path / "net.cp")
-    for again in (load(tmp_path / "net.bif"), load(tmp_path / "net.cp")):
-        assert again.schema == network.schema
-        assert again.dag.edges == network.dag.edges
-        pairs = zip(again.tables, network.tables, strict=True)
-        assert all(a.tobytes() == b.tobytes() for a, b in pairs)
-
-
-@needs_data
-@pytest.mark.parametrize("name", NETWORKS)
-def test_pyagrum_reads_what_is_written(name, tmp_path, pyagrum):
-    network = opened(name)
-    path = tmp_path / "net.bif"
-    write_bif(network, path, plain_names=name == "child")  # it has states with a slash
-    other = pyagrum.loadBN(str(path))
-    assert other.size() == len(network.schema)
-    for i, variable in enumerate(network.schema):
-        cpt = other.cpt(variable.name)
-        axes = [network.schema.index(n) for n in reversed(cpt.names)]
-        family = [*network.dag.parents(i), i]
-        ours = network.tables[i].transpose([family.index(v) for v in axes])
-        # pyAgrum's reader keeps single precision.
-        np.testing.assert_allclose(cpt.toarray(), ours, rtol=1e-6, atol=1e-12)
-        if name != "child":
-            assert other.variable(variable.name).labels() == variable.states
 
 
 @needs_data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -65,14 +66,32 @@ def plan_query(
     shape = tuple(sizes[v] for v in kept)
     plan = Plan(kept, shape, order, len(culprit) - 1, _cells(sizes, culprit), culprit, cells)
     if plan.largest_table > max_cells:
-        shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
-        more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
-        raise TableSizeError(
-            f"the query needs a table of {plan.largest_table:,} cells (width {plan.width}) over "
-            f"{', '.join(shown)}{more}; at most {max_cells:,} are allowed: ask about fewer "
-            "variables, give evidence on some of these, or draw a sample."
-        )
+        refuse(culprit, plan.largest_table, names, max_cells=max_cells)
     return plan
+
+
+def refuse(
+    culprit: Sequence[int],
+    largest: int,
+    names: Sequence[str] | None = None,
+    total: int = 0,
+    *,
+    max_cells: int = MAX_CELLS,
+) -> NoReturn:
+    """Raise the `TableSizeError` of a plan whose largest table, over `culprit`, is too large.
+
+    `total` is what all tables take where they are held at one time; four times `max_cells` is
+    allowed for that.
+    """
+    shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
+    more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
+    held = f" and {total:,} cells in all" if total > 4 * max_cells else ""
+    raise TableSizeError(
+        f"the query needs a table of {largest:,} cells (width {len(culprit) - 1}) over "
+        f"{', '.join(shown)}{more}{held}; at most {max_cells:,} are allowed"
+        f"{f', {4 * max_cells:,} in all' if held else ''}: ask about fewer variables, give "
+        "evidence on some of these, or estimate by likelihood weighting (sample_weighted)."
+    )
 
 
 Neighbors = dict[int, int]  # for each variable, the variables it shares a table with, as bits

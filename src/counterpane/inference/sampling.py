@@ -1,8 +1,8 @@
-"""Exact samples, all rows of a variable at a time."""
+"""Samples, all rows of a variable at a time: exact, or weighted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,8 @@ def sample(
     evidence: Mapping[int, int],
     n: int,
     rng: np.random.Generator,
+    *,
+    names: Sequence[str] | None = None,
 ) -> Codes | None:
     """Codes (n_variables, n) of n independent exact draws given the evidence; None if impossible.
 
@@ -56,7 +58,8 @@ def sample(
     free = [v for v in range(sizes.size) if v not in evidence]
     reduced = reduce(potentials, sizes, evidence)
     reduced += [Potential((v,), np.zeros(sizes[v])) for v in free]
-    buckets, log_weight = backward(plan_query([p.scope for p in reduced], sizes, ()), reduced)
+    plan = plan_query([p.scope for p in reduced], sizes, (), names=names)
+    buckets, log_weight = backward(plan, reduced)
     if log_weight == -np.inf:
         return None
     for v, code in evidence.items():
@@ -67,3 +70,32 @@ def sample(
         weights = np.exp(logs - np.where(largest == -np.inf, 0.0, largest))
         codes[v] = draw(rng, weights, cell_of(codes, others, sizes))
     return codes
+
+
+def sample_forward(
+    tables: Sequence[Floats],
+    parents: Sequence[Sequence[int]],
+    order: Iterable[int],
+    evidence: Mapping[int, int],
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[Codes, Floats]:
+    """(codes (n_variables, n), log-weights (n,)) drawn along `order`, parents first.
+
+    tables[i], of axes (parents of i…, i), gives each variable its state; one in `evidence` is set,
+    and what its state's probability was multiplies the weight (likelihood weighting: Fung & Chang,
+    Shachter & Peot 1989). Without evidence the draws are exact and the log-weights 0.
+    """
+    cards = np.array([table.shape[-1] for table in tables], dtype=np.int64)
+    codes: Codes = np.empty((cards.size, n), dtype=np.uint16)
+    log_weights: Floats = np.zeros(n)
+    for i in order:
+        rows = tables[i].reshape(-1, cards[i])
+        cells = cell_of(codes, parents[i], cards)
+        if i in evidence:
+            codes[i] = evidence[i]
+            with np.errstate(divide="ignore"):
+                log_weights += np.log(rows[cells, evidence[i]])
+        else:
+            codes[i] = draw(rng, rows, cells)
+    return codes, log_weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,10 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.data.schema import Schema
-from counterpane.errors import ParameterError, ScopeError
+from counterpane.data.table import Table
+from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.graphs import Dag
-from counterpane.inference.sampling import cell_of, draw
-from counterpane.models.base import Model
+from counterpane.inference.sampling import sample_forward
+from counterpane.inference.uncertainty import answer_interval
+from counterpane.models.answer import Answer
+from counterpane.models.answers import Interval
+from counterpane.models.base import Evidence, Model
+from counterpane.models.formats import Network
+from counterpane.models.questions import check_n_rows
 from counterpane.potentials import Potential
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -135,6 +141,71 @@ class BayesianNetwork(Model):
                 for i, table in enumerate(self.tables)
             )
 
+    def sample_weighted(
+        self,
+        n: int,
+        evidence: Evidence = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Table:
+        """A table of `n` weighted rows that stand for P(row | evidence): likelihood weighting.
+
+        Each variable is drawn given its parents, those in the evidence are set, and a row weighs
+        what the evidence's probability was on its way. It needs no large table, however the graph
+        is made. The weights sum to the effective sample size, (Σ w)² / Σ w²: if the table's
+        `total_weight` is small, the evidence is far from the prior, and more rows are needed.
+
+        >>> network = BayesianNetwork(
+        ...     Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
+        ... )
+        >>> table = network.sample_weighted(10_000, {"x1": 1}, random_state=0)
+        >>> smokers = table.weights[table.codes[0] == 1].sum() / table.total_weight
+        >>> round(float(smokers), 2), round(table.total_weight) < table.n_rows
+        (0.72, True)
+        """
+        given = self._given(evidence)
+        order, rng = self.dag.topological_order(), np.random.default_rng(random_state)
+        rows = check_n_rows(n)
+        codes, logs = sample_forward(self.tables, self._parents, order, given, rows, rng)
+        if logs.max() == -np.inf:
+            raise EvidenceError(
+                f"none of {n} rows agrees with the evidence, which is rare or impossible; draw "
+                "more rows, or give less evidence."
+            )
+        weights = np.exp(logs - logs.max())
+        return Table(self.schema, codes, weights * (weights.sum() / (weights @ weights)))
+
+    def query_interval(
+        self,
+        variables: str | Iterable[str],
+        evidence: Evidence = None,
+        *,
+        level: float = 0.95,
+        draws: int = 200,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Interval:
+        """The mean of P(variables | evidence) and its interval, as the parameters are not certain.
+
+        Each table's row is drawn from its Dirichlet posterior, with the parameters strength ×
+        table; the interval holds the middle `level` of the answers, state by state. The graph is
+        taken as certain.
+        """
+        if self.strengths is None:
+            raise ParameterError(
+                "the network does not say how certain its tables are; learn it from data, or pass "
+                "strengths, one for each row of a table."
+            )
+        answer = self.query(variables, evidence)  # checks the question and the evidence
+        asked, given = self.schema.indices(answer.names), self._given(evidence)
+        families = {
+            p.scope: self.strengths[p.scope[-1]][..., None] * self.tables[p.scope[-1]]
+            for p in self._relevant({*asked, *given})
+        }
+        rng = np.random.default_rng(random_state)
+        bounds = answer_interval(
+            families, self.schema.cards, asked, given, level=level, draws=draws, rng=rng
+        )
+        return Interval(*(Answer(answer.variables, p) for p in bounds))
+
     def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
         """The families of `nodes` and their ancestors: the rest is barren and sums to 1."""
         return [self._potentials[i] for i in sorted({*nodes, *self.dag.ancestors(nodes)})]
@@ -142,12 +213,11 @@ class BayesianNetwork(Model):
     def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
         if given:
             return super()._draw(n, given, rng)
-        cards = self.schema.cards
-        codes: Codes = np.empty((len(self.schema), n), dtype=np.uint16)
-        for i in self.dag.topological_order():
-            rows = self.tables[i].reshape(-1, cards[i])
-            codes[i] = draw(rng, rows, cell_of(codes, self._parents[i], cards))
-        return codes
+        order = self.dag.topological_order()
+        return sample_forward(self.tables, self._parents, order, {}, n, rng)[0]
+
+    def _network(self) -> Network:
+        return Network(self.schema, self.dag, self.tables)
 
     def to_arrays(self) -> dict[str, Array]:
         """Parents, tables and strengths, each end to end."""

@@ -6,20 +6,22 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
 def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
     """Write `chunks` under a temporary name beside `path`, sync, and rename over it.
 
-    A failure at any point leaves an existing file as it was and no temporary file behind.
+    They are gzipped where the name ends in `.gz`, the same chunks always to the same bytes. A
+    failure at any point leaves an existing file as it was and no temporary file behind.
     """
     target = Path(os.path.realpath(path))  # a link keeps pointing to its file
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            for chunk in chunks:
+            for chunk in _gzipped(chunks) if Path(path).suffix.lower() == ".gz" else chunks:
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
@@ -36,3 +38,10 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> N
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _gzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(wbits=31)  # the gzip container, without name and time
+    for chunk in chunks:
+        yield compressor.compress(chunk)
+    yield compressor.flush()

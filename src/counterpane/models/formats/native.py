@@ -19,6 +19,7 @@ import numpy as np
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, VersionError
 from counterpane.models.formats.atomic import write_atomically
+from counterpane.models.formats.source import Source
 from counterpane.typing import Array
 
 MAGIC = b"\x93CPMOD\r\n"  # not text, and a changed line end shows
@@ -26,6 +27,7 @@ VERSION = 1
 PREFIX = struct.Struct("<8sIIQ")
 DIGEST_BYTES = 32
 DTYPES = ("<f8", "<i8")
+MAX_UNZIPPED = 2**32  # bytes of a gzipped file
 
 
 class Content(NamedTuple):
@@ -68,7 +70,8 @@ def write_native(path: str | os.PathLike[str], content: Content) -> None:
 def read_native(path: str | os.PathLike[str]) -> Content:
     """The content of a native file; damaged, cut, foreign and newer files are refused."""
     where = repr(str(path))
-    data = Path(path).read_bytes()
+    limit = max(MAX_UNZIPPED, Path(path).stat().st_size)
+    data = b"".join(Source(path).pieces(limit))
     if not data.startswith(MAGIC):
         raise FileFormatError(f"{where} is not a Counterpane model file; its first bytes differ.")
     if len(data) < PREFIX.size + DIGEST_BYTES:
@@ -96,6 +99,11 @@ def read_native(path: str | os.PathLike[str]) -> Content:
         return Content(str(header["kind"]), schema, arrays, header["provenance"])
     except (CounterpaneError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{where} has a header that makes no sense: {error!r}.") from None
+
+
+def is_native(path: str | os.PathLike[str]) -> bool:
+    """Whether the file, unzipped if need be, starts as a native one does."""
+    return next(Source(path).pieces(), b"").startswith(MAGIC)
 
 
 def _read_arrays(payload: memoryview, manifest: list[dict[str, Any]]) -> dict[str, Array]:

@@ -1,0 +1,201 @@
+"""Junction trees compiled to flat arrays: which clique holds what, and what it will cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
+from counterpane.inference._tree_kernels import CLIQUE, FACTOR, Tree
+from counterpane.inference.plan import refuse
+from counterpane.potentials import MAX_CELLS
+from counterpane.typing import Floats, Ints
+
+
+class CliqueTree:
+    """A junction tree for factors of the given scopes, compiled once and run for any evidence.
+
+    Variables in `observed` will be observed in every run and take no part; those in `keep` come to
+    lie together in the root. Evidence on others shrinks the tables they are in. Without `keep`
+    the root is the largest clique, as the root's table is read least. Cost: that of `min_fill`
+    and `junction_tree`; no table is allocated. Final.
+
+    >>> tree = CliqueTree([(0, 1), (1, 2), (2, 3)], [2, 3, 2, 2])
+    >>> tree.cliques, tree.cells(tree.cards)
+    (((0, 1), (2, 1), (3, 2)), 16)
+    """
+
+    def __init__(
+        self,
+        scopes: Iterable[Sequence[int]],
+        cards: npt.ArrayLike,
+        *,
+        keep: Sequence[int] = (),
+        observed: Collection[int] = (),
+    ) -> None:
+        self.cards: Ints = np.array(cards, dtype=np.int64)
+        given = [tuple(scope) for scope in scopes]
+        gone = {*np.flatnonzero(self.cards == 1).tolist(), *observed}
+        live = [tuple(v for v in scope if v not in gone) for scope in given]
+        root = tuple(v for v in keep if v not in gone)
+        cliques, parents = _rooted(*_triangulated([*live, root], self.cards), root, self.cards)
+        self.cliques = _ordered(cliques, parents)
+        sizes = [math.prod(self.cards[list(c)].tolist()) for c in self.cliques]
+        holding = _holding(self.cliques)
+        owners = [_smallest(scope, holding, sizes) for scope in live]
+        self.order: Ints = np.argsort(owners, kind="stable")
+        self.arrays = _compiled(self.cliques, parents, given, owners, self.order, self.cards)
+        self.homes = self._homes(sizes)
+
+    def __repr__(self) -> str:
+        return f"CliqueTree({len(self.cliques)} cliques, {self.cells(self.cards):,} cells)"
+
+    def cells(self, cards: Ints) -> int:
+        """The number of cells of all cliques; give observed variables one state in `cards`."""
+        return int(self._tables(cards).sum())
+
+    def check(self, cards: Ints, names: Sequence[str] | None = None) -> None:
+        """Raise `TableSizeError` if a table, or four times that for all, exceeds the limit."""
+        tables = self._tables(cards)
+        k = int(np.argmax(tables))
+        if tables[k] > MAX_CELLS or tables.sum() > 4 * MAX_CELLS:
+            exact = [math.prod(cards[list(c)].tolist()) for c in self.cliques]
+            culprit = [v for v in self.cliques[k] if cards[v] > 1]
+            refuse(culprit, exact[k], names, sum(exact))
+
+    def _tables(self, cards: Ints) -> Floats:
+        """The number of cells of each clique; floats, as it may exceed any integer."""
+        logs = np.log2(cards[self.arrays.scopes], dtype=np.float64)
+        sums = np.add.reduceat(np.append(logs, 0.0), self.arrays.cliques["scope"][:-1])
+        tables: Floats = np.rint(np.exp2(sums)) if self.arrays.scopes.size else np.ones(1)
+        return tables
+
+    def _homes(self, sizes: Sequence[int]) -> Ints:
+        """For each variable the smallest clique, or n_cliques + k: separator k, that holds it."""
+        best = dict.fromkeys(range(self.cards.size), math.inf)
+        homes: Ints = np.zeros(self.cards.size, dtype=np.int64)
+        n_own = (self.arrays.cliques["shared"] - self.arrays.cliques["scope"]).tolist()
+        for k, clique in enumerate(self.cliques):
+            shared = clique[n_own[k] :]
+            cells = math.prod(self.cards[list(shared)].tolist())
+            options = ((clique, sizes[k], k), (shared, cells, len(self.cliques) + k))
+            for scope, size, place in options:
+                for v in scope:
+                    if size < best[v]:
+                        best[v], homes[v] = size, place
+        return homes
+
+
+Clique = tuple[int, ...]
+
+
+def _triangulated(
+    scopes: Sequence[Clique], cards: Ints
+) -> tuple[list[Clique], list[tuple[int, int]]]:
+    """The cliques of the variables in `scopes`, and the edges of a tree over them."""
+    pairs = {pair for scope in scopes for pair in combinations(sorted(scope), 2)}
+    live = sorted({v for scope in scopes for v in scope})
+    if not live:
+        return [()], []
+    place = {v: i for i, v in enumerate(live)}
+    graph = UndirectedGraph(len(live), [(place[a], place[b]) for a, b in pairs])
+    tree = junction_tree(min_fill(graph, cards[live]))
+    return [tuple(live[i] for i in c) for c in tree.cliques], [(i, j) for i, j, _ in tree.edges]
+
+
+def _rooted(
+    cliques: list[Clique], edges: Iterable[tuple[int, int]], keep: Clique, cards: Ints
+) -> tuple[list[Clique], list[int]]:
+    """The cliques breadth first from the root, and the parent of each, −1 for the root."""
+    sizes = [math.prod(cards[list(c)].tolist()) for c in cliques]
+    holders = [k for k, c in enumerate(cliques) if set(keep) <= set(c)]
+    root = min(holders, key=sizes.__getitem__) if keep else max(holders, key=sizes.__getitem__)
+    neighbors: list[list[int]] = [[] for _ in cliques]
+    for i, j in edges:
+        neighbors[i].append(j)
+        neighbors[j].append(i)
+    found, parents = [root], [-1]
+    for k, old in enumerate(found):
+        for new in neighbors[old]:
+            if k == 0 or new != found[parents[k]]:
+                found.append(new)
+                parents.append(k)
+    return [cliques[k] for k in found], parents
+
+
+def _ordered(cliques: Sequence[Clique], parents: Sequence[int]) -> tuple[Clique, ...]:
+    """The cliques with axes (own…, shared with the parent…), the shared ones as in the parent.
+
+    Own variables that many children share come last: then the loops that meet the children's
+    messages run along longer stretches of memory.
+    """
+    popular = np.zeros(1 + max((v for c in cliques for v in c), default=0), dtype=np.int64)
+    for clique, p in zip(cliques[1:], parents[1:], strict=True):
+        popular[list(set(clique) & set(cliques[p]))] += 1
+    ordered: list[Clique] = []
+    for clique, p in zip(cliques, parents, strict=True):
+        shared = [v for v in ordered[p] if v in set(clique)] if p >= 0 else []
+        own = sorted(set(clique) - set(shared), key=lambda v: (popular[v], v))
+        ordered.append((*own, *shared))
+    return tuple(ordered)
+
+
+def _holding(cliques: Sequence[Clique]) -> dict[int, set[int]]:
+    """For each variable the cliques that hold it."""
+    holding: dict[int, set[int]] = {}
+    for k, clique in enumerate(cliques):
+        for v in clique:
+            holding.setdefault(v, set()).add(k)
+    return holding
+
+
+def _smallest(scope: Sequence[int], holding: dict[int, set[int]], sizes: Sequence[int]) -> int:
+    """The clique of smallest table that holds `scope`; clique 0 where it is empty."""
+    if not scope:
+        return 0
+    return min(set.intersection(*(holding[v] for v in scope)), key=lambda k: (sizes[k], k))
+
+
+def _compiled(
+    cliques: Sequence[Clique],
+    parents: Sequence[int],
+    scopes: Sequence[Clique],
+    owners: Sequence[int],
+    order: Ints,
+    cards: Ints,
+) -> Tree:
+    """The arrays that the kernels read; factors are sorted by the clique that owns them."""
+    shapes = [cards[list(scope)].tolist() for scope in scopes]
+    starts = _offsets(math.prod(shape) for shape in shapes)
+    strides = [[math.prod(shape[k + 1 :]) for k in range(len(shape))] for shape in shapes]
+    arrays = np.zeros(len(cliques) + 1, dtype=CLIQUE)
+    arrays["parent"][:-1] = parents
+    arrays["child"] = np.searchsorted(parents, np.arange(len(cliques) + 1))
+    arrays["scope"] = _offsets(map(len, cliques))
+    arrays["shared"][:-1] = arrays["scope"][:-1] + [
+        len(c) - len(set(c) & set(cliques[p])) if p >= 0 else len(c)
+        for c, p in zip(cliques, parents, strict=True)
+    ]
+    arrays["factor"] = np.searchsorted(np.sort(owners), np.arange(len(cliques) + 1))
+    factors = np.zeros(len(scopes) + 1, dtype=FACTOR)
+    factors["axis"] = _offsets(len(scopes[f]) for f in order)
+    factors["value"][:-1] = starts[:-1][order]
+    return Tree(
+        cliques=arrays,
+        scopes=_joined(cliques),
+        factors=factors,
+        axes=_joined(scopes[f] for f in order),
+        strides=_joined(strides[f] for f in order),
+    )
+
+
+def _offsets(sizes: Iterable[int]) -> Ints:
+    return np.cumsum([0, *sizes], dtype=np.int64)
+
+
+def _joined(parts: Iterable[Sequence[int]]) -> Ints:
+    return np.array([v for part in parts for v in part], dtype=np.int64)

@@ -1,0 +1,62 @@
+"""Answers that are several: for many rows, or with the bounds of what is not certain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+from counterpane.data.schema import Variable
+from counterpane.models.answer import Answer
+from counterpane.typing import Floats
+
+
+class Answers(Sequence[Answer]):
+    """P(variables | row) for each row: `probabilities` has the shape (n_rows, states…).
+
+    `log_evidence` is ln P(evidence of the row), −∞ for a row that is impossible. Indexed by the
+    row, it gives an `Answer`.
+
+    >>> import numpy as np
+    >>> lung = Variable("lung", ("no", "yes"))
+    >>> answers = Answers([lung], np.array([[0.9, 0.1], [0.4, 0.6]]), np.zeros(2))
+    >>> answers[1]["yes"], answers.to_dict()
+    (0.6, {'lung=no': array([0.9, 0.4]), 'lung=yes': array([0.1, 0.6])})
+    """
+
+    def __init__(
+        self, variables: Sequence[Variable], probabilities: Floats, log_evidence: Floats
+    ) -> None:
+        self.variables = tuple(variables)
+        self.probabilities = probabilities.view()
+        self.log_evidence = log_evidence.view()
+        for array in (self.probabilities, self.log_evidence):
+            array.flags.writeable = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables, one for each axis after the rows."""
+        return tuple(v.name for v in self.variables)
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def __getitem__(self, row: int) -> Answer:  # type: ignore[override]
+        return Answer(self.variables, self.probabilities[row], float(self.log_evidence[row]))
+
+    def to_dict(self) -> dict[str, Floats]:
+        """A column for each combination of states, as any frame library takes it."""
+        states = product(*([f"{v.name}={s}" for s in v.states] for v in self.variables))
+        columns = self.probabilities.reshape(len(self), -1).T
+        return {", ".join(names): column for names, column in zip(states, columns, strict=True)}
+
+    def __repr__(self) -> str:
+        return f"Answers({len(self):,} rows, P({', '.join(self.names)} | row))"
+
+
+class Interval(NamedTuple):
+    """An answer and the bounds around it, state by state; the bounds need not sum to 1."""
+
+    mean: Answer
+    lower: Answer
+    upper: Answer

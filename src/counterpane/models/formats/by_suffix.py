@@ -1,0 +1,68 @@
+"""Which format a file has, by the end of its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from counterpane.models.formats.atomic import write_atomically
+from counterpane.models.formats.bif import read_bif, write_bif
+from counterpane.models.formats.net import read_net, write_net
+from counterpane.models.formats.network import Network
+from counterpane.models.formats.source import Source
+from counterpane.models.formats.uai import read_uai, write_uai
+from counterpane.models.formats.xdsl import read_xdsl, write_xdsl
+from counterpane.models.formats.xmlbif import read_xmlbif, write_xmlbif
+
+
+class Writer(Protocol):
+    """The text of a network in one format, in pieces."""
+
+    def __call__(self, network: Network, *, plain_names: bool) -> Iterator[str]: ...
+
+
+class Format(NamedTuple):
+    """How a format is read and written."""
+
+    read: Callable[[Source], Network]
+    write: Writer
+
+
+NATIVE = ".cp"
+FORMATS = {
+    ".bif": Format(read_bif, write_bif),
+    ".xmlbif": Format(read_xmlbif, write_xmlbif),
+    ".bifxml": Format(read_xmlbif, write_xmlbif),
+    ".xml": Format(read_xmlbif, write_xmlbif),
+    ".uai": Format(read_uai, write_uai),
+    ".net": Format(read_net, write_net),
+    ".xdsl": Format(read_xdsl, write_xdsl),
+}
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """The suffix that says the format, without a final `.gz`; `.cp` where there is none.
+
+    >>> suffix_of("alarm.bif.gz"), suffix_of("alarm.XML"), suffix_of("alarm")
+    ('.bif', '.xml', '.cp')
+    """
+    name = Path(path).name.lower().removesuffix(".gz")
+    return Path(name).suffix or NATIVE
+
+
+def read_network(path: str | os.PathLike[str]) -> Network:
+    """The network in a file of one of the `FORMATS`; names and states are text."""
+    return FORMATS[suffix_of(path)].read(Source(path))
+
+
+def write_network(
+    path: str | os.PathLike[str], network: Network, *, plain_names: bool = False
+) -> None:
+    """Write `network` in one of the `FORMATS`, whole or not at all.
+
+    Each number has as many digits as it takes to read back the same bits.
+    """
+    texts = FORMATS[suffix_of(path)].write(network, plain_names=plain_names)
+    write_atomically(path, (text.encode() for text in texts))

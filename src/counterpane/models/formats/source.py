@@ -1,0 +1,63 @@
+"""A file under reading: plain or gzipped, taken piece by piece, and blamed by line."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from typing import NoReturn
+
+from counterpane.errors import FileFormatError
+from counterpane.potentials import MAX_CELLS
+
+PIECE = 2**16  # bytes read at a time
+MAX_BYTES = 2**30  # of text, after decompression
+MAX_TOKEN = 2**20  # characters of one name, number, comment or tag
+
+
+class Source:
+    """The bytes of the file at `path`, and the complaints about them."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = str(path)
+        self._n_numbers = 0
+
+    def pieces(self, limit: int | None = None) -> Iterator[bytes]:
+        """The bytes in pieces, unzipped where the file starts as gzip does; at most `limit`."""
+        limit = MAX_BYTES if limit is None else limit
+        with open(self.path, "rb") as plain:
+            zipped = plain.read(2) == b"\x1f\x8b"
+        size = 0
+        try:
+            with gzip.open(self.path) if zipped else open(self.path, "rb") as file:
+                while piece := file.read(PIECE):
+                    size += len(piece)
+                    if size > limit:
+                        raise FileFormatError(f"{self.path!r} holds more than {limit:,} bytes.")
+                    yield piece
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise FileFormatError(f"{self.path!r} is damaged or cut short: {error}.") from None
+
+    def fail(self, line: int, message: str) -> NoReturn:
+        """Raise a `FileFormatError` for `line`; a message that quotes too much is cut."""
+        message = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", message)
+        if len(message) > 400:
+            message = f"{message[:200]} … {message[-150:]}"
+        stop = "" if message.endswith((".", "?")) else "."
+        raise FileFormatError(f"{self.path!r}, line {line}: {message}{stop}")
+
+    def probability(self, text: str, line: int, inside: str) -> float:
+        """The number that `text` spells: finite, not negative."""
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf or "_" in text:
+            self.fail(line, f"{text[:40]!r} stands in {inside} where a probability is needed")
+        self._n_numbers += 1
+        if self._n_numbers > MAX_CELLS:
+            self.fail(line, f"the file holds more than {MAX_CELLS:,} numbers")
+        return number

@@ -1,0 +1,251 @@
+"""Mixtures: several models of the same variables, weighed against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from counterpane.data.schema import Schema
+from counterpane.data.table import Table
+from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
+from counterpane.inference.exact import log_sum
+from counterpane.models.base import Evidence, Model
+from counterpane.models.questions import listed
+from counterpane.potentials import Potential
+from counterpane.typing import Array, Codes, Floats, State
+
+BLOCK_ROWS = 2**13
+
+
+class Mixture(Model):
+    """P(x) = Σ_m weight_m P_m(x), of models over one schema; weights are brought to sum to 1.
+
+    With models drawn from a posterior, or learned on bootstrap samples, answers average over what
+    the data leaves open about the structure. Evidence shifts the weights towards the models that
+    foresaw it. A mixture among `models` is opened into its own. A saved mixture keeps no provenance
+    of its models.
+
+    >>> from counterpane.graphs import Dag
+    >>> from counterpane.models import BayesianNetwork
+    >>> two = Schema.from_cards([2, 2])
+    >>> apart = BayesianNetwork(two, Dag(2), [[0.5, 0.5], [0.5, 0.5]])
+    >>> joined = BayesianNetwork(two, Dag(2, [(0, 1)]), [[0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]])
+    >>> round(Mixture([apart, joined], [1, 3]).query("x1", {"x0": 1})[1], 6)
+    0.8
+    """
+
+    kind = "mixture"
+
+    def __init__(
+        self,
+        models: Iterable[Model],
+        weights: npt.ArrayLike | None = None,
+        *,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        given = tuple(models)
+        shares = np.ones(len(given)) if weights is None else np.array(weights, dtype=np.float64)
+        if not given or shares.shape != (len(given),):
+            raise ParameterError(
+                f"{len(given)} models and weights of shape {shares.shape} make no mixture; at "
+                "least one model is needed, and one weight for each."
+            )
+        if not (np.isfinite(shares) & (shares > 0)).all():
+            raise ParameterError(f"the weights {shares.tolist()} must be positive and finite.")
+        for place, model in enumerate(given):
+            if model.schema != given[0].schema:
+                raise ScopeError(
+                    f"model {place} of the mixture is over {model.schema!r}, the first one over "
+                    f"{given[0].schema!r}; all need the same names and states."
+                )
+        parts = [(m.models, m.weights) if isinstance(m, Mixture) else ((m,), 1.0) for m in given]
+        self.models: tuple[Model, ...] = tuple(m for opened, _ in parts for m in opened)
+        self.schema = given[0].schema
+        self.provenance = provenance
+        joined = np.hstack([share * own for share, (_, own) in zip(shares, parts, strict=True)])
+        # A sum that is 1 up to rounding is left alone, so that saved weights load bit for bit.
+        off = abs(joined.sum() - 1.0) > 4 * np.finfo(np.float64).eps * joined.size
+        self.weights: Floats = joined / joined.sum() if off else joined
+        self.weights.flags.writeable = False
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(sorted({type(m).__name__ for m in self.models}))
+        return f"Mixture({len(self.models)} models over {len(self.schema)} variables: {kinds})"
+
+    @property
+    def graph(self) -> Any:
+        """The edges of all models; an edge's `weight` is that of the models that have it."""
+        graphs = [m.graph for m in self.models]
+        directed = all(g.is_directed() for g in graphs)
+        union: Any = nx.DiGraph() if directed else nx.Graph()
+        union.add_nodes_from(self.schema.names)
+        for share, graph in zip(self.weights.tolist(), graphs, strict=True):
+            for a, b in (graph if directed else graph.to_undirected()).edges:
+                known = union.get_edge_data(a, b, {"weight": 0.0})["weight"]
+                union.add_edge(a, b, weight=known + share)
+        return union
+
+    def to_potentials(self) -> tuple[Potential, ...]:
+        """Raises: a sum of models is no product of potentials."""
+        raise ParameterError("a mixture has no potentials of its own; ask one of its `models`.")
+
+    def score_samples(self, X: Any) -> Floats:
+        """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
+        table = Table(self.schema, self._codes(X))
+        logs = np.stack([m.score_samples(table) for m in self.models], axis=-1)
+        return log_sum(logs + np.log(self.weights))
+
+    def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
+        """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
+        asked = list(self.schema.indices(listed(variables or self.schema.names)))
+        codes = self._codes(X).copy()
+        if len(asked) == 1:  # its own cell is not read, so it may be missing
+            codes[asked[0], codes[asked[0]] == self.schema.cards[asked[0]]] = 0
+        table = Table(self.schema, codes)
+        out: Floats = np.full((table.n_rows, int(self.schema.cards[asked].sum())), -np.inf)
+        for share, model in zip(self.weights, self.models, strict=True):
+            np.logaddexp(out, np.log(share) + _joint(model, table, asked), out=out)
+        stops = np.cumsum(self.schema.cards[asked])
+        for v, stop in zip(asked, stops.tolist(), strict=True):
+            part = out[:, stop - self.schema.cards[v] : stop]
+            total = log_sum(part)
+            if (total == -np.inf).any():
+                raise EvidenceError(
+                    f"column {self.schema.names[v]!r}, row {int(np.argmin(total))}: no state is "
+                    "possible given the rest of the row under any of the models."
+                )
+            part -= total[:, None]
+        return out
+
+    def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
+        """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
+        codes = self._codes(X)
+        n, n_rows = codes.shape
+        starts = np.cumsum(self.schema.cards) - self.schema.cards
+        out: Floats = np.empty((n_rows, n))
+        for lo in range(0, n_rows, BLOCK_ROWS):
+            block = codes[:, lo : lo + BLOCK_ROWS]
+            conditionals = self.full_conditionals(Table(self.schema, block))
+            own = block.T + starts
+            out[lo : lo + BLOCK_ROWS] = np.take_along_axis(conditionals, own, axis=1)
+        return out.sum(axis=1) if total else out
+
+    def map_query(
+        self, variables: str | Iterable[str] | None = None, evidence: Evidence = None
+    ) -> dict[str, State]:
+        """The most probable joint states of `variables`, from the table of all their states."""
+        given = self._given(evidence)
+        rest = [name for v, name in enumerate(self.schema.names) if v not in given]
+        answer = self.query(rest if variables is None else variables, evidence)
+        best = np.unravel_index(int(answer.probabilities.argmax()), answer.probabilities.shape)
+        return {v.name: v.states[c] for v, c in zip(answer.variables, best, strict=True)}
+
+    def _ask(
+        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> tuple[Floats, float]:
+        answers, logs = zip(*(m._ask(asked, given, likelihoods) for m in self.models), strict=True)
+        shares, log_evidence = self._shares(np.array(logs))
+        return _weighed(shares, answers), float(log_evidence)
+
+    def _ask_each(
+        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> tuple[list[Floats], float]:
+        answers, logs = zip(
+            *(m._ask_each(asked, given, likelihoods) for m in self.models), strict=True
+        )
+        shares, log_evidence = self._shares(np.array(logs))
+        each = [_weighed(shares, one) for one in zip(*answers, strict=True)]
+        return each, float(log_evidence)
+
+    def _ask_rows(
+        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> tuple[Floats, Floats]:
+        answers, logs = zip(*(m._ask_rows(asked, columns, codes) for m in self.models), strict=True)
+        shares, log_evidence = self._shares(np.array(logs).T)
+        return _weighed(shares.T[..., None], answers), log_evidence
+
+    def _shares(self, log_evidence: Floats) -> tuple[Floats, Floats]:
+        """(the models' weights given the evidence, ln P(evidence)), models on the last axis."""
+        logs = log_evidence + np.log(self.weights)
+        total = log_sum(logs)
+        return np.exp(logs - np.where(total == -np.inf, 0.0, total)[..., None]), total
+
+    def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
+        logs = np.array([m._ask((), given, {})[1] for m in self.models])
+        shares, log_evidence = self._shares(logs)
+        if log_evidence == -np.inf:
+            return None
+        counts = rng.multinomial(n, shares / shares.sum()).tolist()
+        drawn = [m._draw(k, given, rng) for m, k in zip(self.models, counts, strict=True) if k]
+        codes: Codes = np.concatenate([part for part in drawn if part is not None], axis=1)
+        return codes[:, rng.permutation(n)]
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Weights, the kinds of the models as text in bytes, and each model's arrays by number."""
+        kinds = "\n".join(m.kind for m in self.models).encode()
+        arrays: dict[str, Array] = {
+            "weights": self.weights,
+            "kinds": np.frombuffer(kinds, dtype=np.uint8).astype(np.int64),
+        }
+        for place, model in enumerate(self.models):
+            arrays |= {f"{place}.{name}": array for name, array in model.to_arrays().items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+    ) -> Self:
+        """The mixture that `to_arrays` described."""
+        known = {model.kind: model for model in _below(Model) if model is not cls}
+        owned: dict[str, dict[str, Array]] = {}
+        for name, array in arrays.items():
+            number, _, own = name.partition(".")
+            owned.setdefault(number, {})[own] = array
+        models = []
+        for place, kind in enumerate(bytes(arrays["kinds"].tolist()).decode().split("\n")):
+            if kind not in known:
+                raise unknown_name("kind of model", kind, known)
+            models.append(known[kind].from_arrays(schema, owned[str(place)], None))
+        return cls(models, arrays["weights"], provenance=provenance)
+
+
+def _weighed(shares: Floats, answers: Sequence[Floats]) -> Floats:
+    """Σ share × answer; an answer to what is impossible is not looked at."""
+    parts = [np.where(share > 0, share * a, 0.0) for share, a in zip(shares, answers, strict=True)]
+    total: Floats = np.sum(parts, axis=0)
+    return total
+
+
+def _joint(model: Model, table: Table, asked: list[int]) -> Floats:
+    """ln P(row with the variable at each of its states), shape (n_rows, Σ cards of `asked`)."""
+    cards, names = table.schema.cards, table.schema.names
+    starts = np.cumsum([0, *cards[asked][:-1]])
+    rows = model.score_samples(table)
+    out: Floats = np.full((table.n_rows, int(cards[asked].sum())), -np.inf)
+    possible = rows > -np.inf
+    if possible.any():
+        some = table.take(possible)
+        conditionals = model.full_conditionals(some, [names[v] for v in asked])
+        for v, start in zip(asked, starts.tolist(), strict=True):
+            part = conditionals[:, start : start + cards[v]]
+            own = np.take_along_axis(part, some.codes[v].astype(np.int64)[:, None], axis=1)
+            part += rows[possible, None] - own
+        out[possible] = conditionals
+    if not possible.all():  # a row may be impossible by one variable's state alone
+        codes = table.codes[:, ~possible].copy()
+        for v, start in zip(asked, starts.tolist(), strict=True):
+            for state in range(cards[v]):
+                changed = codes.copy()
+                changed[v] = state
+                out[~possible, start + state] = model.score_samples(Table(table.schema, changed))
+    return out
+
+
+def _below(base: Any) -> list[type[Model]]:
+    """All classes of models that are loaded and have a kind."""
+    found = [model for sub in base.__subclasses__() for model in (sub, *_below(sub))]
+    return [model for model in found if hasattr(model, "kind")]
