@@ -16,6 +16,7 @@ FLOORS = [
     {"inference"},
     {"models"},
     {"learn"},
+    {"evaluate"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -39,6 +39,14 @@ def test_learn_writes_a_model_that_answers(run, tmp_path: Path) -> None:
     assert answer["given"] == {"sex": "female"}
 
 
+@pytest.mark.parametrize("method", ["structure-search", "hill-climb", "ges", "k2"])
+def test_other_methods(run, tmp_path: Path, method: str) -> None:
+    code, out, _ = run("learn", "titanic", "--method", method, "-o", "m.cp")
+    assert code == 0
+    assert "→ survived" in out or "survived →" in out
+    assert cp.load(tmp_path / "m.cp").dag.n_edges >= 3
+
+
 def test_learn_as_json(run) -> None:
     code, out, _ = run("learn", "titanic", "--json", "-o", "x.cp")
     facts = json.loads(out)

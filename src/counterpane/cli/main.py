@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 import counterpane as cp
-from counterpane.cli.pictures import forest_picture, probability_bars
+from counterpane.cli.pictures import edge_list, forest_picture, probability_bars
 from counterpane.errors import CounterpaneError, ParameterError, unknown_name
 
 app = typer.Typer(
@@ -29,7 +29,13 @@ app = typer.Typer(
 console = Console()
 notes = Console(stderr=True, highlight=False)
 
-METHODS = {"chow-liu": "ChowLiu"}
+METHODS = {
+    "chow-liu": "ChowLiu",
+    "structure-search": "StructureSearch",
+    "hill-climb": "HillClimb",
+    "ges": "GES",
+    "k2": "K2Search",
+}
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 
 
@@ -79,7 +85,7 @@ def learn(
     began = time.monotonic()
     learner = getattr(cp, METHODS[method])(
         score,
-        root=target,
+        **({"root": target} if method == "chow-liu" else {}),
         missing=missing,
         time_limit=time_limit,
         n_jobs=jobs,
@@ -107,7 +113,8 @@ def learn(
     holes = [n for n, m in zip(table.schema.names, table.has_missing, strict=True) if m]
     if holes:
         console.print(f"[dim]Missing cells ({missing}): {', '.join(holes)}.[/dim]")
-    console.print(forest_picture(learner.model_, learner.gains_, table.total_weight, target))
+    picture = forest_picture if method == "chow-liu" else edge_list
+    console.print(picture(learner.model_, learner.gains_, table.total_weight, target))
     console.print(
         f"{table.n_rows:,} rows × {table.n_columns} columns → {len(learner.gains_)} edges, "
         f"{learner.model_.n_parameters} parameters, {score} {learner.score_:,.3f}, {seconds:.2f} s"

@@ -34,6 +34,18 @@ def forest_picture(
     return top
 
 
+def edge_list(
+    model: Any, gains: Sequence[tuple[str, str, float]], weight: float, first: str | None
+) -> Grid:
+    """The edges of a network, those at `first` on top, each with its gain."""
+    grid = Grid(box=None, show_header=False)
+    for parent, child, gain in sorted(gains, key=lambda e: (first not in e[:2], -e[2])):
+        bits = gain / weight / math.log(2)
+        arrow = f"[bold]{escape(parent)}[/bold] → [bold]{escape(child)}[/bold]"
+        grid.add_row(arrow, f"[dim]gains {bits:.4f} bits a row[/dim]")
+    return grid
+
+
 def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
     """A table of states and probabilities with bars."""
     given = ", ".join(f"{k}={v}" for k, v in evidence.items())

@@ -187,40 +187,46 @@ def count_weighted(codes: Any, weights: Any, cards: Any, scopes: Any, scope_from
 
 
 @kernel
-def pair_popcounts(bits: Any, left: Any, right: Any, symmetric: bool, lo: int, hi: int,
-                   out: Any) -> None:  # fmt: skip
-    """Add to out[a, b] the bits common to rows left[a] and right[b] within words lo … hi.
+def pair_popcounts(left: Any, left_rows: Any, left_lo: int, right: Any, right_rows: Any,
+                   right_lo: int, width: int, symmetric: bool, out: Any) -> None:  # fmt: skip
+    """Add to out[a, b] the bits common to left[left_rows[a]] and right[right_rows[b]].
 
-    Tiles of 64 rows stay in the second-level cache. With `symmetric` (left is right) only blocks
-    that reach the diagonal or lie above it are filled.
+    `width` words are compared, from left_lo and right_lo on. Tiles of 64 rows stay in the
+    second-level cache. With `symmetric` (both sides are the same) only blocks that reach the
+    diagonal or lie above it are filled.
     """
     words, tile = 1024, 64
-    for start in range(lo, hi, words):
-        stop = min(start + words, hi)
-        for first in range(0, right.size, tile):
-            end = min(first + tile, right.size)
-            for a in range(0, min(left.size, end) if symmetric else left.size, 2):
+    n_left, n_right = left_rows.size, right_rows.size
+    for start in range(0, width, words):
+        size = min(words, width - start)
+        lo, ro = left_lo + start, right_lo + start
+        for first in range(0, n_right, tile):
+            end = min(first + tile, n_right)
+            for a in range(0, min(n_left, end) if symmetric else n_left, 2):
                 for b in range(first, end, 4):
                     if symmetric and b + 4 <= a:
                         continue
-                    if a + 2 <= left.size and b + 4 <= end:
-                        _pair_block(bits, left, right, a, b, start, stop, out)
+                    if a + 2 <= n_left and b + 4 <= end:
+                        _pair_block(left, left_rows, lo, right, right_rows, ro, size, a, b, out)
                         continue
-                    for i in range(a, min(a + 2, left.size)):
+                    for i in range(a, min(a + 2, n_left)):
                         for j in range(b, min(b + 4, end)):
-                            out[i, j] += count_common(bits[left[i], start:stop],
-                                                       bits[right[j], start:stop])  # fmt: skip
+                            mine = left[left_rows[i], lo : lo + size]
+                            out[i, j] += count_common(mine, right[right_rows[j], ro : ro + size])
 
 
 @kernel
-def _pair_block(bits: Any, left: Any, right: Any, a: int, b: int, lo: int, hi: int,
-                out: Any) -> None:  # fmt: skip
+def _pair_block(left: Any, left_rows: Any, lo: int, right: Any, right_rows: Any, ro: int,
+                size: int, a: int, b: int, out: Any) -> None:  # fmt: skip
     """Eight counts, two rows by four, unrolled so that each loaded word serves two or four."""
-    a0, a1 = bits[left[a], lo:hi], bits[left[a + 1], lo:hi]
-    b0, b1 = bits[right[b], lo:hi], bits[right[b + 1], lo:hi]
-    b2, b3 = bits[right[b + 2], lo:hi], bits[right[b + 3], lo:hi]
+    a0 = left[left_rows[a], lo : lo + size]
+    a1 = left[left_rows[a + 1], lo : lo + size]
+    b0 = right[right_rows[b], ro : ro + size]
+    b1 = right[right_rows[b + 1], ro : ro + size]
+    b2 = right[right_rows[b + 2], ro : ro + size]
+    b3 = right[right_rows[b + 3], ro : ro + size]
     s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = 0
-    for w in range(hi - lo):
+    for w in range(size):
         s00 += popcount(a0[w] & b0[w])
         s01 += popcount(a0[w] & b1[w])
         s02 += popcount(a0[w] & b2[w])
@@ -291,5 +297,6 @@ def lay_out(cards: Any, scopes: Any, scope_from: Any, max_cells: int, out_from: 
                 return q
             seen[column] = q
             cells *= cards[column]
-        out_from[q + 1] = out_from[q] + (int(cells) if cells <= max_cells else 0)
+        end = out_from[q] + (cells if cells <= max_cells else 0.0)
+        out_from[q + 1] = int(min(end, 2.0**62))
     return -1

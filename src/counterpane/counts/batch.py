@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +62,13 @@ class Layout(NamedTuple):
         """The queries whose tables are above it."""
         return np.flatnonzero(self.out_from[1:] == self.out_from[:-1]).tolist()
 
+    def with_cards(self, cards: Ints) -> Layout:
+        """The layout of the same tables where columns have other numbers of codes."""
+        sizes = np.zeros(self.n_tables, dtype=np.int64)
+        for q in self.dense.tolist():
+            sizes[q] = np.prod(cards[self.scope(q)])
+        return self._replace(cards=cards, out_from=np.concatenate(([0], np.cumsum(sizes))))
+
 
 def lay_out(
     subsets: Iterable[Scope], schema: Schema, cards: Ints, max_cells: int = MAX_CELLS
@@ -68,8 +76,8 @@ def lay_out(
     """The layout of `subsets` (column positions or names), checked."""
     asked = [(s,) if isinstance(s, str) else s for s in subsets]
     flat = list(chain.from_iterable(asked))
-    if str in set(map(type, flat)):
-        flat = [schema.index(c) if isinstance(c, str) else c for c in flat]
+    if not set(map(type, flat)) <= {int, np.int64}:
+        flat = [_position(column, schema) for column in flat]
     scopes = np.array(flat, dtype=np.int64)
     scope_from = np.zeros(len(asked) + 1, dtype=np.int64)
     np.cumsum([len(s) for s in asked], out=scope_from[1:])
@@ -88,6 +96,15 @@ def lay_out(
             f"{MAX_BATCH_CELLS:,}: ask for fewer at a time, or lower max_cells."
         )
     return layout
+
+
+def _position(column: Any, schema: Schema) -> int:
+    if isinstance(column, str):
+        return schema.index(column)
+    try:
+        return operator.index(column)
+    except TypeError:
+        raise ScopeError(f"{column!r} is no column; a position or a name is needed.") from None
 
 
 @dataclass(frozen=True)
@@ -142,17 +159,15 @@ class CountBatch:
         if i in self._sparse:
             return self._sparse[i]
         table = self[i]
-        where = np.nonzero(table)
-        return SparseCounts(table.shape, np.array(where), table[where])
+        return SparseCounts(table.shape, np.argwhere(table).T, table[table != 0])
 
     @property
     def n(self) -> Array:
         """The total count of each table: its effective sample size."""
-        sums = np.array([self.values[a:b].sum() for a, b in zip(
-            self.layout.out_from[:-1], self.layout.out_from[1:], strict=True)])  # fmt: skip
-        for i, table in self._sparse.items():
-            sums[i] = table.values.sum()
-        return sums
+        return np.array([
+            self._sparse[i].values.sum() if i in self._sparse else self.values[a:b].sum()
+            for i, (a, b) in enumerate(pairwise(self.layout.out_from))
+        ])  # fmt: skip
 
 
 @dataclass(frozen=True)

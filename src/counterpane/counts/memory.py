@@ -18,6 +18,8 @@ from counterpane.counts.planner import group_tables, table_cost, worth_compressi
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import (
     BLOCK_ROWS,
+    DistinctRows,
+    DistinctTask,
     all_states,
     bit_cells,
     split_by_cost,
@@ -95,7 +97,7 @@ class MemoryCounts(CountSource):
         max_cells: int = MAX_CELLS,
         ctl: Control | None = None,
     ) -> CountBatch:
-        layout = lay_out(subsets, self.schema, self._cards, max_cells)
+        layout = self.lay_out(subsets, missing, max_cells)
         scans = self._scans
         dense, sparse = layout.dense, {}
         if dense.size < layout.n_tables:
@@ -108,9 +110,9 @@ class MemoryCounts(CountSource):
 
     def pair_counts(
         self,
-        columns: Sequence[int] | None = None,
+        columns: Scope | None = None,
         *,
-        against: Sequence[int] | None = None,
+        against: Scope | None = None,
         ctl: Control | None = None,
     ) -> PairCounts:
         left, other = self.pair_columns(columns, against)
@@ -121,26 +123,31 @@ class MemoryCounts(CountSource):
             self.bits.pack({*left, *right})
             rows = self.bits.kept_rows(left), self.bits.kept_rows(right)
 
-            def run(block: tuple[int, int]) -> Array:
-                joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
+            def run(out: Array, block: tuple[int, int]) -> None:
                 words = block[0] // 64, -(-block[1] // 64)
-                _kernels.pair_popcounts(self.bits.words, *rows, left is right, *words, joint)
-                return joint
+                bits, width = self.bits.words, words[1] - words[0]
+                _kernels.pair_popcounts(bits, rows[0], words[0], bits, rows[1], words[0], width,
+                                        left is right, out)  # fmt: skip
 
-            step = max(BLOCK_ROWS, -(-self.table.n_rows // (64 * self.n_jobs)) * 64)
-            joint = sum(self._over_blocks(run, step, ctl))
+            step = BLOCK_ROWS
+            if self.n_jobs > 1:  # each block has a matrix of its own: as few as there are threads
+                step = max(step, -(-self.table.n_rows // (64 * self.n_jobs)) * 64)
+            joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
+            self._add_blocks(run, joint, step, ctl)
             counted = all_states(self.bits, left, right, joint)
         return self.observed_pairs(counted, left, right)
 
     def distinct(
-        self, columns: Sequence[int], *, limit: int | None = None, ctl: Control | None = None
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
     ) -> Table:
-        radix = self.schema.cards[list(columns)] + 1
-        if np.prod(radix, dtype=float) > min(MAX_CELLS, self.table.n_rows):
-            return super().distinct(columns, limit=limit, ctl=ctl)
-        table = self.counts([list(columns)], missing="state", ctl=ctl)[0]
-        where = np.nonzero(table)
-        return Table(self.schema.select(columns), np.array(where), table[where])
+        where = self.positions(columns)
+        radix = self.schema.cards[where] + 1
+        if not where or np.prod(radix, dtype=float) > min(MAX_CELLS, self.table.n_rows):
+            return super().distinct(where, limit=limit, ctl=ctl)
+        table = self.counts([where], missing="state", ctl=ctl)[0]
+        cells = np.nonzero(table)
+        task = DistinctTask(self.schema.select(where), limit)
+        return DistinctRows(task, np.array(cells), table[cells]).table
 
     # ---- one pass --------------------------------------------------------------------------
 
@@ -174,7 +181,7 @@ class MemoryCounts(CountSource):
         codes, weights = self.table.codes, self.table.weights
         by_bits, by_radix = self._split(layout, queries)
 
-        def run_into(out: Array, block: tuple[int, int]) -> None:
+        def run(out: Array, block: tuple[int, int]) -> None:
             if weights is not None:
                 _kernels.count_weighted(codes, weights, *layout, queries, *block, out)
                 return
@@ -183,20 +190,34 @@ class MemoryCounts(CountSource):
             if by_radix.size:
                 _kernels.count_radix(codes, *layout, by_radix, *block, out)
 
-        def run(block: tuple[int, int]) -> Array:
+        step = BLOCK_ROWS
+        if out.dtype == np.int64:  # float sums always go by the same blocks
+            # A small batch is over sooner, so that more rows go into one call of the kernel.
+            step *= max(1, 64 // max(1, queries.size))
+        if queries.size:
+            self._add_blocks(run, out, step, ctl)
+        return out
+
+    def _add_blocks(
+        self, run: Callable[[Array, tuple[int, int]], None], out: Array, step: int,
+        ctl: Control | None,
+    ) -> None:  # fmt: skip
+        """Let `run(out, (row_from, row_to))` add every block of rows to `out`.
+
+        Threads, and float sums whatever their number, add to zeros, and these are added in order.
+        """
+
+        def apart(block: tuple[int, int]) -> Array:
             part = np.zeros_like(out)
-            run_into(part, block)
+            run(part, block)
             return part
 
-        # A small batch is over sooner, so that more rows go into one call of the kernel.
-        step = BLOCK_ROWS * max(1, 64 // max(1, queries.size))
         if self.n_jobs == 1 and out.dtype == np.int64:
-            for _ in self._over_blocks(lambda block: run_into(out, block), step, ctl):
+            for _ in self._over_blocks(lambda block: run(out, block), step, ctl):
                 pass
-        else:  # float sums must not depend on the number of threads: always by the same blocks
-            for part in self._over_blocks(run, step if out.dtype == np.int64 else BLOCK_ROWS, ctl):
+        else:
+            for part in self._over_blocks(apart, step, ctl):
                 out += part
-        return out
 
     def _split(self, layout: Layout, queries: Ints) -> tuple[Ints, Ints]:
         """The queries for bit sets, with their columns packed, and those for mixed radix."""
@@ -290,6 +311,7 @@ class MemoryCounts(CountSource):
         cells = np.nonzero(counted)
         rows = Table(self.schema.select(where), np.array(cells), counted[cells])
         self._distinct, self._distinct_columns = MemoryCounts(rows), tuple(where)
+        self._distinct._cards = self._cards[where]  # rows of no weight may hold the missing cells
         return self._distinct
 
     def _keep(self, key: tuple[int, ...], table: Array) -> None:

@@ -69,7 +69,7 @@ class CountSource(ABC):
 
         Axes come in the order asked. Tables above `max_cells` come sparse.
         """
-        layout = lay_out(subsets, self.schema, self.counted_cards, max_cells)
+        layout = self.lay_out(subsets, missing, max_cells)
         columns, local = localize(layout)
         values, scans = np.zeros(0, dtype=np.int64), 0
         if layout.n_cells:
@@ -79,9 +79,9 @@ class CountSource(ABC):
 
     def pair_counts(
         self,
-        columns: Sequence[int] | None = None,
+        columns: Scope | None = None,
         *,
-        against: Sequence[int] | None = None,
+        against: Scope | None = None,
         ctl: Control | None = None,
     ) -> PairCounts:
         """Joint counts of every pair of `columns`, or of `columns` with the columns `against`.
@@ -94,14 +94,15 @@ class CountSource(ABC):
         return self.observed_pairs(counted, left, left if right is None else right)
 
     def distinct(
-        self, columns: Sequence[int], *, limit: int | None = None, ctl: Control | None = None
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
     ) -> Table:
         """The distinct rows of some columns, sorted, with their weights.
 
         More than `limit` distinct rows raise `TableSizeError`.
         """
-        task = DistinctTask(self.schema.select(columns), limit)
-        rows: Table = self.map_reduce(task, list(columns), ctl=ctl).table
+        where = self.positions(columns)
+        task = DistinctTask(self.schema.select(where), limit)
+        rows: Table = self.map_reduce(task, where, ctl=ctl).table
         return rows
 
     def sum_rows(
@@ -122,14 +123,27 @@ class CountSource(ABC):
         cards: Ints = self.schema.cards + self.has_missing
         return cards
 
+    def positions(self, columns: Scope) -> list[int]:
+        """The positions of some columns, checked."""
+        where: list[int] = lay_out([columns], self.schema, self.counted_cards, 0).scopes.tolist()
+        return where
+
+    def lay_out(self, subsets: Iterable[Scope], missing: Policy, max_cells: int) -> Layout:
+        """Where the tables of a `counts` call lie while they are counted, checked."""
+        if missing not in ("drop", "state", "error"):
+            raise ParameterError(f"missing={missing!r}; 'drop', 'state' or 'error' is allowed.")
+        if missing == "state":  # what is handed out is larger than what is counted
+            layout = lay_out(subsets, self.schema, self.schema.cards + 1, max_cells)
+            return layout.with_cards(self.counted_cards)
+        return lay_out(subsets, self.schema, self.counted_cards, max_cells)
+
     def pair_columns(
-        self, columns: Sequence[int] | None, against: Sequence[int] | None
+        self, columns: Scope | None, against: Scope | None
     ) -> tuple[list[int], list[int] | None]:
         """The two checked lists of columns of a `pair_counts` call; None for 'with themselves'."""
-        left = list(range(len(self.schema))) if columns is None else list(columns)
-        right = None if against is None else list(against)
+        left = self.positions(range(len(self.schema)) if columns is None else columns)
+        right = None if against is None else self.positions(against)
         sides = [left, left if right is None else right]
-        lay_out(sides, self.schema, self.counted_cards, 0)
         cells = int(np.prod([self.counted_cards[s].sum() for s in sides]))
         if cells > MAX_BATCH_CELLS:
             raise TableSizeError(
@@ -155,14 +169,12 @@ class CountSource(ABC):
     ) -> SparseCounts:
         scope = layout.scope(q)
         rows = self.distinct(scope.tolist(), ctl=ctl)
-        if missing != "state":
-            if rows.has_missing.any() and missing == "error":
-                raise _missing_error(self.schema, scope[rows.has_missing])
-            rows = rows.resolve_missing("drop")
+        if missing == "error" and rows.has_missing.any():
+            raise _missing_error(self.schema, scope[rows.has_missing])
         shape = tuple((self.schema.cards[scope] + (missing == "state")).tolist())
-        weights = rows.weights
-        assert weights is not None
-        return SparseCounts(shape, rows.codes.astype(np.int64), weights)
+        keep = (rows.codes < np.array(shape)[:, None]).all(axis=0)
+        assert rows.weights is not None
+        return SparseCounts(shape, rows.codes[:, keep].astype(np.int64), rows.weights[keep])
 
     def _settle(
         self,
@@ -173,25 +185,18 @@ class CountSource(ABC):
         missing: Policy,
     ) -> CountBatch:
         """The batch as asked: missing codes dropped, kept as states everywhere, or refused."""
-        if missing not in ("drop", "state", "error"):
-            raise ParameterError(f"missing={missing!r}; 'drop', 'state' or 'error' is allowed.")
         touched = self.has_missing[layout.scopes]
         if missing != "state" and not touched.any():
             return CountBatch(layout, values, sparse, scans)
-        wanted = layout._replace(cards=self.schema.cards + (missing == "state"))
-        sizes = np.zeros(layout.n_tables, dtype=np.int64)
-        for q in layout.dense:
-            sizes[q] = np.prod(wanted.shape(q), dtype=np.int64)
-        wanted = wanted._replace(out_from=np.concatenate(([0], np.cumsum(sizes))))
+        wanted = layout.with_cards(self.schema.cards + (missing == "state"))
         given = CountBatch(layout, values, sparse, scans)
         settled = CountBatch(wanted, np.zeros(wanted.n_cells, values.dtype), sparse, scans)
         for q in layout.dense.tolist():
             part = tuple(slice(min(a, b)) for a, b in zip(layout.shape(q), wanted.shape(q),
                                                           strict=True))  # fmt: skip
             settled[q][part] = given[q][part]
-            if missing == "error" and settled[q].sum() != given[q].sum():
-                scope = layout.scope(q)
-                raise _missing_error(self.schema, scope[self.has_missing[scope]])
+            if missing == "error" and np.count_nonzero(settled[q]) < np.count_nonzero(given[q]):
+                raise _missing_error(self.schema, _incomplete(layout.scope(q), given[q], part))
         return settled
 
 
@@ -199,6 +204,13 @@ def localize(layout: Layout) -> tuple[list[int], Layout]:
     """The columns that a layout touches, and the layout in terms of their positions."""
     columns, scopes = np.unique(layout.scopes, return_inverse=True)
     return columns.tolist(), layout._replace(cards=layout.cards[columns], scopes=scopes)
+
+
+def _incomplete(scope: Ints, table: Array, observed: tuple[slice, ...]) -> Ints:
+    """The columns of `scope` that have missing cells, those outside `observed` on their axis."""
+    axes = [table.take(range(s.stop, n), axis=i).any() for i, (s, n) in enumerate(
+        zip(observed, table.shape, strict=True))]  # fmt: skip
+    return scope[np.array(axes)]
 
 
 def _missing_error(schema: Schema, columns: Ints) -> DataError:

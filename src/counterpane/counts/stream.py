@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from counterpane.counts.source import CountSource
+from counterpane.counts.batch import MAX_CELLS, CountBatch, Scope
+from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -19,7 +20,8 @@ class StreamCounts(CountSource):
     """Counts of the batches that `batches()` yields; each call of it starts a fresh pass.
 
     Batches are tables of `schema`, or frames that `Table.from_frame` encodes by it. Only one batch
-    is held at a time. The first full pass finds the number of rows.
+    is held at a time. The first full pass finds the number of rows; columns that were counted with
+    missing="error" are known to be complete.
     """
 
     def __init__(self, schema: Schema, batches: Callable[[], Iterable[Any]]) -> None:
@@ -29,13 +31,27 @@ class StreamCounts(CountSource):
         self.total_weight = None
         self._batches = batches
 
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        batch = super().counts(subsets, missing=missing, max_cells=max_cells, ctl=ctl)
+        if missing == "error":
+            self.has_missing[batch.layout.scopes] = False
+        return batch
+
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
     ) -> Any:
         total, n_rows, weight = None, 0, 0.0
         columns = list(columns)
         for batch in self._batches():
-            if not isinstance(batch, Table) and len(batch) == 0:
+            rows = next(iter(batch.values()), ()) if isinstance(batch, Mapping) else batch
+            if not isinstance(batch, Table) and len(rows) == 0:
                 continue
             table = (
                 batch if isinstance(batch, Table) else Table.from_frame(batch, schema=self.schema)
@@ -44,13 +60,16 @@ class StreamCounts(CountSource):
                 raise DataError(
                     "a batch has another schema than the source; encode it by that one."
                 )
+            if (table.has_missing & ~self.has_missing).any():
+                raise DataError("a batch has missing cells where an earlier pass found none.")
             codes = table.codes[columns]
             for lo in range(0, table.n_rows, BLOCK_ROWS):
                 rows = slice(lo, lo + BLOCK_ROWS)
                 part = fn(codes[:, rows], None if table.weights is None else table.weights[rows])
                 total = part if total is None else total + part
                 if ctl is not None:
-                    ctl.report("counting rows", n_rows + lo, self.n_rows)
+                    done = n_rows + min(lo + BLOCK_ROWS, table.n_rows)
+                    ctl.report("counting rows", done, self.n_rows)
             n_rows += table.n_rows
             weight += table.total_weight
         if total is None:

@@ -1,26 +1,63 @@
-"""What all learners share: scikit-learn's conventions, and any table as input."""
+"""What all learners share: scikit-learn's conventions, and any table as input.
+
+The conventions are kept without importing scikit-learn, which would double the start-up time.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import platform
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 import counterpane
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.readers import read
 from counterpane.data.table import Missing, Table
-from counterpane.errors import NotFittedError, ParameterError
+from counterpane.errors import NotFittedError, ParameterError, unknown_name
 from counterpane.learn.driver import Driver
 
 
-class Learner(BaseEstimator, ABC):  # type: ignore[misc]
-    """A learner stores its parameters, `fit` finds a model, and results end in an underscore."""
+class Learner(ABC):
+    """A learner stores its parameters, `fit` finds a model, and results end in an underscore.
+
+    `sklearn.base.clone` and everything else that goes by `get_params` works.
+    """
+
+    @classmethod
+    def _parameters(cls) -> dict[str, Any]:
+        """Each parameter's default, those of base classes included."""
+        found: dict[str, Any] = {}
+        for owner in cls.__mro__:
+            if "__init__" in vars(owner) and owner is not object:
+                for p in list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]:
+                    if p.kind is not p.VAR_KEYWORD:
+                        found.setdefault(p.name, p.default)
+        return found
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name."""
+        return {name: getattr(self, name) for name in sorted(self._parameters())}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        for name, value in params.items():
+            if name not in self._parameters():
+                raise unknown_name("parameter", name, self._parameters())
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={getattr(self, name)!r}"
+            for name, default in self._parameters().items()
+            if repr(getattr(self, name)) != repr(default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -37,6 +74,10 @@ class Learner(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
+            if isinstance(X, MemoryCounts) and X.has_missing.any():
+                return MemoryCounts(X.table.resolve_missing(missing), n_jobs=X.n_jobs)
+            if X.n_rows is None or X.has_missing.any():  # one look: no missing cell, and its size
+                X.counts([(i,) for i in range(len(X.schema))], missing="error")
             return X
         table = X if isinstance(X, Table) else read(X)
         if sample_weight is not None:

@@ -4,6 +4,9 @@ Chow & Liu, IEEE Trans. Information Theory 14 (1968). The gain of an edge j → 
 s(i | j) − s(i); with the likelihood it is N times the mutual information. A score that is the same
 for both directions makes it a maximum spanning forest; another, such as K2, a maximum branching
 (Edmonds 1967). Counting all pairs dominates: n²/2 tables, counted in tiles.
+
+With a `target` the tree is the tree-augmented naive Bayes network (Friedman, Geiger & Goldszmidt
+1997): the target is a parent of all, and the gain of j → i is s(i | j, target) − s(i | target).
 """
 
 from __future__ import annotations
@@ -16,15 +19,17 @@ import numpy as np
 
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Missing
-from counterpane.errors import TableSizeError
+from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learn.base import Learner
 from counterpane.learn.driver import Search
+from counterpane.learn.gains import edge_gains
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.trees import maximum_branching, maximum_forest
 from counterpane.progress import Control, Report
-from counterpane.scores import LocalScore, LogLikelihood, as_score, score_families
+from counterpane.scores import LocalScore, LogLikelihood, UniformPrior, as_score, score_families
 from counterpane.scores.pairs import score_pairs
+from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Floats
 
 MAX_GAINS = 2**28  # entries of the matrix of gains: 2 GB
@@ -39,10 +44,12 @@ class PairGains(NamedTuple):
 
 
 class GainSearch(Search[PairGains]):
-    """Scores all pairs, a block of children a step."""
+    """Scores all pairs, a block of children a step; given a target, by rows of the row cache."""
 
-    def __init__(self, source: CountSource, score: LocalScore) -> None:
+    def __init__(self, source: CountSource, score: LocalScore, target: int | None) -> None:
         self.source = source
+        self.target = target
+        self.cache = None if target is None else RowCache(source, score, max_parents=2)
         self.score = score
         self.n = len(source.schema)
         self.symmetric = score.is_score_equivalent
@@ -60,9 +67,16 @@ class GainSearch(Search[PairGains]):
     def step(self, state: PairGains, ctl: Control) -> tuple[PairGains, dict[str, Any]]:
         first, stop = state.next, min(state.next + self.block, self.n)
         children = list(range(first, stop))
+        if self.cache is not None:
+            return PairGains(self._given_target(state.gains, children), stop), {"children": stop}
         others = list(range(first if self.symmetric else 0, self.n))
-        alone = score_families(self.score, self.source, [(c, ()) for c in children], ctl=ctl)
         given = score_pairs(self.score, self.source, children, others, ctl=ctl)
+        alone = given[range(stop - first), np.array(children) - others[0]]
+        for c in np.flatnonzero(alone == -np.inf):
+            raise FitError(
+                f"column {self.source.schema.names[children[c]]!r} has a state that "
+                f"{type(self.score).__name__} holds impossible; give its prior a chance for it."
+            )
         gain = given - alone[:, None]
         gains = state.gains  # in place: only entries that the given state does not have yet
         gains[np.ix_(others, children)] = gain.T
@@ -70,12 +84,23 @@ class GainSearch(Search[PairGains]):
             gains[np.ix_(children, others)] = gain
         return PairGains(gains, stop), {"children": stop, "best_gain": float(gains.max())}
 
+    def _given_target(self, gains: Floats, children: list[int]) -> Floats:
+        """`gains` with the columns of `children` filled, given the target."""
+        assert self.cache is not None and self.target is not None
+        for c in children:
+            if c != self.target:
+                row = self.cache.row(c, [self.target])
+                gains[:, c] = row.toggled - row.score
+                gains[[c, self.target], c] = -np.inf
+        return gains
+
 
 class ChowLiu(Learner):
     """Learns the best tree, forest or branching of a table.
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
-    a forest), `root` (a column name), `equivalent_sample_size` of the parameters' prior, `missing`
+    a forest), `root` (a column name), `target` (a column name, for the tree-augmented network of a
+    class), `equivalent_sample_size` of the parameters' prior, `missing`
     ("state", "drop" or "error"), and those of every long learner: `time_limit` in seconds, `n_jobs`
     threads, `progress`, `checkpoint`.
 
@@ -93,6 +118,7 @@ class ChowLiu(Learner):
         score: str | LocalScore = "loglik",
         *,
         root: str | None = None,
+        target: str | None = None,
         equivalent_sample_size: float = 1.0,
         missing: Missing = "state",
         time_limit: float | None = None,
@@ -102,6 +128,7 @@ class ChowLiu(Learner):
     ) -> None:
         self.score = score
         self.root = root
+        self.target = target
         self.equivalent_sample_size = equivalent_sample_size
         self.missing = missing
         self.time_limit = time_limit
@@ -114,21 +141,33 @@ class ChowLiu(Learner):
         began = time.monotonic()
         score = as_score(self.score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        n, names = len(source.schema), source.schema.names
-        root = 0 if self.root is None else source.schema.index(self.root)
+        n = len(source.schema)
+        target = None if self.target is None else source.schema.index(self.target)
+        root = int(target == 0 and n > 1) if self.root is None else source.schema.index(self.root)
+        if self.root is not None and root == target:
+            raise FitError(
+                f"root and target are both {self.root!r}; the target is above the tree anyway: "
+                "leave root out, or name another column."
+            )
         if n * n > MAX_GAINS:
             raise TableSizeError(
                 f"{n:,} columns need a matrix of {n * n:,} gains; the limit is {MAX_GAINS:,}: "
                 "select fewer columns."
             )
-        outcome = self._driver(source).run(GainSearch(source, score), "scoring pairs")
+        outcome = self._driver(source).run(GainSearch(source, score, target), "scoring pairs")
         gains = outcome.state.gains
         if score.is_score_equivalent:
-            spanning = isinstance(score, LogLikelihood)
+            free = isinstance(score.structure_prior, UniformPrior)
+            spanning = isinstance(score, LogLikelihood) and free  # an edge never lowers the score
             parents = maximum_forest(gains, root=root, spanning=spanning)
         else:
+            if self.root is not None:
+                gains[:, root] = -np.inf
             parents = maximum_branching(gains)
-        dag = Dag(n, [(int(p), c) for c, p in enumerate(parents) if p >= 0])
+        edges = [(int(p), c) for c, p in enumerate(parents) if p >= 0]
+        if target is not None:
+            edges += [(target, c) for c in range(n) if c != target]
+        dag = Dag(n, edges)
         self.model_ = fit_parameters(
             source,
             dag,
@@ -136,8 +175,7 @@ class ChowLiu(Learner):
             provenance=self._provenance(source, time.monotonic() - began),
         )
         self.graph_ = self.model_.graph
-        kept = sorted(((p, c) for p, c in dag.edges), key=lambda e: -gains[e])
-        self.gains_ = [(names[p], names[c], float(gains[p, c])) for p, c in kept]
+        self.gains_ = edge_gains(score, source, dag)
         families = [(c, dag.parents(c)) for c in range(n)]
         self.score_ = float(score_families(score, source, families).sum())
         self.trace_ = outcome.trace

@@ -19,6 +19,8 @@ import numpy as np
 from counterpane._jit import kernel
 
 LIKELIHOOD, EQUIVALENT, CONSTANT = 0, 1, 2
+# Not a literal: Numba compiles a function again for each literal it is given.
+ONE: Any = np.int64(1)
 TABLE_SIZE = 2**20  # values of c ln c kept in a table; larger counts take a logarithm each
 
 
@@ -76,7 +78,7 @@ def score_tables(values: Any, out_from: Any, cards: Any, kind: int, a: float, lo
     """Fill `out` with the scores of many tables, each with its child, of cards[i] states, last."""
     for i in range(out.size):
         table = values[out_from[i] : out_from[i + 1]]
-        out[i] = score_table(table, table.size // cards[i], cards[i], 1, kind, a, logs)
+        out[i] = score_table(table, table.size // cards[i], cards[i], ONE, kind, a, logs)
 
 
 @kernel
@@ -93,4 +95,4 @@ def score_pairs(counts: Any, left_from: Any, right_from: Any, kind: int, a: floa
             for x in range(r):
                 for y in range(s):
                     table[x * s + y] = counts[left_from[i] + x, right_from[j] + y]
-            out[i, j] = score_table(table[: r * s], 1, r, s, kind, a, logs)
+            out[i, j] = score_table(table[: r * s], ONE, r, s, kind, a, logs)

@@ -11,13 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._jit import kernel
-from counterpane.counts._kernels import BLOCK_ROWS, SPLIT_CELLS, and_count, code_rows, count_common
+from counterpane.counts._kernels import (
+    BLOCK_ROWS,
+    SPLIT_CELLS,
+    and_count,
+    code_rows,
+    count_common,
+    pair_popcounts,
+)
 from counterpane.counts._kernels import histogram as count_cells
-from counterpane.scores._kernels import score_table
+from counterpane.graphs._kernels import has, lowest
+from counterpane.scores._kernels import ONE, score_table
 from counterpane.typing import Array, Floats, Ints, Words
 
 # Above this many popcount passes a histogram is faster: C (r_y − 1) with C cells of (P, x).
 BIT_PASSES = 320
+# Not literals, as in `_kernels`.
+BY_ROWS: Any = np.bool_(False)
+TABLE_CELLS = 2**22  # cells of tables held at a time, and one table more
 MASK_WORDS = 16_384  # words of cell masks held at a time: they stay in the second-level cache
 
 
@@ -54,28 +65,26 @@ class RowStore(NamedTuple):
 
 
 @kernel
-def row_key(store: Any, child: int, parents: Any) -> Any:
-    """The hash of (child, parents): toggling one parent is one exclusive or."""
+def row_key(store: Any, child: int, family: Any) -> Any:
+    """The hash of (child, the set `family`): toggling one parent is one exclusive or."""
     key = store.zobrist[0, child]
-    for p in parents:
+    p = lowest(family, 0)
+    while p >= 0:
         key ^= store.zobrist[1, p]
+        p = lowest(family, p + 1)
     return key
 
 
 @kernel
-def find_row(store: Any, child: int, parents: Any) -> int:
-    """The slot that holds the row, or -1."""
-    key = row_key(store, child, parents)
+def find_row(store: Any, child: int, family: Any) -> int:
+    """The slot that holds the row of (child, the set `family`), or -1."""
+    key = row_key(store, child, family)
     slot = store.head[key & np.uint64(store.head.size - 1)]
     while slot >= 0:
         if store.keys[slot] == key and store.child[slot] == child:
             same = True
-            for w in range(store.parents.shape[1]):
-                word = np.uint64(0)
-                for p in parents:
-                    if p // 64 == w:
-                        word |= np.uint64(1) << np.uint64(p % 64)
-                same = same and word == store.parents[slot, w]
+            for w in range(family.size):
+                same = same and family[w] == store.parents[slot, w]
             if same:
                 return slot  # type: ignore[no-any-return]
         slot = store.next[slot]
@@ -83,7 +92,7 @@ def find_row(store: Any, child: int, parents: Any) -> int:
 
 
 @kernel
-def claim_slot(store: Any, child: int, parents: Any) -> int:
+def claim_slot(store: Any, child: int, family: Any) -> int:
     """A slot for the row, entered in its bucket; the oldest row gives way when all are taken."""
     slot = store.ring[1]
     mask = np.uint64(store.head.size - 1)
@@ -99,23 +108,22 @@ def claim_slot(store: Any, child: int, parents: Any) -> int:
     else:
         store.ring[0] += 1
     store.ring[1] = (slot + 1) % store.keys.size
-    key = row_key(store, child, parents)
+    key = row_key(store, child, family)
     store.keys[slot] = key
     store.child[slot] = child
-    store.parents[slot, :] = 0
-    for p in parents:
-        store.parents[slot, p // 64] |= np.uint64(1) << np.uint64(p % 64)
+    store.parents[slot] = family
     store.next[slot] = store.head[key & mask]
     store.head[key & mask] = slot
+    store.ring[3] += 1
     return slot  # type: ignore[no-any-return]
 
 
 @kernel
-def rank_improving(scores: Any, child: int, is_parent: Any, improving: Any) -> int:
+def rank_improving(scores: Any, child: int, family: Any, improving: Any) -> int:
     """Fill `improving` with the additions that raise the score, best first; return their number."""
     found = 0
     for y in range(scores.size):
-        if is_parent[y] or y == child or not scores[y] > scores[child]:
+        if has(family, y) or y == child or not scores[y] > scores[child]:
             continue
         place = found
         while place > 0 and scores[improving[place - 1]] < scores[y]:
@@ -148,24 +156,44 @@ def _cell_masks(data: Any, scope: Any, lo: int, hi: int, masks: Any, ones: Any) 
 @kernel
 def _count_by_bits(data: Any, scope: Any, cells: int, added: Any, table_from: Any, tables: Any,
                    family: Any) -> None:  # fmt: skip
-    """Count (scope, y) for each y of `added` by popcounts, each y's last state by subtraction."""
+    """Count (scope, y) for each y of `added`: popcounts of cell masks with the states of all y.
+
+    Each y's last state is what the others leave of the cell.
+    """
     n_words = data.words.shape[1]
     chunk = max(64, MASK_WORDS // cells)
     masks = np.empty((cells, min(chunk, n_words)), np.uint64)
     ones = np.empty(cells, np.int64)
+    occupied = np.empty(cells, np.int64)
+    n_states = 0
+    for y in added:
+        n_states += data.cards[y] - 1
+    states = np.empty(n_states, np.int64)
+    j = 0
+    for y in added:
+        for s in range(data.cards[y] - 1):
+            states[j] = data.first[y] + s
+            j += 1
+    joint = np.empty((cells, n_states), np.int64)
     for lo in range(0, n_words, chunk):
         hi = min(lo + chunk, n_words)
         _cell_masks(data, scope, lo, hi, masks, ones)
+        n_occupied = 0
         for c in range(cells):
             family[c] += ones[c]
-        for i in range(added.size):
-            card = data.cards[added[i]]
-            for s in range(card - 1):
-                bits = data.words[data.first[added[i]] + s, lo:hi]
-                for c in range(cells):
-                    if ones[c] > 0:
-                        common = count_common(masks[c, : hi - lo], bits)
-                        tables[table_from[i] + c * card + s] += common
+            if ones[c] > 0:
+                occupied[n_occupied] = c
+                n_occupied += 1
+        joint[:n_occupied] = 0
+        pair_popcounts(masks, occupied[:n_occupied], 0, data.words, states, lo, hi - lo, False,
+                       joint)  # fmt: skip
+        for k in range(n_occupied):
+            j = 0
+            for i in range(added.size):
+                card = data.cards[added[i]]
+                for s in range(card - 1):
+                    tables[table_from[i] + occupied[k] * card + s] += joint[k, j]
+                    j += 1
     for i in range(added.size):
         card = data.cards[added[i]]
         for c in range(cells):
@@ -209,13 +237,14 @@ def _add_rows(cell: Any, weights: Any, lo: int, split: Any, table: Any) -> None:
 @kernel
 def _prior(data: Any, child: int, parents: Any, toggled: int, change: int) -> float:
     """The structure prior of the family with `toggled` added (+1), removed (−1), or as is (0)."""
-    total = data.by_count[parents.size + change]
+    edges = 0.0
     if data.by_edge.size > 0:
         for p in parents:
-            total += data.by_edge[p, child]
-        if change != 0:
-            total += change * data.by_edge[toggled, child]
-    return total  # type: ignore[no-any-return]
+            if p != toggled:
+                edges += data.by_edge[p, child]
+        if change > 0:
+            edges += data.by_edge[toggled, child]
+    return data.by_count[parents.size + change] + edges  # type: ignore[no-any-return]
 
 
 @kernel
@@ -235,8 +264,31 @@ def _score_removals(data: Any, child: int, parents: Any, family: Any, scores: An
                 for s in range(card):
                     total += family[(o * card + s) * inner + i]
                 smaller[o * inner + i] = total
-        scores[p] = score_table(smaller[:size], size // r, r, 1, data.kind, data.a, data.logs)
+        scores[p] = score_table(smaller[:size], size // r, r, ONE, data.kind, data.a, data.logs)
         scores[p] += _prior(data, child, parents, p, -1)
+
+
+@kernel
+def _score_additions(data: Any, child: int, parents: Any, scope: Any, added: Any, by_bits: bool,
+                     family: Any, scores: Any) -> None:  # fmt: skip
+    """Fill `family` with the counts of `scope`, and `scores` for each added parent."""
+    r = data.cards[child]
+    cells = family.size
+    table_from = np.empty(added.size + 1, np.int64)
+    table_from[0] = 0
+    for i in range(added.size):
+        table_from[i + 1] = table_from[i] + cells * data.cards[added[i]]
+    tables = np.zeros(table_from[added.size], np.float64)
+    family[:] = 0.0
+    if by_bits:
+        _count_by_bits(data, scope, cells, added, table_from, tables, family)
+    else:
+        _count_by_rows(data, scope, cells, added, table_from, tables, family)
+    for i in range(added.size):
+        table = tables[table_from[i] : table_from[i + 1]]
+        score = score_table(table, cells // r, r, data.cards[added[i]], data.kind, data.a,
+                            data.logs)  # fmt: skip
+        scores[added[i]] = score + _prior(data, child, parents, added[i], 1)
 
 
 @kernel
@@ -254,54 +306,63 @@ def fill_row(data: Any, child: int, parents: Any, scores: Any, is_parent: Any) -
         is_parent[v] = v != child
     by_bits = np.empty(n, np.int64)
     by_rows = np.empty(n, np.int64)
-    table_from = np.empty(n + 1, np.int64)
     n_bits = n_rows = 0
     room = parents.size < data.max_parents
     for y in range(n):
         scores[y] = -np.inf
         if is_parent[y] or y == child or not room or cells * data.cards[y] > data.max_cells:
             continue
-        if data.weights.size == 0 and cells * (data.cards[y] - 1) <= BIT_PASSES:
+        if data.weights.size == 0 and cells * max(1, data.cards[y] - 1) <= BIT_PASSES:
             by_bits[n_bits] = y
             n_bits += 1
         else:
             by_rows[n_rows] = y
             n_rows += 1
-    family = np.zeros(cells, np.float64)
-    for way in range(2):
-        added = by_bits[:n_bits] if way == 0 else by_rows[:n_rows]
-        if added.size == 0 and (way == 0 or n_bits > 0):
-            continue
-        table_from[0] = 0
-        for i in range(added.size):
-            table_from[i + 1] = table_from[i] + cells * data.cards[added[i]]
-        tables = np.zeros(table_from[added.size], np.float64)
-        if way == 0:
-            _count_by_bits(data, scope, cells, added, table_from, tables, family)
-        else:
-            family[:] = 0.0
-            _count_by_rows(data, scope, cells, added, table_from, tables, family)
-        for i in range(added.size):
-            table = tables[table_from[i] : table_from[i + 1]]
-            score = score_table(table, cells // r, r, data.cards[added[i]], data.kind, data.a,
-                                data.logs)  # fmt: skip
-            scores[added[i]] = score + _prior(data, child, parents, added[i], 1)
-    scores[child] = score_table(family, cells // r, r, 1, data.kind, data.a, data.logs)
+    family = np.empty(cells, np.float64)
+    if n_bits > 0 or n_rows == 0:  # with nothing to add, the family is counted all the same
+        _score_additions(data, child, parents, scope, by_bits[:n_bits], n_bits > 0, family, scores)
+    stop = 0
+    while stop < n_rows:
+        start, size = stop, 0
+        while stop < n_rows and size < TABLE_CELLS:
+            size += cells * data.cards[by_rows[stop]]
+            stop += 1
+        _score_additions(data, child, parents, scope, by_rows[start:stop], BY_ROWS, family, scores)
+    scores[child] = score_table(family, cells // r, r, ONE, data.kind, data.a, data.logs)
     scores[child] += _prior(data, child, parents, child, 0)
     _score_removals(data, child, parents, family, scores)
 
 
 @kernel
-def fetch_row(data: Any, store: Any, child: int, parents: Any) -> int:
-    """The slot of the row of (child, parents), filled if it was not there; parents ascend."""
-    slot = find_row(store, child, parents)
-    if slot >= 0:
-        store.ring[2] += 1
-        return slot
-    slot = claim_slot(store, child, parents)
+def rank_row(store: Any, slot: int) -> None:
+    """List the improving additions of a row whose scores are filled."""
+    scores, child = store.scores[slot], store.child[slot]
+    found = rank_improving(scores, child, store.parents[slot], store.improving[slot])
+    store.n_improving[slot] = found
+
+
+@kernel
+def fill_slots(data: Any, store: Any, slots: Any) -> None:
+    """Fill rows whose slots were claimed; different slots may be filled by different threads."""
+    parents = np.empty(data.cards.size, np.int64)
     is_parent = np.empty(data.cards.size, np.bool_)
-    fill_row(data, child, parents, store.scores[slot], is_parent)
-    store.n_improving[slot] = rank_improving(store.scores[slot], child, is_parent,
-                                             store.improving[slot])  # fmt: skip
-    store.ring[3] += 1
-    return slot
+    for slot in slots:
+        k = 0
+        p = lowest(store.parents[slot], 0)
+        while p >= 0:
+            parents[k] = p
+            k += 1
+            p = lowest(store.parents[slot], p + 1)
+        fill_row(data, store.child[slot], parents[:k], store.scores[slot], is_parent)
+        rank_row(store, slot)
+
+
+@kernel
+def claim_missing(store: Any, children: Any, families: Any, slots: Any) -> int:
+    """Fill `slots` with claimed slots for the rows that are not there; their number."""
+    count = 0
+    for i in range(children.size):
+        if find_row(store, children[i], families[i]) < 0:
+            slots[count] = claim_slot(store, children[i], families[i])
+            count += 1
+    return count

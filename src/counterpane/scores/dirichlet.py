@@ -7,6 +7,7 @@ configurations, k over the child's states.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,8 +20,9 @@ from counterpane.scores.priors import StructurePrior
 from counterpane.typing import Array
 
 
-def _check_size(equivalent_sample_size: float) -> float:
-    if not (equivalent_sample_size > 0 and np.isfinite(equivalent_sample_size)):
+def _check_size(equivalent_sample_size: Any) -> float:
+    number = isinstance(equivalent_sample_size, Real)
+    if not (number and 0 < equivalent_sample_size < np.inf):
         raise ParameterError(
             f"equivalent_sample_size={equivalent_sample_size}; a positive number is needed."
         )

@@ -40,10 +40,8 @@ def score_pairs(
     _kernels.score_pairs(pairs.counts, pairs.left_from, pairs.right_from, *form,
                          clogc_table(total), out)  # fmt: skip
     prior = score.structure_prior
-    by_edge = prior.by_edge(n)
-    out += prior.by_count(n)[1]
-    if by_edge.size:
-        out += by_edge[np.ix_(parents, children)].T
+    by_edge, one = prior.by_edge(n), prior.by_count(n)[1]
+    out += one + by_edge[np.ix_(parents, children)].T if by_edge.size else one
     same = np.equal.outer(np.array(children), np.array(parents))
     out[same] = np.broadcast_to(alone[:, None], out.shape)[same]
     return out

@@ -34,7 +34,8 @@ class StructurePrior:
         by_count, by_edge = self.by_count(n), self.by_edge(n)
         terms = np.array([by_count[len(parents)] for _, parents in families])
         if by_edge.size:
-            terms += [by_edge[list(parents), child].sum() for child, parents in families]
+            # Added from the first to the last, as the kernels do: equal to the last bit.
+            terms += [sum(by_edge[list(parents), child].tolist()) for child, parents in families]
         return terms
 
     def __repr__(self) -> str:
@@ -59,9 +60,10 @@ class EdgePrior(StructurePrior):
 
 
 class ParentCountPrior(StructurePrior):
-    """P(G) ∝ Π_i 1 / C(n−1, |Pa_i|): every number of parents is as probable as any other."""
+    """P(G) ∝ Π_i 1 / C(n−1, |Pa_i|): every number of parents is as probable as any other.
 
-    score_equivalent = False
+    Equivalent networks have the same numbers of parents: to reverse a covered edge swaps k, k + 1.
+    """
 
     def by_count(self, n: int) -> Floats:
         k = np.arange(n + 1)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
+from counterpane.counts.bits import BitColumns
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import DataError, ParameterError, ScopeError
+from counterpane.graphs.bits import mask, members
 from counterpane.progress import Control
 from counterpane.scores import _kernels, _row_kernels
 from counterpane.scores._row_kernels import RowData, RowStore
-from counterpane.scores.base import LocalScore, clogc_table, log_table
+from counterpane.scores.base import Form, LocalScore, clogc_table, log_table
 from counterpane.scores.pairs import score_pairs
-from counterpane.typing import Floats, Ints
+from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
 
@@ -39,8 +43,9 @@ class RowCache:
     With a table in memory and a score the kernels know, a row is one fused call: the masks of the
     family's cells are built once and serve every added parent by popcounts, removals are summed
     from the family's own table. Other sources are asked for the row's tables in one batch, and give
-    the same numbers to the last bit. `memory` bounds the rows kept, in bytes; the oldest go first.
-    `max_parents` and `max_cells` mark larger families as −∞.
+    the same numbers to the last bit (real weights: where they come as one block). `memory` bounds
+    the rows kept, in bytes; the oldest go first. `max_parents` and `max_cells` mark larger families
+    as −∞.
 
     >>> from counterpane.counts import MemoryCounts
     >>> from counterpane.data.datasets import load_dataset
@@ -74,50 +79,77 @@ class RowCache:
         self.names = source.schema.names
         self.max_parents = n - 1 if max_parents is None else min(max_parents, n - 1)
         self.max_cells = max_cells
+        self.n_jobs = getattr(source, "n_jobs", 1)
         self._total = _total_weight(source)
         self.store = _make_store(n, memory)
         self.data = self._make_data()
+        self.fused = self.data.codes.shape[1] > 0  # else rows are filled by batches of counts
 
     def row(self, child: int, parents: Iterable[int] = ()) -> Row:
         """The row of a family, filled if it is not kept."""
-        given = np.array(sorted(parents), dtype=np.int64)
+        given = sorted(parents)
         self._check(child, given)
-        slot = self.fetch(child, given)
+        slot = self.fetch(child, mask(len(self.names), given))
         store = self.store
         found = int(store.n_improving[slot])
         scores = store.scores[slot].copy()
         return Row(float(scores[child]), scores, store.improving[slot, :found].copy())
 
-    def fetch(self, child: int, parents: Ints) -> int:
-        """The slot of a row in `store`, filled if needed; `parents` ascend. Searches read slots."""
-        if self.data is not None:
-            return int(_row_kernels.fetch_row(self.data, self.store, child, parents))
-        slot = _row_kernels.find_row(self.store, child, parents)
-        if slot < 0:
-            scores = self._scores_by_counts(child, parents)
-            slot = self._enter(child, parents, scores)
-        else:
+    def fetch(self, child: int, family: Words) -> int:
+        """The slot in `store` of the row of (child, the set `family`), filled if needed."""
+        slot = int(_row_kernels.find_row(self.store, child, family))
+        if slot >= 0:
             self.store.ring[2] += 1
-        return int(slot)
+            return slot
+        return int(self.fill(np.array([child]), family[None, :])[0])
+
+    def fill(self, children: Ints, families: Words) -> Ints:
+        """The slots of those rows that were not kept, filled now: together, and by threads.
+
+        Rows beyond the cache's size would push each other out: ask for fewer at a time.
+        """
+        slots = np.empty(len(children), dtype=np.int64)
+        claimed = slots[: _row_kernels.claim_missing(self.store, children, families, slots)]
+        try:
+            self._fill_claimed(claimed)
+        except BaseException:  # a row that was claimed but not filled must never be found
+            self.store.head[:] = -1
+            self.store.ring[:2] = 0
+            raise
+        return claimed
+
+    def _fill_claimed(self, slots: Ints) -> None:
+        if not self.fused:
+            self._fill_by_counts(slots)
+        elif self.n_jobs == 1 or len(slots) == 1:
+            _row_kernels.fill_slots(self.data, self.store, slots)
+        else:
+            parts = np.array_split(slots, self.n_jobs)
+            with ThreadPoolExecutor(self.n_jobs) as pool:
+                list(pool.map(lambda p: _row_kernels.fill_slots(self.data, self.store, p), parts))
 
     def first_fill(self, *, ctl: Control | None = None) -> None:
         """Fill the rows without parents of all children from the counts of all pairs.
 
         Scores that the kernels do not know are filled row by row.
         """
-        n = len(self.names)
-        none = np.empty(0, dtype=np.int64)
+        n, cards = len(self.names), self.source.schema.cards
+        none = mask(n, ())
         if self.score.form(self._total) is None or self.max_parents == 0:
-            for child in range(n):
-                self.fetch(child, none)
+            self.fill(np.arange(n), np.tile(none, (n, 1)))
             return
-        block = max(1, 2**22 // max(1, int(self.source.schema.cards.sum())))
+        block = max(1, 2**22 // max(1, int(cards.sum())))
         for start in range(0, n, block):
             children = list(range(start, min(start + block, n)))
             scores = score_pairs(self.score, self.source, children, range(n), ctl=ctl)
+            too_large = np.multiply.outer(cards[children], cards) > self.max_cells
+            too_large[range(len(children)), children] = False
+            scores[too_large] = -np.inf
             for child, row in zip(children, scores, strict=True):
                 if _row_kernels.find_row(self.store, child, none) < 0:
-                    self._enter(child, none, row)
+                    slot = _row_kernels.claim_slot(self.store, child, none)
+                    self.store.scores[slot] = row
+                    _row_kernels.rank_row(self.store, slot)
 
     @property
     def n_filled(self) -> int:
@@ -131,45 +163,59 @@ class RowCache:
 
     # ---- inside ----------------------------------------------------------------------------
 
-    def _make_data(self) -> RowData | None:
-        """The arrays of the fused kernel; None where it does not apply."""
+    def _make_data(self) -> RowData:
+        """The arrays of the fused kernel; without rows where it does not apply."""
+        n, cards = len(self.names), self.source.schema.cards
         form = self.score.form(self._total)
-        if form is None or not isinstance(self.source, MemoryCounts):
-            return None
-        table, n = self.source.table, len(self.names)
-        bits = self.source.bits
+        codes: Codes = np.empty((n, 0), dtype=np.uint8)
+        codes.flags.writeable = False  # as a table's codes are: kernels compile once
+        bits = BitColumns(codes, cards)
         weights = np.empty(0)
-        if table.weights is None:
-            bits.pack(range(n))
-        else:
-            weights = table.weights.astype(np.float64)
+        if form is not None and isinstance(self.source, MemoryCounts):
+            table, bits = self.source.table, self.source.bits
+            codes = table.codes
+            if table.weights is None:
+                bits.pack(range(n))
+            else:
+                weights = table.weights.astype(np.float64)
         prior = self.score.structure_prior
         return RowData(
-            table.codes, bits.words, bits.first, table.schema.cards, weights,
-            clogc_table(self._total), *form, prior.by_count(n), prior.by_edge(n),
+            codes, bits.words, bits.first, cards, weights, clogc_table(self._total),
+            *(form or Form(0, 0.0)), prior.by_count(n), prior.by_edge(n),
             self.max_parents, self.max_cells,
         )  # fmt: skip
 
-    def _scores_by_counts(self, child: int, parents: Ints) -> Floats:
-        """One row from one batch of tables with axes (parents…, child, added parent)."""
-        n, cards = len(self.names), self.source.schema.cards
-        scope = (*parents.tolist(), child)
-        cells = float(np.prod(cards[list(scope)], dtype=float))
-        room = len(parents) < self.max_parents
-        fits = [room and cells * cards[y] <= self.max_cells for y in range(n)]
-        added = [y for y in range(n) if y not in scope and fits[y]]
-        subsets: list[Sequence[int]] = [scope, *((*scope, y) for y in added)]
-        batch = self.source.counts(subsets, missing="error", max_cells=2**62)
-        scores = np.full(n, -np.inf)
-        scores[child] = self._score(batch[0], child, parents.tolist(), None)
-        for i, y in enumerate(added):
-            scores[y] = self._score(batch[i + 1], child, parents.tolist(), y)
-        for axis, p in enumerate(parents.tolist()):
-            fewer = [v for v in parents.tolist() if v != p]
-            scores[p] = self._score(batch[0].sum(axis=axis), child, fewer, None)
-        return scores
+    def _fill_by_counts(self, slots: Ints) -> None:
+        """Rows from one batch of tables with axes (parents…, child, added parent)."""
+        n, store = len(self.names), self.store
+        asked = [(int(store.child[s]), list(members(store.parents[s]))) for s in slots]
+        added = [self._additions(child, parents) for child, parents in asked]
+        subsets: list[list[int]] = []
+        for (child, parents), more in zip(asked, added, strict=True):
+            subsets += [[*parents, child], *([*parents, child, y] for y in more)]
+        tables = iter(self.source.counts(subsets, missing="error", max_cells=2**62))
+        for slot, (child, parents), more in zip(slots, asked, added, strict=True):
+            scores = np.full(n, -np.inf)
+            own = next(tables)
+            scores[child] = self._score(own, child, parents, None)
+            for y in more:
+                scores[y] = self._score(next(tables), child, parents, y)
+            for axis, p in enumerate(parents):
+                fewer = [v for v in parents if v != p]
+                scores[p] = self._score(own.sum(axis=axis), child, fewer, None)
+            store.scores[slot] = scores
+            _row_kernels.rank_row(store, slot)
 
-    def _score(self, table: np.ndarray, child: int, parents: list[int], added: int | None) -> float:
+    def _additions(self, child: int, parents: list[int]) -> list[int]:
+        """The parents that may be added to a family."""
+        cards = self.source.schema.cards
+        if len(parents) >= self.max_parents:
+            return []
+        cells = math.prod(cards[[*parents, child]].tolist())
+        others = (y for y in range(len(cards)) if y != child and y not in parents)
+        return [y for y in others if cells * int(cards[y]) <= self.max_cells]
+
+    def _score(self, table: Array, child: int, parents: list[int], added: int | None) -> float:
         """The score of a table with axes (parents…, child[, added parent]), prior included."""
         form = self.score.form(self._total)
         everyone = parents if added is None else [*parents, added]
@@ -184,37 +230,27 @@ class RowCache:
         value = _kernels.score_table(flat, q, r, s, *form, log_table(flat))
         return float(value + prior)
 
-    def _enter(self, child: int, parents: Ints, scores: Floats) -> int:
-        """Store a finished row."""
-        store = self.store
-        slot = int(_row_kernels.claim_slot(store, child, parents))
-        store.scores[slot] = scores
-        is_parent = np.zeros(len(self.names), dtype=bool)
-        is_parent[parents] = True
-        store.n_improving[slot] = _row_kernels.rank_improving(
-            store.scores[slot], child, is_parent, store.improving[slot]
-        )
-        store.ring[3] += 1
-        return slot
-
-    def _check(self, child: int, parents: Ints) -> None:
+    def _check(self, child: int, parents: list[int]) -> None:
         n = len(self.names)
-        distinct = set(parents.tolist())
+        distinct = set(parents)
         if not 0 <= child < n or len(distinct) < len(parents) or child in distinct:
-            raise ScopeError(f"family {child} | {parents.tolist()} repeats or misses a variable.")
+            raise ScopeError(f"family {child} | {parents} repeats or misses a variable.")
         if distinct and not (min(distinct) >= 0 and max(distinct) < n):
-            raise ScopeError(f"parents {parents.tolist()} must lie between 0 and {n - 1}.")
+            raise ScopeError(f"parents {parents} must lie between 0 and {n - 1}.")
         cells = np.prod(self.source.schema.cards[[*distinct, child]], dtype=float)
         if len(distinct) > self.max_parents or cells > self.max_cells:
             raise ScopeError(
-                f"family {child} | {parents.tolist()} has {len(distinct)} parents and {cells:.3g} "
+                f"family {child} | {parents} has {len(distinct)} parents and {cells:.3g} "
                 f"cells; the cache holds up to {self.max_parents} and {self.max_cells:,}."
             )
 
 
 def _total_weight(source: CountSource) -> float:
-    if source.total_weight is None:
-        return float(source.counts([()]).n[0])
+    """The weight of all rows; where a cell may be missing, a first look refuses it."""
+    if source.total_weight is None or source.has_missing.any():
+        batch = source.counts([(v,) for v in range(len(source.schema))], missing="error")
+        if source.total_weight is None:
+            return float(batch.n[0])
     return source.total_weight
 
 

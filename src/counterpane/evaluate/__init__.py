@@ -1,0 +1,15 @@
+"""How good a result is, beside a truth or another result."""
+
+from counterpane.evaluate.structure import (
+    StructureComparison,
+    compare_structures,
+    hamming_distance,
+    structural_hamming_distance,
+)
+
+__all__ = [
+    "StructureComparison",
+    "compare_structures",
+    "hamming_distance",
+    "structural_hamming_distance",
+]

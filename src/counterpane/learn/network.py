@@ -1,0 +1,176 @@
+"""What all score-based network learners share: from a table to a row cache, and back to a model."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, TypedDict
+
+import numpy as np
+
+from counterpane.counts.reordered import reordered
+from counterpane.counts.source import CountSource
+from counterpane.data.table import Missing
+from counterpane.errors import GraphError, ParameterError
+from counterpane.graphs import Dag, cpdag
+from counterpane.learn.base import Learner
+from counterpane.learn.constraints import Edges, make_limits
+from counterpane.learn.driver import Search
+from counterpane.learn.gains import edge_gains
+from counterpane.learn.moves import Moves
+from counterpane.learn.parameters import fit_parameters
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.progress import Report
+from counterpane.scores import LocalScore, as_score
+from counterpane.scores.row_cache import RowCache
+from counterpane.typing import Ints, Words
+
+
+class NetworkOptions(TypedDict, total=False):
+    """The parameters that all network learners share; see `NetworkLearner`."""
+
+    max_parents: int | None
+    start: Any
+    required_edges: Edges
+    forbidden_edges: Edges
+    tiers: Sequence[Sequence[str]] | None
+    equivalent_sample_size: float
+    missing: Missing
+    time_limit: float | None
+    random_state: int | None
+    n_jobs: int
+    progress: bool | Report
+    checkpoint: str | os.PathLike[str] | None
+
+
+class NetworkState(NamedTuple):
+    """The best network so far, and where the search is. Bit rows are viewed as int64, for files."""
+
+    best: Ints
+    score: float
+    parents: Ints
+    stage: str
+    rounds: int
+    floor: float  # the score when this round began
+
+
+def bits_of(rows: Ints) -> Words:
+    """A writable copy of stored bit rows."""
+    return rows.view(np.uint64).copy()
+
+
+def stored(rows: Words) -> Ints:
+    """A copy of bit rows as a state keeps them."""
+    return rows.copy().view(np.int64)
+
+
+class NetworkLearner(Learner):
+    """Learns a Bayesian network by its score.
+
+    Columns are put into an order of their own (by falling entropy, then by name) before the
+    search, so that the result does not depend on how the table was laid out.
+
+    Parameters: `score` (a name or a score), `max_parents`, `start` (a network or networkx graph),
+    `required_edges` and `forbidden_edges` ((parent, child) names), `tiers` (lists of names, earlier
+    before later), `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop" or
+    "error"), `time_limit` in seconds, `random_state`, `n_jobs` threads, `progress`, `checkpoint`.
+
+    Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class), `gains_` (parent,
+    child, the nats lost without the edge; largest first), `trace_`.
+    """
+
+    def __init__(
+        self,
+        score: str | LocalScore = "bic",
+        *,
+        max_parents: int | None = 10,
+        start: Any = None,
+        required_edges: Edges = (),
+        forbidden_edges: Edges = (),
+        tiers: Sequence[Sequence[str]] | None = None,
+        equivalent_sample_size: float = 1.0,
+        missing: Missing = "state",
+        time_limit: float | None = None,
+        random_state: int | None = None,
+        n_jobs: int = 1,
+        progress: bool | Report = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.score = score
+        self.max_parents = max_parents
+        self.start = start
+        self.required_edges = required_edges
+        self.forbidden_edges = forbidden_edges
+        self.tiers = tiers
+        self.equivalent_sample_size = equivalent_sample_size
+        self.missing = missing
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.checkpoint = checkpoint
+
+    @abstractmethod
+    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+        """The search to run, on reordered columns."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        order = intrinsic_order(source)
+        inner = reordered(source, order)
+        limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
+        start = start_parents(self.start, inner, limits.required)
+        driver = self._driver(source)
+        score = as_score(self.score)
+        cache = RowCache(inner, score, max_parents=self.max_parents)
+        cache.first_fill()
+        outcome = driver.run(self._make_search(Moves(cache, limits), start), "searching")
+        found = Dag.from_bits(bits_of(outcome.state.best))
+        dag = Dag(found.n, [(order[p], order[x]) for p, x in found.edges])
+        self.score_ = float(outcome.state.score)
+        self.trace_ = outcome.trace
+        self.model_: BayesianNetwork = fit_parameters(
+            source,
+            dag,
+            equivalent_sample_size=self.equivalent_sample_size,
+            provenance=self._provenance(source, time.monotonic() - began),
+        )
+        self.graph_ = self.model_.graph
+        self.cpdag_ = cpdag(dag)
+        self.gains_ = edge_gains(score, source, dag)
+        return self
+
+
+def intrinsic_order(source: CountSource) -> list[int]:
+    """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
+    n = len(source.schema)
+    batch = source.counts([(i,) for i in range(n)], missing="error")
+    entropies = []
+    for table in batch:
+        shares = np.sort(table[table > 0] / table.sum())
+        entropies.append(-float((shares * np.log(shares)).sum()))
+    return sorted(range(n), key=lambda i: (-entropies[i], source.schema.names[i]))
+
+
+def start_parents(start: Any, source: CountSource, required: Words) -> Words:
+    """The parent rows of a start network (a model or a networkx graph), with the required edges."""
+    names, n = source.schema.names, len(source.schema)
+    if start is None:
+        rows = np.zeros_like(required)
+    else:
+        graph = start.graph if isinstance(start, BayesianNetwork) else start
+        if not hasattr(graph, "edges") or set(graph.nodes) - set(names):
+            raise ParameterError(
+                f"start={type(start).__name__}; a network or a networkx graph over the table's "
+                "columns is needed."
+            )
+        edges = [(source.schema.index(p), source.schema.index(x)) for p, x in graph.edges]
+        rows = Dag(n, edges).parent_bits.copy()
+    try:
+        return Dag.from_bits(rows | required).parent_bits.copy()
+    except GraphError:
+        raise GraphError("start and required_edges together form a cycle; change one.") from None
