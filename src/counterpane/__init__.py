@@ -15,7 +15,7 @@ _HOMES = {
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
     "counterpane.scores": ("AIC", "BIC", "K2", "BDe", "BDeu", "LogLikelihood"),
     "counterpane.independence": ("BayesianTest", "ChiSquare", "GTest", "Ledger", "Oracle"),
-    "counterpane.models": ("BayesianNetwork", "load"),
+    "counterpane.models": ("BayesianNetwork", "Mixture", "load"),
     "counterpane.learn": (
         "GES",
         "ChowLiu",
@@ -25,6 +25,9 @@ _HOMES = {
         "StructureSearch",
         "fit_parameters",
     ),
+    "counterpane.learn.exact_posterior": ("ExactPosterior",),
+    "counterpane.learn.order_mcmc": ("OrderMCMC",),
+    "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
     "counterpane.errors": ("CounterpaneError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -70,7 +73,12 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn import StoppedEarly as StoppedEarly
     from counterpane.learn import StructureSearch as StructureSearch
     from counterpane.learn import fit_parameters as fit_parameters
+    from counterpane.learn.bootstrap import BootstrapResult as BootstrapResult
+    from counterpane.learn.bootstrap import bootstrap as bootstrap
+    from counterpane.learn.exact_posterior import ExactPosterior as ExactPosterior
+    from counterpane.learn.order_mcmc import OrderMCMC as OrderMCMC
     from counterpane.models import BayesianNetwork as BayesianNetwork
+    from counterpane.models import Mixture as Mixture
     from counterpane.models import load as load
     from counterpane.scores import AIC as AIC
     from counterpane.scores import BIC as BIC

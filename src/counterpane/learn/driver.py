@@ -79,8 +79,7 @@ class Driver:
 
     def run(self, search: Search[S], what: str) -> Outcome[S]:
         """Step until the search is done or must stop."""
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ParameterError(f"time_limit={self.time_limit}; seconds above zero are needed.")
+        self._check()
         state = search.start()
         state, trace, spent = self._resume(state)
         stopped = None
@@ -106,6 +105,18 @@ class Driver:
         elif self.checkpoint is not None:
             Path(self.checkpoint).unlink(missing_ok=True)
         return Outcome(state, trace, stopped)
+
+    def _check(self) -> None:
+        """Refuse before the work what would fail after it."""
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ParameterError(f"time_limit={self.time_limit}; seconds above zero are needed.")
+        if self.checkpoint is not None:
+            path = Path(self.checkpoint).absolute()
+            if path.is_dir() or not path.parent.is_dir():
+                raise ParameterError(
+                    f"checkpoint={str(self.checkpoint)!r} is no file in a folder that exists; "
+                    "name another, or make the folder."
+                )
 
     @contextmanager
     def _reporting(self) -> Iterator[Report | None]:

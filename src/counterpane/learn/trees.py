@@ -45,7 +45,7 @@ def maximum_branching(weights: Floats) -> Ints:
     """
     n = len(weights)
     rooted = np.full((n + 1, n + 1), -np.inf)
-    rooted[:n, :n] = weights
+    rooted[:n, :n] = np.where(weights > 0, weights, -np.inf)
     np.fill_diagonal(rooted, -np.inf)
     rooted[n, :n] = 0.0  # a virtual root: to be a root oneself gains nothing
     parents = _arborescence(rooted, n)[:n]
@@ -60,15 +60,13 @@ def _arborescence(weights: Floats, root: int) -> Ints:
     cycle = _cycles(parents)
     if cycle.max(initial=-1) < 0:
         return parents
-    n = len(weights)
-    # Each cycle becomes one node; entering it at v costs the cycle its own edge into v.
-    nodes = np.flatnonzero(cycle < 0)
-    n_cycles = int(cycle.max()) + 1
-    label = np.empty(n, dtype=np.int64)
-    label[nodes] = np.arange(len(nodes))
-    label[cycle >= 0] = len(nodes) + cycle[cycle >= 0]
-    size = len(nodes) + n_cycles
+    # Each cycle becomes one node, in the place of its lowest member; entering it at v costs the
+    # cycle its own edge into v.
     on_cycle: Bools = cycle >= 0
+    lowest = np.unique(cycle, return_index=True)[1][-int(cycle.max()) - 1 :]
+    place = np.where(on_cycle, lowest[cycle], np.arange(len(weights)))
+    label = np.unique(place, return_inverse=True)[1]
+    size = int(label.max()) + 1
     gain = weights.copy()
     gain[:, on_cycle] -= weights[parents[on_cycle], np.flatnonzero(on_cycle)]
     small = np.full((size, size), -np.inf)

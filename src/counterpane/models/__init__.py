@@ -3,6 +3,7 @@
 from counterpane.models.answer import Answer
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
 
-__all__ = ["Answer", "BayesianNetwork", "Model", "load"]
+__all__ = ["Answer", "BayesianNetwork", "Mixture", "Model", "load"]

@@ -10,8 +10,9 @@ from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.formats import FORMATS, NATIVE, read_network, suffix_of
 from counterpane.models.formats.native import is_native, read_native
+from counterpane.models.mixture import Mixture
 
-KINDS: dict[str, type[Model]] = {model.kind: model for model in (BayesianNetwork,)}
+KINDS: dict[str, type[Model]] = {model.kind: model for model in (BayesianNetwork, Mixture)}
 """The models that a native file may hold."""
 
 
