@@ -172,11 +172,11 @@ def collect(
 
 
 @kernel
-def distribute(tree: Tree, cards: Ints, work: Work, logs: bool) -> bool:
+def distribute(tree: Tree, cards: Ints, work: Work, logs: bool) -> None:
     """Messages from the root to all leaves, so that each table is its marginal up to a factor.
 
     The message down is divided by the message up, which its receiver already holds (Jensen,
-    Lauritzen & Olesen 1990). False: logs are needed.
+    Lauritzen & Olesen 1990). What underflows here is a marginal probability below `TINY`.
     """
     half = work.spare.size // 2
     for k in range(1, tree.cliques.size - 1):
@@ -185,10 +185,7 @@ def distribute(tree: Tree, cards: Ints, work: Work, logs: bool) -> bool:
         message = message_of(work, k)
         ratio = work.spare[half : half + message.size]
         sum_to(scope_of(tree, p), table_of(work, p), cards, shared, ratio, work, logs)
-        _, least = rescale(ratio, logs)
-        work.nodes[k]["bound"] *= least
-        if work.nodes[k]["bound"] < TINY and not logs:
-            return False
+        rescale(ratio, logs)
         for i in range(message.size):
             new, old = ratio[i], message[i]
             message[i] = new
@@ -199,7 +196,6 @@ def distribute(tree: Tree, cards: Ints, work: Work, logs: bool) -> bool:
         set_steps(shared, cards, work.steps_of)
         n = plan_walk(scope, cards, work.steps_of, work.runs)
         absorb(table_of(work, k), work.spare, half, n, work.runs, logs)
-    return True
 
 
 @kernel
@@ -271,10 +267,11 @@ def answer_rows(
         else:
             mark_stale(tree, changed, stale)
         log_weights[r] = collect(tree, current, codes, values, least, stale, work, logs)
-        kept = log_weights[r] > -np.inf and homes.size == 0
-        if homes.size and log_weights[r] > -np.inf and not distribute(tree, current, work, logs):
-            log_weights[r] = np.nan
-        if log_weights[r] > -np.inf:
+        possible = log_weights[r] > -np.inf  # false for NaN too
+        kept = possible and homes.size == 0
+        if possible:
+            if homes.size:
+                distribute(tree, current, work, logs)
             end = 0
             for k in range(places.size):
                 some = asked[k * width : (k + 1) * width]
