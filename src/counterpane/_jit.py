@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -20,9 +21,42 @@ _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 def kernel(function: F) -> F:
     """`function` compiled on first use, cached on disk, run without the GIL."""
     try:
-        return numba.njit(cache=True, **_FLAGS)(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(cache=True, **_FLAGS)(function)
     except RuntimeError:  # no folder can hold the cache: compile in every process instead
         return numba.njit(**_FLAGS)(function)  # type: ignore[no-any-return]
+    _tie_to_sources(compiled)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _tie_to_sources(compiled: Any) -> None:
+    """Make the cache of a kernel forget it when a file changes whose kernels it may have inlined.
+
+    Numba looks at the kernel's own file only, and would go on with the old code of the others.
+    """
+    cache = compiled._cache
+    plain = cache._index_key
+    namespace = compiled.py_func.__globals__
+
+    def index_key(signature: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*plain(signature, codegen), _stamp(namespace))
+
+    cache._index_key = index_key
+
+
+def _stamp(namespace: dict[str, Any]) -> tuple[tuple[str, int, int], ...]:
+    """Name, time and size of every file with kernels that a module's kernels can reach."""
+    files: dict[str, tuple[str, int, int]] = {}
+    waiting = [namespace]
+    while waiting:
+        here = waiting.pop()
+        path = here.get("__file__", "")
+        if path in files or not path:
+            continue
+        facts = os.stat(path)
+        files[path] = (here["__name__"], facts.st_mtime_ns, facts.st_size)
+        reached = (getattr(v, "py_func", None) for v in here.values())
+        waiting += [f.__globals__ for f in reached if f is not None]
+    return tuple(sorted(files.values()))
 
 
 def inlined(function: F) -> F:

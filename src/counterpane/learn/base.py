@@ -10,6 +10,7 @@ import inspect
 import platform
 from abc import ABC, abstractmethod
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -106,8 +107,13 @@ class Learner(ABC):
         }
 
 
+_DIGESTS: WeakKeyDictionary[CountSource, str] = WeakKeyDictionary()
+
+
 def digest(source: CountSource) -> str:
     """A fingerprint of the data: of all codes in memory, else of the schema and the row count."""
+    if source in _DIGESTS:
+        return _DIGESTS[source]
     sha = hashlib.blake2b(repr([(v.name, v.states) for v in source.schema]).encode())
     if isinstance(source, MemoryCounts):
         sha.update(source.table.codes.data)
@@ -115,4 +121,5 @@ def digest(source: CountSource) -> str:
             sha.update(source.table.weights.data)
     else:
         sha.update(str(source.n_rows).encode())
-    return sha.hexdigest()[:16]
+    _DIGESTS[source] = sha.hexdigest()[:16]
+    return _DIGESTS[source]

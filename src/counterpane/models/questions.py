@@ -53,6 +53,14 @@ class Questions(ABC):
 
         `virtual_evidence` weighs the states of variables that were not seen themselves: by
         {state: likelihood}, or by a vector in the order of the states.
+
+        >>> from counterpane import BayesianNetwork, Dag
+        >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
+        >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
+        >>> round(model.query("x0", {"x1": 1})[1], 4)
+        0.6
+        >>> round(model.query("x0", virtual_evidence={"x1": [1, 3]})[1], 4)
+        0.3143
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
         asked = self._asked(listed(variables), given)
@@ -68,6 +76,12 @@ class Questions(ABC):
 
         By messages in a junction tree, compiled at the first call and kept. Where it is too large
         `TableSizeError` is raised before anything is allocated.
+
+        >>> from counterpane import BayesianNetwork, Dag
+        >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
+        >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
+        >>> {name: round(answer[1], 4) for name, answer in model.marginals().items()}
+        {'x0': 0.2, 'x1': 0.2}
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
         rest = [v for v in range(len(self.schema)) if v not in given]
@@ -103,6 +117,12 @@ class Questions(ABC):
         missing cell is not observed. A row that is impossible raises `EvidenceError` with its
         number, or, with impossible="prior", is answered as if nothing were observed; its
         `log_evidence` is then minus infinity. Equal rows are answered once.
+
+        >>> from counterpane import BayesianNetwork, Dag
+        >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
+        >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
+        >>> model.query_many("x0", {"x1": [1, 0, None]}).probabilities[:, 1].round(4).tolist()
+        [0.6, 0.1, 0.2]
         """
         if impossible not in ("error", "prior"):
             raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")

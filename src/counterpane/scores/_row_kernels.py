@@ -53,8 +53,8 @@ class RowStore(NamedTuple):
     """The rows kept: a ring of slots, found through chained hash buckets."""
 
     zobrist: Words  # (2, n): random words of a node as child and as parent
-    head: Ints  # first slot of each bucket, -1 for none
-    next: Ints  # next slot in the same bucket
+    head: Ints  # first slot of each bucket plus 1; 0, an untouched page, for none
+    next: Ints  # next slot in the same bucket, likewise
     keys: Words
     child: Ints
     parents: Words  # (slots, words): the exact parent set, since keys may collide
@@ -79,7 +79,7 @@ def row_key(store: Any, child: int, family: Any) -> Any:
 def find_row(store: Any, child: int, family: Any) -> int:
     """The slot that holds the row of (child, the set `family`), or -1."""
     key = row_key(store, child, family)
-    slot = store.head[key & np.uint64(store.head.size - 1)]
+    slot = store.head[key & np.uint64(store.head.size - 1)] - 1
     while slot >= 0:
         if store.keys[slot] == key and store.child[slot] == child:
             same = True
@@ -87,7 +87,7 @@ def find_row(store: Any, child: int, family: Any) -> int:
                 same = same and family[w] == store.parents[slot, w]
             if same:
                 return slot  # type: ignore[no-any-return]
-        slot = store.next[slot]
+        slot = store.next[slot] - 1
     return -1
 
 
@@ -98,12 +98,12 @@ def claim_slot(store: Any, child: int, family: Any) -> int:
     mask = np.uint64(store.head.size - 1)
     if slot < store.ring[0]:  # taken: unlink it from its bucket
         bucket = store.keys[slot] & mask
-        if store.head[bucket] == slot:
+        if store.head[bucket] == slot + 1:
             store.head[bucket] = store.next[slot]
         else:
-            before = store.head[bucket]
-            while store.next[before] != slot:
-                before = store.next[before]
+            before = store.head[bucket] - 1
+            while store.next[before] != slot + 1:
+                before = store.next[before] - 1
             store.next[before] = store.next[slot]
     else:
         store.ring[0] += 1
@@ -113,7 +113,7 @@ def claim_slot(store: Any, child: int, family: Any) -> int:
     store.child[slot] = child
     store.parents[slot] = family
     store.next[slot] = store.head[key & mask]
-    store.head[key & mask] = slot
+    store.head[key & mask] = slot + 1
     store.ring[3] += 1
     return slot  # type: ignore[no-any-return]
 

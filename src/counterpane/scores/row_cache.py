@@ -113,7 +113,7 @@ class RowCache:
         try:
             self._fill_claimed(claimed)
         except BaseException:  # a row that was claimed but not filled must never be found
-            self.store.head[:] = -1
+            self.store.head[:] = 0
             self.store.ring[:2] = 0
             raise
         return claimed
@@ -262,8 +262,8 @@ def _make_store(n: int, memory: int) -> RowStore:
     rng = np.random.default_rng(0)
     return RowStore(
         zobrist=rng.integers(0, 2**64, (2, n), dtype=np.uint64),
-        head=np.full(buckets, -1, dtype=np.int64),
-        next=np.full(slots, -1, dtype=np.int64),
+        head=np.zeros(buckets, dtype=np.int64),
+        next=np.zeros(slots, dtype=np.int64),
         keys=np.zeros(slots, dtype=np.uint64),
         child=np.zeros(slots, dtype=np.int64),
         parents=np.zeros((slots, words), dtype=np.uint64),

@@ -1,0 +1,291 @@
+"""The conformance suite over every backend, and what only some of them promise."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations, pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from contract.count_source_suite import (
+    CARDS,
+    CountSourceSuite,
+    Reports,
+    assert_counts,
+    make_table,
+    scopes_of_all_sizes,
+)
+from counterpane.counts import CountSource, MemoryCounts, StreamCounts, _kernels
+from counterpane.counts.bits import BitColumns
+from counterpane.counts.reordered import reordered
+from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
+from counterpane.data import Schema, Table
+from counterpane.errors import DataError, ParameterError
+from counterpane.progress import Control, Stopped
+
+
+def cuts(table, n=7):
+    """The table's rows in some unequal parts, each with weight."""
+    edges = np.unique((np.linspace(0, 1, n + 1) ** 2 * table.n_rows).astype(int))
+    parts = [np.arange(a, b) for a, b in pairwise(edges)]
+    if table.weights is not None:
+        merged = [parts[0]]
+        for part in parts[1:]:  # a part without weight is no table
+            if table.weights[part].sum() and table.weights[merged[-1]].sum():
+                merged.append(part)
+            else:
+                merged[-1] = np.concatenate([merged[-1], part])
+        parts = merged
+    return parts
+
+
+def stream_of_tables(table):
+    return StreamCounts(table.schema, lambda: (table.take(rows) for rows in cuts(table)))
+
+
+def stream_of_frames(table):
+    """Frames cannot carry weights; a weighted table streams as tables."""
+    if table.weights is not None:
+        return stream_of_tables(table)
+
+    def batches():
+        for i, rows in enumerate(cuts(table)):
+            columns = {}
+            for variable, codes in zip(table.schema, table.codes[:, rows], strict=True):
+                cells = codes.astype(float)
+                cells[codes == variable.card] = np.nan
+                columns[variable.name] = cells
+            frame = pd.DataFrame(columns)
+            yield frame.iloc[:0] if i % 3 else {name: [] for name in columns}
+            yield frame if i % 2 else pl.from_pandas(frame)
+
+    return StreamCounts(table.schema, batches)
+
+
+def stream_reordered(table):
+    """A stream of the columns in another order, put back into place."""
+    order = np.random.default_rng(0).permutation(table.n_columns)
+    inner = stream_of_tables(table.select(order.tolist()))
+    inner.counts([()])  # it must know its size before it is wrapped
+    return reordered(inner, np.argsort(order).tolist())
+
+
+SOURCES = [
+    ("memory", MemoryCounts),
+    ("memory-2-threads", lambda table: MemoryCounts(table, n_jobs=2)),
+    ("stream-of-tables", stream_of_tables),
+    ("stream-of-frames", stream_of_frames),
+    ("stream-reordered", stream_reordered),
+]
+
+
+@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in SOURCES])
+class TestCountSource(CountSourceSuite):
+    """Every promise, for every source."""
+
+
+# ---- memory: each way of counting, taken and right ---------------------------------------------
+
+
+class Spy:
+    """Wraps a function of a class or module and notes its calls."""
+
+    def __init__(self, monkeypatch, owner, name):
+        self.calls = []
+        inner = getattr(owner, name)
+
+        def spied(*args, **options):
+            self.calls.append(args)
+            return inner(*args, **options)
+
+        monkeypatch.setattr(owner, name, spied)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("rows", [500, 70_000])
+def test_columns_asked_often_are_packed_into_bits(monkeypatch, rows, n_jobs):
+    table = make_table((2, 3, 2, 3), rows)
+    source = MemoryCounts(table, n_jobs=n_jobs)
+    by_bits = Spy(monkeypatch, BitColumns, "count")
+    by_radix = Spy(monkeypatch, _kernels, "count_radix")
+    assert_counts(source, table, [[0, 1]])
+    assert not by_bits.calls
+    assert by_radix.calls
+    for scope in ([0], [1], [1, 0], [0, 1, 2], [0, 2, 1], [2, 3], [2], [3]):
+        source._kept.clear()  # else the planner would not count again
+        assert_counts(source, table, [scope])
+    assert by_bits.calls
+    assert source.bits.packed[:3].all()
+
+
+def test_bits_and_radix_share_a_batch(monkeypatch):
+    table = make_table(rows=5000)
+    source = MemoryCounts(table)
+    by_bits = Spy(monkeypatch, BitColumns, "count")
+    by_radix = Spy(monkeypatch, _kernels, "count_radix")
+    assert_counts(source, table, scopes_of_all_sizes(len(CARDS), seed=6) * 3)
+    assert by_bits.calls
+    assert by_radix.calls
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_kept_tables_need_no_scan(n_jobs):
+    table = make_table(rows=70_000, missing=0.05)
+    source = MemoryCounts(table, n_jobs=n_jobs)
+    scopes = scopes_of_all_sizes(len(CARDS), seed=9)
+    assert assert_counts(source, table, scopes).scans >= 1
+    assert assert_counts(source, table, scopes[::-1]).scans == 0
+    assert assert_counts(source, table, scopes, "state").scans == 0
+
+
+def test_kept_tables_are_bounded(monkeypatch):
+    monkeypatch.setattr("counterpane.counts.memory.CACHE_CELLS", 100)
+    table = make_table(rows=70_000)
+    source = MemoryCounts(table)
+    for seed in range(4):
+        assert_counts(source, table, scopes_of_all_sizes(len(CARDS), seed))
+        assert source._kept_cells == sum(t.size for t in source._kept.values()) <= 100
+        assert all(t.base is None for t in source._kept.values())  # none holds a whole batch
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_supersets_are_counted_once_and_summed(monkeypatch, n_jobs):
+    table = make_table((6, 7, 8, 5, 9, 7, 6, 8), 100_000, missing=0.02)  # too large for bits
+    source = MemoryCounts(table, n_jobs=n_jobs)
+    counted = Spy(monkeypatch, MemoryCounts, "_tables")
+    scopes = [[0, 1, 2], [2, 1, 3], [0, 3, 1], [3, 0, 2], [0, 1], [1, 2], [5, 6, 7], [7, 5]]
+    assert assert_counts(source, table, scopes).scans == 1
+    keys = counted.calls[0][1]
+    assert (0, 1, 2, 3) in keys
+    assert len(keys) < len(scopes)
+    assert source._distinct is None
+
+
+@pytest.mark.parametrize("missing", ["nowhere", "in some rows", "in rows of no weight"])
+@pytest.mark.parametrize("weights", [None, "whole"])
+def test_distinct_rows_replace_the_table(weights, missing):
+    share = 0.02 if missing == "in some rows" else 0.0
+    table = make_table((2, 2, 2, 2, 2, 2), 70_000, missing=share, weights=weights)
+    if missing == "in rows of no weight" and weights == "whole":
+        codes = table.codes.copy()
+        codes[2, table.weights == 0] = 2
+        table = Table(table.schema, codes, table.weights)
+    source = MemoryCounts(table)
+    scopes = [list(s) for k in (4, 5) for s in combinations(range(5, -1, -1), k)]
+    assert assert_counts(source, table, scopes).scans == 1
+    assert source._distinct is not None
+    assert source._distinct.n_rows < 500
+    fresh = [[5, 0, 3], [4, 2], [], [0], [2, 0, 1, 4, 3, 5]]
+    assert assert_counts(source, table, fresh).scans == 0
+
+
+def test_small_tables_are_counted_without_a_plan():
+    table = make_table(rows=65_535)
+    source = MemoryCounts(table)
+    scopes = scopes_of_all_sizes(len(CARDS), seed=0)
+    for _ in range(2):
+        assert assert_counts(source, table, scopes).scans == 1
+    assert not source._kept
+
+
+def test_real_weights_do_not_depend_on_threads():
+    table = make_table(rows=400_000, weights="real", missing=0.02)
+    scopes = scopes_of_all_sizes(len(CARDS), seed=3)
+    one, two = (MemoryCounts(table, n_jobs=n) for n in (1, 2))
+    assert one.counts(scopes).values.tobytes() == two.counts(scopes).values.tobytes()
+    assert one.counts(scopes[3:5])[0].tobytes() == one.counts(scopes)[3].tobytes()
+    pairs = [source.pair_counts([0], against=[1, 2]) for source in (one, two)]
+    assert pairs[0].counts.tobytes() == pairs[1].counts.tobytes()
+    sums = [s.map_reduce(lambda codes, w: codes @ w, [0, 1]).tobytes() for s in (one, two)]
+    assert sums[0] == sums[1]
+
+
+def test_cancelling_leaves_blocks_uncounted():
+    table = make_table((2, 3), 1_000_000)
+    for n_jobs in (1, 2):
+        cut = Reports()
+        cut.control = Control(cut)
+        with pytest.raises(Stopped):
+            MemoryCounts(table, n_jobs=n_jobs).pair_counts(ctl=cut.control)
+        assert cut[0][0] < 1_000_000
+
+
+def test_threads_are_a_positive_number():
+    with pytest.raises(ParameterError, match="n_jobs=0"):
+        MemoryCounts(make_table(), n_jobs=0)
+
+
+# ---- streams -------------------------------------------------------------------------------------
+
+
+def test_a_stream_learns_its_size():
+    table = make_table()
+    source = stream_of_tables(table)
+    assert (source.n_rows, source.total_weight) == (None, None)
+    source.counts([[0]])
+    assert (source.n_rows, source.total_weight) == (500, 500.0)
+
+
+def test_a_stream_reads_once_per_batch_of_tables():
+    table = make_table()
+    passes = []
+
+    def batches():
+        passes.append(1)
+        return [table]
+
+    source = StreamCounts(table.schema, batches)
+    batch = source.counts(scopes_of_all_sizes(len(CARDS), seed=0))
+    assert batch.scans == len(passes) == 1
+
+
+def test_a_stream_remembers_complete_columns():
+    table = make_table((2, 3, 2), 100)
+    incomplete = make_table((2, 3, 2), 100, missing=0.1)
+    batches = [table]
+    source = StreamCounts(table.schema, lambda: batches)
+    assert source.has_missing.all()
+    source.counts([[0, 1]], missing="error")
+    assert source.has_missing.tolist() == [False, False, True]
+    assert_counts(source, table, [[0, 1], [1, 2]])
+    batches[0] = incomplete
+    with pytest.raises(DataError, match="earlier pass found none"):
+        source.counts([[0, 1]])
+
+
+def test_a_stream_of_nothing_is_refused():
+    with pytest.raises(DataError, match="no rows"):
+        StreamCounts(Schema.from_cards([2]), lambda: [pd.DataFrame({"x0": []})]).counts([[0]])
+
+
+def test_a_batch_of_another_schema_is_refused():
+    other = Table(Schema.from_cards([3]), [[0, 2]])
+    with pytest.raises(DataError, match="another schema"):
+        StreamCounts(Schema.from_cards([2]), lambda: [other]).counts([[0]])
+
+
+# ---- what is sent to workers ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [None, "whole", "eighths"])
+def test_tasks_travel(weights):
+    table = make_table(weights=weights, missing=0.05)
+    sent = []
+
+    class Remote(MemoryCounts):
+        counts = CountSource.counts
+        pair_counts = CountSource.pair_counts
+        distinct = CountSource.distinct
+
+        def map_reduce(self, fn, columns, *, ctl=None):
+            sent.append(type(fn))
+            return super().map_reduce(pickle.loads(pickle.dumps(fn)), columns, ctl=ctl)
+
+    source = Remote(table)
+    assert_counts(source, table, scopes_of_all_sizes(len(CARDS), seed=0))
+    assert np.array_equal(source.pair_counts().counts, MemoryCounts(table).pair_counts().counts)
+    source.distinct([0, 1])
+    assert sent == [CountTask, PairTask, DistinctTask]

@@ -1,0 +1,548 @@
+"""What every learner must do, whatever it learns. A new learner is one line in LEARNERS."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+import counterpane as cp
+from counterpane.counts import MemoryCounts, StreamCounts
+from counterpane.data import Table
+from counterpane.errors import (
+    DataError,
+    FitError,
+    NotFittedError,
+    ParameterError,
+    UnknownNameError,
+    WeightError,
+)
+from counterpane.learn import ChowLiu, StoppedEarly
+from counterpane.learn.driver import Search
+from counterpane.scores import BIC, K2, BDe, BDeu, EdgeOdds, EdgePrior, LogLikelihood
+
+LEARNERS = [
+    pytest.param(lambda **options: ChowLiu(**options), id="chow-liu"),
+    pytest.param(lambda **options: ChowLiu("bic", **options), id="chow-liu-bic"),
+    pytest.param(lambda **options: ChowLiu(BDeu(5), **options), id="chow-liu-bdeu"),
+    pytest.param(lambda **options: ChowLiu("k2", **options), id="chow-liu-k2"),
+]
+all_learners = pytest.mark.parametrize("make", LEARNERS)
+
+
+def make_frame(rows=400, seed=0):
+    """A frame of five dependent columns of text, a chain in disguise."""
+    rng = np.random.default_rng(seed)
+    names = ("smoke", "lung", "cough", "sleep", "mood")
+    states = (("no", "yes"), ("bad", "good", "so-so"), ("dry", "none", "wet"), ("no", "yes"),
+              ("down", "up"))  # fmt: skip
+    columns, last = {}, rng.integers(0, 2, rows)
+    for i, (name, labels) in enumerate(zip(names, states, strict=True)):
+        noisy = rng.random(rows) < 0.15 + 0.1 * i
+        last = np.where(noisy, rng.integers(0, len(labels), rows), last % len(labels))
+        columns[name] = np.array(labels, dtype=object)[last]
+    return pd.DataFrame(columns)
+
+
+def same_model(a, b):
+    assert a.schema == b.schema
+    assert a.dag.edges == b.dag.edges
+    for x, y in zip(a.tables, b.tables, strict=True):
+        assert x.tobytes() == y.tobytes()
+
+
+def same_results(a, b):
+    same_model(a.model_, b.model_)
+    assert a.score_ == b.score_
+
+
+def skeleton(learner):
+    return {frozenset(edge) for edge in learner.graph_.edges}
+
+
+# ---- conventions ---------------------------------------------------------------------------------
+
+
+@all_learners
+def test_parameters_are_stored_and_cloned(make):
+    learner = make()
+    params = learner.get_params()
+    assert {"score", "missing", "time_limit", "n_jobs", "progress", "checkpoint"} <= set(params)
+    changed = make().set_params(time_limit=3.5, n_jobs=2)
+    assert (changed.time_limit, changed.n_jobs) == (3.5, 2)
+    twin = clone(changed)
+    assert twin is not changed
+    assert repr(twin.get_params()) == repr(changed.get_params())
+    assert type(learner)(**params).get_params() == params
+    with pytest.raises((ValueError, UnknownNameError), match="time_limmit"):
+        learner.set_params(time_limmit=3)
+
+
+@all_learners
+def test_the_representation_shows_what_was_changed(make):
+    shown = repr(make(n_jobs=2))
+    assert shown.startswith(type(make()).__name__ + "(")
+    assert "n_jobs=2" in shown
+    assert "time_limit" not in shown
+
+
+@all_learners
+def test_nothing_is_known_before_the_fit(make):
+    learner = make()
+    with pytest.raises(NotFittedError, match=r"has no 'model_' yet; call fit first"):
+        _ = learner.model_
+    assert not hasattr(learner, "graph_")
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = learner.nonsense
+    learner.fit(make_frame())
+    with pytest.raises(AttributeError, match="edge_wishes_"):
+        _ = learner.edge_wishes_
+
+
+@all_learners
+def test_a_fit_returns_the_learner_and_keeps_its_parameters(make):
+    learner = make()
+    before = copy.deepcopy(learner.get_params())
+    assert learner.fit(make_frame()) is learner
+    assert repr(learner.get_params()) == repr(before)
+
+
+@all_learners
+def test_a_fitted_learner_can_be_pickled_and_copied(make):
+    learner = make().fit(make_frame())
+    same_results(pickle.loads(pickle.dumps(learner)), learner)
+    same_results(copy.deepcopy(learner), learner)
+
+
+@all_learners
+def test_a_second_fit_forgets_the_first(make):
+    learner = make().fit(make_frame(seed=1))
+    same_results(learner.fit(make_frame()), make().fit(make_frame()))
+
+
+@all_learners
+def test_a_failed_fit_changes_nothing(make):
+    learner = make().fit(make_frame())
+    model = learner.model_
+    with pytest.raises(DataError):
+        learner.fit(make_frame().iloc[:0])
+    assert learner.model_ is model
+
+
+# ---- inputs --------------------------------------------------------------------------------------
+
+
+@all_learners
+def test_inputs_are_not_altered(make):
+    frame, weights = make_frame(), np.linspace(0.5, 2.0, 400)
+    kept, kept_weights = frame.copy(deep=True), weights.copy()
+    make().fit(frame, sample_weight=weights)
+    pd.testing.assert_frame_equal(frame, kept)
+    assert np.array_equal(weights, kept_weights)
+    table = cp.read(frame)
+    codes = table.codes.copy()
+    make().fit(table)
+    assert np.array_equal(table.codes, codes)
+    array = table.codes.T.astype(np.int64)
+    before = array.copy()
+    make().fit(array)
+    assert np.array_equal(array, before)
+    assert array.flags.writeable
+
+
+@all_learners
+def test_every_kind_of_table_gives_the_same(make, tmp_path):
+    frame = make_frame()
+    table = cp.read(frame)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    parts = [table.take(range(150)), frame.iloc[150:], frame.iloc[:0]]
+    expected = make().fit(frame)
+    inputs = {
+        "polars": pl.from_pandas(frame),
+        "pyarrow": pa.Table.from_pandas(frame),
+        "dict": {name: frame[name].tolist() for name in frame},
+        "csv": tmp_path / "t.csv",
+        "path as text": str(tmp_path / "t.csv"),
+        "parquet": tmp_path / "t.parquet",
+        "table": table,
+        "memory": MemoryCounts(table),
+        "memory, 2 threads": MemoryCounts(table, n_jobs=2),
+        "stream": StreamCounts(table.schema, lambda: parts),
+    }
+    for kind, given in inputs.items():
+        try:
+            same_results(make().fit(given), expected)
+        except AssertionError as error:
+            raise AssertionError(kind) from error
+
+
+@all_learners
+def test_an_array_is_a_table_of_numbers(make):
+    table = cp.read(make_frame())
+    learner = make().fit(table.codes.T.astype(np.int64))
+    assert learner.model_.schema.names == ("x0", "x1", "x2", "x3", "x4")
+    edges = {frozenset((f"x{a}", f"x{b}")) for a, b in make().fit(table).model_.dag.edges}
+    assert skeleton(learner) == edges
+
+
+@all_learners
+@pytest.mark.parametrize("rows", [400, 70_000])
+def test_threads_do_not_matter(make, rows):
+    frame = make_frame(rows)
+    weights = np.random.default_rng(0).gamma(1.0, 1.0, rows) if rows == 400 else None
+    one, two = (make(n_jobs=n).fit(frame, sample_weight=weights) for n in (1, 2))
+    same_results(one, two)
+
+
+@all_learners
+def test_weights_are_repetitions(make):
+    frame = make_frame(200)
+    times = np.random.default_rng(1).integers(0, 4, 200)
+    times[:3] = 1
+    table = cp.read(frame)
+    weighted = make().fit(table, sample_weight=times)
+    repeated = make().fit(table.take(np.repeat(np.arange(200), times)))
+    same_results(weighted, repeated)
+    same_results(make().fit(table.reweighted(times)), weighted)
+    same_results(make().fit(table, sample_weight=pd.Series(times)), weighted)
+
+
+@all_learners
+def test_the_order_of_columns_does_not_matter(make):
+    frame = make_frame()
+    expected = make().fit(frame)
+    for seed in range(3):
+        names = np.random.default_rng(seed).permutation(list(frame)).tolist()
+        learner = make().fit(frame[names])
+        assert learner.model_.schema.names == tuple(names)
+        assert skeleton(learner) == skeleton(expected)
+        assert learner.score_ == pytest.approx(expected.score_, rel=1e-12)
+
+
+@all_learners
+def test_the_order_of_rows_does_not_matter(make):
+    frame = make_frame()
+    same_results(make().fit(frame.sample(frac=1, random_state=0)), make().fit(frame))
+
+
+@all_learners
+def test_names_and_states_are_kept(make):
+    frame = make_frame()
+    frame["mood"] = pd.Categorical(frame["mood"], ["up", "flat", "down"])
+    learner = make().fit(frame)
+    assert set(learner.graph_.nodes) == set(frame)
+    assert isinstance(learner.graph_, nx.DiGraph)
+    assert learner.model_.schema["mood"].states == ("up", "flat", "down")
+    assert learner.model_.schema["lung"].states == ("bad", "good", "so-so")
+
+
+# ---- small and odd tables ------------------------------------------------------------------------
+
+
+@all_learners
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(make_frame(1), id="one row"),
+        pytest.param(make_frame()[["lung"]], id="one column"),
+        pytest.param(make_frame(1)[["lung"]], id="one cell"),
+        pytest.param(make_frame().assign(lung="same", mood="same"), id="constant columns"),
+        pytest.param(pd.DataFrame({"a": ["x"] * 9, "b": ["y"] * 9}), id="only constant columns"),
+        pytest.param(make_frame().assign(twin=make_frame()["lung"]), id="identical columns"),
+    ],
+)
+def test_odd_tables_are_learned(make, frame):
+    learner = make().fit(frame)
+    assert learner.model_.schema.names == tuple(frame)
+    assert np.isfinite(learner.score_)
+    assert np.isfinite(learner.model_.score_samples(frame)).all()
+
+
+@all_learners
+def test_identical_columns_are_joined(make):
+    frame = make_frame().assign(twin=make_frame()["lung"])
+    assert frozenset(("lung", "twin")) in skeleton(make().fit(frame))
+
+
+@all_learners
+def test_missing_cells_by_each_policy(make):
+    frame = make_frame()
+    frame.loc[frame.index % 7 == 0, "lung"] = None
+    complete = frame.dropna()
+    same_results(make(missing="drop").fit(frame), make().fit(complete))
+    state = make(missing="state").fit(frame)
+    assert state.model_.schema["lung"].states == ("bad", "good", "so-so", None)
+    assert make().missing == "state"
+    same_results(make().fit(frame), state)
+    with pytest.raises(DataError, match=r"column 'lung' has missing cells"):
+        make(missing="error").fit(frame)
+    with pytest.raises(ParameterError, match="missing='ignore'"):
+        make(missing="ignore").fit(frame)
+
+
+@all_learners
+def test_missing_cells_of_a_count_source(make):
+    frame = make_frame()
+    frame.loc[frame.index % 7 == 0, "lung"] = None
+    table = cp.read(frame)
+    same_results(make().fit(MemoryCounts(table)), make().fit(table))
+    same_results(make(missing="drop").fit(MemoryCounts(table)), make(missing="drop").fit(table))
+    passes = []
+
+    def batches():
+        passes.append(1)
+        return [table]
+
+    with pytest.raises(DataError, match="missing cells in 'lung'"):
+        make().fit(StreamCounts(table.schema, batches))
+    assert len(passes) == 1  # refused at the first look, not after the work
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+
+@all_learners
+def test_weights_are_checked(make):
+    frame = make_frame(4)
+    with pytest.raises(WeightError, match="4 rows"):
+        make().fit(frame, sample_weight=[1, 2])
+    with pytest.raises(WeightError, match="row 2 is nan"):
+        make().fit(frame, sample_weight=[1, 2, np.nan, 1])
+    with pytest.raises(ParameterError, match="sample_weight"):
+        make().fit(MemoryCounts(cp.read(frame)), sample_weight=[1, 1, 1, 1])
+
+
+@all_learners
+def test_threads_are_a_positive_number(make):
+    with pytest.raises(ParameterError, match="n_jobs=0"):
+        make(n_jobs=0).fit(make_frame())
+
+
+@all_learners
+def test_what_is_no_table_is_refused(make):
+    with pytest.raises(DataError, match="a table cannot be read from int"):
+        make().fit(7)
+
+
+# ---- the model -----------------------------------------------------------------------------------
+
+
+@all_learners
+def test_the_model_answers(make):
+    frame = make_frame()
+    model = make().fit(frame).model_
+    answer = model.query("lung", {"smoke": "yes"})
+    assert sum(answer.probabilities) == pytest.approx(1.0)
+    observed = frame.loc[frame["smoke"] == "yes", "lung"].value_counts(normalize=True)
+    assert answer["good"] == pytest.approx(observed["good"], abs=0.05)
+
+
+@all_learners
+def test_the_model_tells_where_it_comes_from(make):
+    frame = make_frame()
+    learner = make(n_jobs=2)
+    told = learner.fit(frame, sample_weight=np.full(400, 2)).model_.provenance
+    assert told["learner"] == repr(learner)
+    assert (told["rows"], told["weight"]) == (400, 800.0)
+    assert told["counterpane"] == cp.__version__
+    assert told["seconds"] >= 0
+    again = make().fit(frame, sample_weight=np.full(400, 2)).model_.provenance
+    other = make().fit(make_frame(seed=3)).model_.provenance
+    plain = make().fit(frame).model_.provenance
+    assert told["data"] == again["data"]
+    assert len({told["data"], other["data"], plain["data"]}) == 3
+
+
+@all_learners
+def test_the_model_is_saved_and_loaded(make, tmp_path):
+    learner = make().fit(make_frame())
+    path = tmp_path / "model.cp"
+    learner.model_.save(path)
+    loaded = cp.load(path)
+    same_model(loaded, learner.model_)
+    assert loaded.provenance == learner.model_.provenance
+
+
+@all_learners
+def test_the_trace_has_a_record_for_each_step(make):
+    trace = make().fit(make_frame()).trace_
+    assert [record["step"] for record in trace] == list(range(len(trace)))
+    assert len(trace) >= 1
+    pd.DataFrame(trace)
+
+
+@all_learners
+def test_progress_is_reported(make):
+    seen = []
+    make(progress=lambda *report: seen.append(report)).fit(make_frame())
+    assert seen
+    assert all(isinstance(what, str) for what, _, _ in seen)
+
+
+# ---- stopping and going on -----------------------------------------------------------------------
+
+
+def stop_the_search(monkeypatch, after):
+    """Ctrl-C in the step after `after` steps of any search."""
+
+    def classes(kind):
+        for sub in kind.__subclasses__():
+            yield sub
+            yield from classes(sub)
+
+    steps = []
+    for kind in classes(Search):
+        if "step" in vars(kind):
+            inner = kind.step
+
+            def step(self, state, ctl, inner=inner):
+                if len(steps) == after:
+                    raise KeyboardInterrupt
+                steps.append(1)
+                return inner(self, state, ctl)
+
+            monkeypatch.setattr(kind, "step", step)
+
+
+@all_learners
+@pytest.mark.parametrize("as_stream", [False, True])
+def test_an_interrupted_fit_goes_on_from_its_checkpoint(make, monkeypatch, tmp_path, as_stream):
+    table = cp.read(make_frame())
+    given = StreamCounts(table.schema, lambda: [table]) if as_stream else table
+    path = tmp_path / "fit.cp"
+    with monkeypatch.context() as patch:
+        patch.setattr("counterpane.learn.chow_liu.STEP_CELLS", 1)  # a child a step
+        n_steps = len(make().fit(table).trace_)
+        stop_the_search(patch, after=min(1, n_steps - 1))
+        with pytest.warns(StoppedEarly, match="Ctrl-C"):
+            partial = make(checkpoint=path).fit(given)
+        assert path.exists()
+        assert partial.model_.schema == table.schema
+    resumed = make(checkpoint=path).fit(given)
+    same_results(resumed, make().fit(table))
+    assert list(tmp_path.iterdir()) == []
+
+
+@all_learners
+def test_a_checkpoint_of_another_fit_is_refused(make, monkeypatch, tmp_path):
+    path = tmp_path / "fit.cp"
+    with monkeypatch.context() as patch:
+        stop_the_search(patch, after=0)
+        with pytest.warns(StoppedEarly):
+            make(checkpoint=path).fit(make_frame())
+    before = path.read_bytes()
+    for learner, frame in (
+        (make(checkpoint=path), make_frame(seed=1)),
+        (make(checkpoint=path, equivalent_sample_size=7.0), make_frame()),
+    ):
+        with pytest.raises(FitError, match=r"fit\.cp' is not a checkpoint"):
+            learner.fit(frame)
+    assert path.read_bytes() == before
+    make(checkpoint=path, n_jobs=2, time_limit=60).fit(make_frame())  # these do not matter
+    assert not path.exists()
+
+
+# ---- Chow–Liu alone ------------------------------------------------------------------------------
+
+
+def test_an_unknown_score_or_root_offers_the_nearest():
+    with pytest.raises(UnknownNameError, match="score 'bicc' is not known; did you mean 'bic'"):
+        ChowLiu("bicc").fit(make_frame())
+    with pytest.raises(UnknownNameError, match="column 'lungs' is not known; did you mean 'lung'"):
+        ChowLiu(root="lungs").fit(make_frame())
+
+
+@pytest.mark.parametrize("score", ["loglik", "bic", "k2", BDeu(3), K2(structure_prior=EdgePrior())])
+@pytest.mark.parametrize("root", ["smoke", "sleep", "mood"])
+def test_the_root_has_no_parents(score, root):
+    learner = ChowLiu(score, root=root).fit(make_frame())
+    assert learner.graph_.in_degree(root) == 0
+    if score != "k2" and not isinstance(score, K2):
+        assert skeleton(learner) == skeleton(ChowLiu(score).fit(make_frame()))
+
+
+def test_blocks_of_children_do_not_matter(monkeypatch):
+    for score in ("loglik", "bic", "k2"):
+        whole = ChowLiu(score).fit(make_frame())
+        with monkeypatch.context() as patch:
+            patch.setattr("counterpane.learn.chow_liu.STEP_CELLS", 1)
+            split = ChowLiu(score).fit(make_frame())
+        assert len(split.trace_) == 5 > len(whole.trace_)
+        same_results(split, whole)
+        assert split.gains_ == whole.gains_
+
+
+def test_a_stopped_fit_gives_the_forest_of_what_was_counted(monkeypatch):
+    monkeypatch.setattr("counterpane.learn.chow_liu.STEP_CELLS", 1)
+    stop_the_search(monkeypatch, after=2)
+    with pytest.warns(StoppedEarly):
+        learner = ChowLiu().fit(make_frame())
+    assert all("smoke" in (a, b) or "lung" in (a, b) for a, b in learner.graph_.edges)
+    assert learner.graph_.number_of_edges() == 4
+    assert np.isfinite(learner.score_)
+
+
+def test_edges_that_lose_to_the_prior_are_left_out():
+    prior = EdgePrior(1e-9)  # each edge must earn 21 nats
+    free = ChowLiu(LogLikelihood()).fit(make_frame(100))
+    held = ChowLiu(LogLikelihood(structure_prior=prior)).fit(make_frame(100))
+    earned = [gain for _, _, gain in free.gains_ if gain > -np.log(1e-9)]
+    assert 0 < len(held.gains_) == len(earned) < len(free.gains_)
+
+
+def test_an_expert_may_forbid_a_direction():
+    names = list(make_frame())
+    odds = np.ones((5, 5))
+    odds[names.index("smoke"), names.index("lung")] = 1e-30
+    learner = ChowLiu(BIC(structure_prior=EdgeOdds(odds))).fit(make_frame())
+    assert learner.graph_.has_edge("lung", "smoke")
+
+
+def test_a_state_that_the_prior_network_excludes_is_named():
+    table = cp.read(make_frame()[["smoke", "lung"]])
+    prior = cp.BayesianNetwork(table.schema, cp.Dag(2, []), [[0.5, 0.5], [0.5, 0.5, 0.0]])
+    with pytest.raises(FitError, match="'lung' has a state that BDe holds impossible"):
+        ChowLiu(BDe(prior)).fit(table)
+
+
+def test_a_prior_network_serves_as_a_score():
+    table = cp.read(make_frame())
+    flat = [np.full(v.card, 1 / v.card) for v in table.schema]
+    prior = cp.BayesianNetwork(table.schema, cp.Dag(5, []), flat)
+    ours, theirs = ChowLiu(BDe(prior, 5)).fit(table), ChowLiu(BDeu(5)).fit(table)
+    assert ours.model_.dag.edges == theirs.model_.dag.edges
+    assert ours.score_ == pytest.approx(theirs.score_, rel=1e-12)
+
+
+def test_too_many_columns_are_refused(monkeypatch):
+    monkeypatch.setattr("counterpane.learn.chow_liu.MAX_GAINS", 20)
+    with pytest.raises(cp.CounterpaneError, match="5 columns need a matrix of 25 gains"):
+        ChowLiu().fit(make_frame())
+
+
+def test_parameters_follow_the_sample_size():
+    frame = make_frame()
+    smooth = ChowLiu(equivalent_sample_size=1e9).fit(frame).model_
+    assert smooth.tables[0] == pytest.approx(np.full(2, 0.5), abs=1e-6)
+    sharp = ChowLiu(equivalent_sample_size=1e-9).fit(frame).model_
+    assert sharp.tables[0][1] == pytest.approx((frame["smoke"] == "yes").mean(), abs=1e-9)
+    table = cp.read(frame)
+    counts = MemoryCounts(table).counts([[0]])[0]
+    assert np.allclose(ChowLiu().fit(table).model_.tables[0], (counts + 0.5) / 401, rtol=1e-12)
+
+
+def test_a_table_of_many_states():
+    rng = np.random.default_rng(0)
+    frame = {"id": rng.integers(0, 300, 2000), "parity": None}
+    frame["parity"] = frame["id"] % 2
+    table = Table.from_frame(frame, max_states=300)
+    learner = ChowLiu().fit(table)
+    assert learner.gains_[0][2] == pytest.approx(2000 * np.log(2), rel=0.01)
