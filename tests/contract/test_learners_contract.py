@@ -24,7 +24,7 @@ from counterpane.errors import (
     UnknownNameError,
     WeightError,
 )
-from counterpane.learn import ChowLiu, StoppedEarly
+from counterpane.learn import GES, ChowLiu, HillClimb, K2Search, StoppedEarly, StructureSearch
 from counterpane.learn.driver import Search
 from counterpane.scores import BIC, K2, BDe, BDeu, EdgeOdds, EdgePrior, LogLikelihood
 
@@ -33,6 +33,11 @@ LEARNERS = [
     pytest.param(lambda **options: ChowLiu("bic", **options), id="chow-liu-bic"),
     pytest.param(lambda **options: ChowLiu(BDeu(5), **options), id="chow-liu-bdeu"),
     pytest.param(lambda **options: ChowLiu("k2", **options), id="chow-liu-k2"),
+    pytest.param(lambda **options: HillClimb(**options), id="hill-climb"),
+    pytest.param(lambda **options: HillClimb(tabu=3, restarts=2, **options), id="hill-climb-tabu"),
+    pytest.param(lambda **options: GES(**options), id="ges"),
+    pytest.param(lambda **options: StructureSearch(**options), id="structure-search"),
+    pytest.param(lambda **options: K2Search(restarts=3, **options), id="k2-search"),
 ]
 all_learners = pytest.mark.parametrize("make", LEARNERS)
 

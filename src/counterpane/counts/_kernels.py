@@ -246,6 +246,27 @@ def _pair_block(left: Any, left_rows: Any, lo: int, right: Any, right_rows: Any,
 
 
 @kernel
+def pair_weights(codes: Any, weights: Any, left: Any, left_from: Any, right: Any, right_from: Any,
+                 row_from: int, row_to: int, out: Any) -> None:  # fmt: skip
+    """Add the weights of rows row_from … row_to to out[left_from[i] + s, right_from[j] + t].
+
+    A plain loop over all pairs: a matrix product of indicators costs the square of the states, and
+    its threads spin on busy cores.
+    """
+    for lo in range(row_from, row_to, BLOCK_ROWS):
+        hi = min(lo + BLOCK_ROWS, row_to)
+        weight = weights[lo:hi]
+        for i in range(left.size):
+            mine = codes[left[i], lo:hi]
+            for j in range(right.size):
+                other = codes[right[j], lo:hi]
+                for r in range(hi - lo):
+                    a = np.uint64(left_from[i]) + np.uint64(mine[r])
+                    b = np.uint64(right_from[j]) + np.uint64(other[r])
+                    out[a, b] += weight[r]
+
+
+@kernel
 def spread_pairs(joint: Any, left_cards: Any, right_cards: Any, left_ones: Any, right_ones: Any,
                  symmetric: bool, out: Any) -> None:  # fmt: skip
     """Fill `out`, all states by all states, from `joint`, which leaves out each last state.

@@ -238,14 +238,11 @@ class MemoryCounts(CountSource):
     def _weighted_pairs(self, left: list[int], right: list[int], ctl: Control | None) -> Array:
         codes, weights = self.table.codes, self.table.weights
         assert weights is not None
-        states = int(self._cards[left].sum() + self._cards[right].sum())
-        step = max(64, min(BLOCK_ROWS, 2**24 // states))  # indicators of a block: 128 MB at most
 
         def run(block: tuple[int, int]) -> Array:
-            rows = slice(*block)
-            return weighted_pairs(codes[:, rows], weights[rows], self._cards, left, right)
+            return weighted_pairs(codes, weights, self._cards, left, right, *block)
 
-        total: Array = sum(self._over_blocks(run, step, ctl))
+        total: Array = sum(self._over_blocks(run, BLOCK_ROWS, ctl))
         return total
 
     # ---- fewer passes: kept tables, distinct rows, supersets -------------------------------

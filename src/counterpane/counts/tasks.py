@@ -15,7 +15,7 @@ from counterpane.counts.bits import BitColumns
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table, distinct_rows
 from counterpane.errors import TableSizeError
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.typing import Array, Codes, Ints
 
 BLOCK_ROWS = 131_072  # rows between two looks at the control: Ctrl-C answers within milliseconds
 TABLES_PER_STATE = 0.3  # packing one state's bits costs a third of what they save on one table
@@ -70,7 +70,7 @@ class PairTask:
         left = list(range(self.n_left))
         right = left if self.symmetric else list(range(self.n_left, len(codes)))
         if weights is not None:
-            return weighted_pairs(codes, weights, self.cards, left, right)
+            return weighted_pairs(codes, weights, self.cards, left, right, 0, codes.shape[1])
         bits = BitColumns(codes, self.cards)
         bits.pack(range(len(codes)))
         rows = bits.kept_rows(left), bits.kept_rows(right)
@@ -89,16 +89,16 @@ def all_states(bits: BitColumns, left: list[int], right: list[int], joint: Array
 
 
 def weighted_pairs(
-    codes: Codes, weights: Array, cards: Ints, left: list[int], right: list[int]
-) -> Array:
-    """Weighted pair counts by one matrix product of indicator rows; whole weights stay exact."""
-
-    def indicators(columns: list[int]) -> Floats:
-        rows = [codes[v] == s for v in columns for s in range(cards[v])]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), codes.shape[1])
-
-    product = (indicators(left) * weights) @ indicators(right).T
-    return product.astype(weights.dtype)
+    codes: Codes, weights: Array, cards: Ints, left: list[int], right: list[int],
+    row_from: int, row_to: int,
+) -> Array:  # fmt: skip
+    """Weighted pair counts of all states over some rows; whole weights stay whole."""
+    sides = [np.array(side, dtype=np.int64) for side in (left, right)]
+    starts = [np.concatenate(([0], np.cumsum(cards[side]))) for side in sides]
+    out = np.zeros((starts[0][-1], starts[1][-1]), dtype=weights.dtype)
+    _kernels.pair_weights(codes, weights, sides[0], starts[0], sides[1], starts[1],
+                          row_from, row_to, out)  # fmt: skip
+    return out
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,13 @@ class Variable:
             twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
             raise DataError(f"column {self.name!r} lists the state {twice!r} more than once.")
         needed = len(self.states) - 1 - (self.states[-1] is None)
-        if self.cuts is not None and (len(self.cuts) != needed or any(np.diff(self.cuts) <= 0)):
+        cuts = self.cuts or ()
+        sound = all(isinstance(c, (int, float)) and math.isfinite(c) for c in cuts)
+        sound = sound and all(a < b for a, b in pairwise(cuts))
+        if self.cuts is not None and (len(cuts) != needed or not sound):
             raise DataError(
                 f"column {self.name!r} has {len(self.states)} states and the cuts {self.cuts}; "
-                f"{needed} rising cuts are needed."
+                f"{needed} finite, rising cuts are needed."
             )
         object.__setattr__(self, "_codes", codes)
 

@@ -98,7 +98,7 @@ def _cut_variable(column: Column, cuts: Sequence[float] | Floats) -> Variable:
     array = np.asarray(cuts)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
         raise DiscretizeError(f"column {column.name!r}: the cuts are {cuts!r}; numbers are needed.")
-    if not np.isfinite(array.astype(np.float64)).all() or (np.diff(array) <= 0).any():
+    if not np.isfinite(array.astype(np.float64)).all() or (array[1:] <= array[:-1]).any():
         raise DiscretizeError(
             f"column {column.name!r}: the cuts are {cuts!r}; finite, rising numbers are needed."
         )

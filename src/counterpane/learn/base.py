@@ -90,7 +90,12 @@ class Learner(ABC):
         parameters = {k: repr(v) for k, v in self.get_params(deep=False).items()}
         for name in ("time_limit", "progress", "checkpoint", "n_jobs"):
             parameters.pop(name, None)
-        known = {"learner": type(self).__name__, "parameters": parameters, "data": digest(source)}
+        known = {
+            "learner": type(self).__name__,
+            "parameters": parameters,
+            "data": digest(source),
+            "counterpane": counterpane.__version__,
+        }
         return Driver(source.schema, known, self.time_limit, self.progress, self.checkpoint)
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:

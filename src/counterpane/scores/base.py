@@ -102,7 +102,8 @@ def score_families(
     >>> score_families(BIC(), source, [(3, []), (3, [2])]).round(3).tolist()
     [-1388.577, -1175.191]
     """
-    batch = source.counts([(*parents, child) for child, parents in families], ctl=ctl)
+    scopes = [(*parents, child) for child, parents in families]
+    batch = source.counts(scopes, missing="error", ctl=ctl)  # scores compare equal rows
     total = float(batch.n.max(initial=0)) if source.total_weight is None else source.total_weight
     form = score.form(total)
     out = np.empty(len(families))

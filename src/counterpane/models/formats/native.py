@@ -40,7 +40,10 @@ class Content(NamedTuple):
 
 
 def write_native(path: str | os.PathLike[str], content: Content) -> None:
-    """Write `content` to `path`, whole or not at all."""
+    """Write `content` to `path`, whole or not at all; its arrays are int64 and float64."""
+    for name, array in content.arrays.items():
+        if array.dtype.newbyteorder("<").str not in DTYPES:
+            raise ParameterError(f"array {name!r} is {array.dtype}; int64 or float64 is needed.")
     arrays = [
         (name, np.ascontiguousarray(a, a.dtype.newbyteorder("<")))
         for name, a in content.arrays.items()
