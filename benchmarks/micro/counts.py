@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from counterpane.counts import MemoryCounts
 from counterpane.counts.batch import lay_out
 from counterpane.data import Schema, Table
+from counterpane.graphs.bits import mask
 from counterpane.models import load
 from counterpane.scores import BIC, score_families
 from counterpane.scores.row_cache import RowCache
@@ -103,7 +104,7 @@ def rows_and_families() -> list[dict[str, Any]]:
     alarm, name = alarm_table()
     cache = RowCache(MemoryCounts(alarm), BIC())
     draws = [rng.permutation(alarm.n_columns) for _ in range(400)]
-    asked = [(int(d[0]), np.sort(d[1:3])) for d in draws]
+    asked = [(int(d[0]), mask(alarm.n_columns, d[1:3].tolist())) for d in draws]
     cache.fetch(*asked[0])
     times = []
     for child, parents in asked[1:]:

@@ -25,7 +25,7 @@ from counterpane.scores._kernels import ONE, score_table
 from counterpane.typing import Array, Floats, Ints, Words
 
 # Above this many popcount passes a histogram is faster: C (r_y − 1) with C cells of (P, x).
-BIT_PASSES = 320
+BIT_PASSES = 960
 # Not literals, as in `_kernels`.
 BY_ROWS: Any = np.bool_(False)
 TABLE_CELLS = 2**22  # cells of tables held at a time, and one table more
