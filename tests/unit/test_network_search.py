@@ -196,6 +196,11 @@ def test_max_parents_and_start() -> None:
     assert again.score_ >= first.score_ - 1e-9
     kept = HillClimb(start=first.graph_).fit(table)
     assert kept.score_ == again.score_
+    some = next(iter(first.graph_.edges))
+    with pytest.raises(GraphError, match="start holds an edge that is forbidden"):
+        HillClimb(start=first.graph_, forbidden_edges=[some]).fit(table)
+    with pytest.raises(GraphError, match="start and required_edges together form a cycle"):
+        HillClimb(start=first.graph_, required_edges=[some[::-1]]).fit(table)
 
 
 def test_k2_respects_its_order() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.graphs import Dag
-from counterpane.learn import _class_kernels, _dag_kernels, _order_kernels
+from counterpane.learn import _class_kernels, _dag_kernels, _knock_out_kernels, _order_kernels
 from counterpane.learn._class_kernels import Pattern
 from counterpane.learn._dag_kernels import MISS, DagState, Limits, Rows
 from counterpane.progress import Control
@@ -123,7 +123,7 @@ class Moves:
 
     def knock_out_classes(self, pattern: Pattern, ctl: Control) -> int:
         """One pass of edge knock-outs in the space of classes."""
-        kernel = _class_kernels.knock_out_classes
+        kernel = _knock_out_kernels.knock_out_classes
         return self._pass(kernel, ctl, pattern, self._kept_class, self.limits, self.max_parents)
 
     def place_nodes(self, order: Ints, ctl: Control) -> int:

@@ -15,6 +15,7 @@ from counterpane.counts.source import CountSource
 from counterpane.data.table import Missing
 from counterpane.errors import GraphError, ParameterError
 from counterpane.graphs import Dag, cpdag
+from counterpane.learn._dag_kernels import Limits
 from counterpane.learn.base import Learner
 from counterpane.learn.constraints import Edges, make_limits
 from counterpane.learn.driver import Search
@@ -123,7 +124,7 @@ class NetworkLearner(Learner):
         order = intrinsic_order(source)
         inner = reordered(source, order)
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
-        start = start_parents(self.start, inner, limits.required)
+        start = start_parents(self.start, inner, limits)
         driver = self._driver(source)
         score = as_score(self.score)
         cache = RowCache(inner, score, max_parents=self.max_parents)
@@ -156,11 +157,11 @@ def intrinsic_order(source: CountSource) -> list[int]:
     return sorted(range(n), key=lambda i: (-entropies[i], source.schema.names[i]))
 
 
-def start_parents(start: Any, source: CountSource, required: Words) -> Words:
+def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:
     """The parent rows of a start network (a model or a networkx graph), with the required edges."""
     names, n = source.schema.names, len(source.schema)
     if start is None:
-        rows = np.zeros_like(required)
+        rows = np.zeros_like(limits.required)
     else:
         graph = start.graph if isinstance(start, BayesianNetwork) else start
         if not hasattr(graph, "edges") or set(graph.nodes) - set(names):
@@ -170,7 +171,9 @@ def start_parents(start: Any, source: CountSource, required: Words) -> Words:
             )
         edges = [(source.schema.index(p), source.schema.index(x)) for p, x in graph.edges]
         rows = Dag(n, edges).parent_bits.copy()
+    if (rows & ~limits.allowed).any():
+        raise GraphError("start holds an edge that is forbidden; drop it from one of the two.")
     try:
-        return Dag.from_bits(rows | required).parent_bits.copy()
+        return Dag.from_bits(rows | limits.required).parent_bits.copy()
     except GraphError:
         raise GraphError("start and required_edges together form a cycle; change one.") from None
