@@ -173,7 +173,7 @@ def test_large_tables_are_held_a_few_at_a_time(monkeypatch):
 
 def test_bits_serve_small_families_and_rows_large_ones(monkeypatch):
     # A constant column needs no popcount, but masks of many cells would take all the memory.
-    table = make_table((10, 10, 10, 10, 1, 2), 20_000)
+    table = make_table((10, 10, 12, 12, 1, 2), 20_000)
     source = MemoryCounts(table)
     cache = RowCache(source, BIC())
     row = cache.row(0, (1, 2, 3))

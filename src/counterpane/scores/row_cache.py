@@ -257,7 +257,8 @@ def _total_weight(source: CountSource) -> float:
 def _make_store(n: int, memory: int) -> RowStore:
     """Empty rows for n variables; pages are touched only as rows are filled."""
     words = -(-n // 64)
-    slots = max(64, memory // (16 * n + 8 * words + 40))
+    # No more slots than a thorough search needs: each first touch of a page costs its clearing.
+    slots = max(64, min(memory // (16 * n + 8 * words + 40), 1024 + 256 * n))
     buckets = 1 << int(np.ceil(np.log2(2 * slots)))
     rng = np.random.default_rng(0)
     return RowStore(
