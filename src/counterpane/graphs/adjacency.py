@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self, SupportsIndex
@@ -17,7 +18,7 @@ from counterpane.typing import Words
 Edge = tuple[int, int]
 
 
-class BitGraph:
+class BitGraph(ABC):
     """A final graph on the nodes 0 … n−1; bit a of row b stands for the edge a → b, or a – b.
 
     Subclasses say whether it is `directed` and `_check` their own law.
@@ -90,8 +91,9 @@ class BitGraph:
         self._rows = rows
         self._check(names)
 
+    @abstractmethod
     def _check(self, names: Sequence[Hashable]) -> None:
-        raise NotImplementedError
+        """Raise `GraphError` if the rows break the law of the graph."""
 
     @property
     def n(self) -> int:

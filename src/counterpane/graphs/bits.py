@@ -60,4 +60,12 @@ def members(row: Words) -> tuple[int, ...]:
     >>> members(mask(70, (65, 0)))
     (0, 65)
     """
-    return tuple(np.flatnonzero(unpack(row, 64 * row.size)).tolist())
+    if row.size > 4:  # many nodes: numpy's fixed price is worth it
+        return tuple(np.flatnonzero(unpack(row, 64 * row.size)).tolist())
+    found = []
+    for w, word in enumerate(row.tolist()):
+        while word:
+            low = word & -word
+            found.append(64 * w + low.bit_length() - 1)
+            word ^= low
+    return tuple(found)
