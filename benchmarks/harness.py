@@ -79,6 +79,6 @@ def publish(name: str, rows: list[dict[str, Any]]) -> Path:
         if limit is not None:
             met = row["value"] <= limit if sign == "≤" else row["value"] >= limit
             verdict = f"  (asked: {sign} {limit:g}: {'met' if met else 'MISSED'})"
-        print(f"{row['what']:<72} {row['value']:>12.4g} {row['unit']}{verdict}")
+        print(f"{row['what']:<72} {row['value']:>14.7g} {row['unit']}{verdict}")
     print(f"→ {path}")
     return path

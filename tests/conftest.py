@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,3 +17,11 @@ def shared_data() -> Path:
     if not folder:
         pytest.skip("COUNTERPANE_DATA is not set: this test reads the benchmark data")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def pyagrum() -> Any:
+    """pyAgrum, the oracle; its import warns, and crashes where warnings are errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("pyagrum")

@@ -95,13 +95,6 @@ CARDS = (2, 3, 4, 2)
 FAMILIES = [(1, (0, 2)), (1, ()), (2, (3,)), (0, (1, 2, 3)), (3, (2, 0))]
 
 
-@pytest.fixture(name="pyagrum", scope="module")
-def quiet_pyagrum():
-    with warnings.catch_warnings():  # its import warns, and crashes where warnings are errors
-        warnings.simplefilter("ignore")
-        return pytest.importorskip("pyagrum")
-
-
 def learner_for(pyagrum, codes):
     network = pyagrum.BayesNet()
     for i, card in enumerate(CARDS):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +17,6 @@ SUFFIXES = ["bif", "bifxml", "uai", "net", "xdsl"]
 # own rule, in which it is the last.
 FIRST_IS_FASTEST = ("uai", "xdsl")
 needs_data = pytest.mark.skipif(not NETWORKS, reason="COUNTERPANE_DATA has no networks folder")
-
-
-@pytest.fixture(name="pyagrum", scope="module")
-def quiet_pyagrum():
-    with warnings.catch_warnings():  # its import warns, and crashes where warnings are errors
-        warnings.simplefilter("ignore")
-        return pytest.importorskip("pyagrum")
 
 
 def opened(name):

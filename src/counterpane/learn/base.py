@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import platform
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,13 +22,45 @@ from counterpane.data.readers import read
 from counterpane.data.table import Missing, Table
 from counterpane.errors import NotFittedError, ParameterError, unknown_name
 from counterpane.learn.driver import Driver
+from counterpane.progress import Report
+
+
+class LearnerOptions(TypedDict, total=False):
+    """The parameters that all learners share; see `Learner`."""
+
+    equivalent_sample_size: float
+    missing: Missing
+    time_limit: float | None
+    n_jobs: int
+    progress: bool | Report
+    checkpoint: str | os.PathLike[str] | None
 
 
 class Learner(ABC):
     """A learner stores its parameters, `fit` finds a model, and results end in an underscore.
 
-    `sklearn.base.clone` and everything else that goes by `get_params` works.
+    All take `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop" or
+    "error"), `time_limit` in seconds, `n_jobs` threads, `progress` (True, or a function), and
+    `checkpoint`, a file to go on from. `sklearn.base.clone` and all else that goes by `get_params`
+    works.
     """
+
+    def __init__(
+        self,
+        *,
+        equivalent_sample_size: float = 1.0,
+        missing: Missing = "state",
+        time_limit: float | None = None,
+        n_jobs: int = 1,
+        progress: bool | Report = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.equivalent_sample_size = equivalent_sample_size
+        self.missing = missing
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     @classmethod
     def _parameters(cls) -> dict[str, Any]:

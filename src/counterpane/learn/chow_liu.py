@@ -11,22 +11,20 @@ With a `target` the tree is the tree-augmented naive Bayes network (Friedman, Ge
 
 from __future__ import annotations
 
-import os
 import time
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
 from counterpane.counts.source import CountSource
-from counterpane.data.table import Missing
 from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import Learner
+from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.driver import Search
 from counterpane.learn.gains import edge_gains
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.trees import maximum_branching, maximum_forest
-from counterpane.progress import Control, Report
+from counterpane.progress import Control
 from counterpane.scores import LocalScore, LogLikelihood, UniformPrior, as_score, score_families
 from counterpane.scores.pairs import score_pairs
 from counterpane.scores.row_cache import RowCache
@@ -119,22 +117,12 @@ class ChowLiu(Learner):
         *,
         root: str | None = None,
         target: str | None = None,
-        equivalent_sample_size: float = 1.0,
-        missing: Missing = "state",
-        time_limit: float | None = None,
-        n_jobs: int = 1,
-        progress: bool | Report = False,
-        checkpoint: str | os.PathLike[str] | None = None,
+        **options: Unpack[LearnerOptions],
     ) -> None:
+        super().__init__(**options)
         self.score = score
         self.root = root
         self.target = target
-        self.equivalent_sample_size = equivalent_sample_size
-        self.missing = missing
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""

@@ -8,23 +8,21 @@ Silander & Myllymäki (2006).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from counterpane.data.table import Missing
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learn import _posterior_kernels as kernels
 from counterpane.learn._posterior_kernels import POWERS, Alpha
-from counterpane.learn.base import Learner
+from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.driver import Search
 from counterpane.learn.family_tables import FamilyTables, checked_limit, members
 from counterpane.learn.parameters import fit_parameters
-from counterpane.progress import Control, Report
+from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
 from counterpane.typing import Floats
 
@@ -166,22 +164,12 @@ class ExactPosterior(Learner):
         *,
         prior: Prior = "uniform",
         max_parents: int | None = None,
-        equivalent_sample_size: float = 1.0,
-        missing: Missing = "state",
-        time_limit: float | None = None,
-        n_jobs: int = 1,
-        progress: bool | Report = False,
-        checkpoint: str | os.PathLike[str] | None = None,
+        **options: Unpack[LearnerOptions],
     ) -> None:
+        super().__init__(**options)
         self.score = score
         self.prior = prior
         self.max_parents = max_parents
-        self.equivalent_sample_size = equivalent_sample_size
-        self.missing = missing
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
 from counterpane.counts.reordered import reordered
 from counterpane.counts.source import CountSource
-from counterpane.data.table import Missing
 from counterpane.errors import GraphError, ParameterError
 from counterpane.graphs import Dag, cpdag
 from counterpane.learn._dag_kernels import Limits
-from counterpane.learn.base import Learner
+from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.constraints import Edges, make_limits
 from counterpane.learn.driver import Search
 from counterpane.learn.gains import edge_gains
 from counterpane.learn.moves import Moves
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.progress import Report
 from counterpane.scores import LocalScore, as_score
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Ints, Words
 
 
-class NetworkOptions(TypedDict, total=False):
+class NetworkOptions(LearnerOptions, total=False):
     """The parameters that all network learners share; see `NetworkLearner`."""
 
     max_parents: int | None
@@ -37,13 +34,7 @@ class NetworkOptions(TypedDict, total=False):
     required_edges: Edges
     forbidden_edges: Edges
     tiers: Sequence[Sequence[str]] | None
-    equivalent_sample_size: float
-    missing: Missing
-    time_limit: float | None
     random_state: int | None
-    n_jobs: int
-    progress: bool | Report
-    checkpoint: str | os.PathLike[str] | None
 
 
 class NetworkState(NamedTuple):
@@ -75,8 +66,7 @@ class NetworkLearner(Learner):
 
     Parameters: `score` (a name or a score), `max_parents`, `start` (a network or networkx graph),
     `required_edges` and `forbidden_edges` ((parent, child) names), `tiers` (lists of names, earlier
-    before later), `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop" or
-    "error"), `time_limit` in seconds, `random_state`, `n_jobs` threads, `progress`, `checkpoint`.
+    before later), `random_state`, and those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class), `gains_` (parent,
     child, the nats lost without the edge; largest first), `trace_`.
@@ -91,27 +81,17 @@ class NetworkLearner(Learner):
         required_edges: Edges = (),
         forbidden_edges: Edges = (),
         tiers: Sequence[Sequence[str]] | None = None,
-        equivalent_sample_size: float = 1.0,
-        missing: Missing = "state",
-        time_limit: float | None = None,
         random_state: int | None = None,
-        n_jobs: int = 1,
-        progress: bool | Report = False,
-        checkpoint: str | os.PathLike[str] | None = None,
+        **options: Unpack[LearnerOptions],
     ) -> None:
+        super().__init__(**options)
         self.score = score
         self.max_parents = max_parents
         self.start = start
         self.required_edges = required_edges
         self.forbidden_edges = forbidden_edges
         self.tiers = tiers
-        self.equivalent_sample_size = equivalent_sample_size
-        self.missing = missing
-        self.time_limit = time_limit
         self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
 
     @abstractmethod
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:

@@ -8,20 +8,18 @@ a parent in the layer before its own; each DAG has one partition, so that all DA
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import networkx as nx
 import numpy as np
 
-from counterpane.data.table import Missing
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.learn import _chain_kernels as orders
 from counterpane.learn import _partition_kernels as partitions
-from counterpane.learn.base import Learner
+from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.chains import Chains, ChainSearch
 from counterpane.learn.convergence import effective_sample_size, split_rhat
 from counterpane.learn.exact_posterior import ranked
@@ -29,7 +27,6 @@ from counterpane.learn.family_tables import checked_limit
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.parent_tables import parent_tables
 from counterpane.models.mixture import Mixture
-from counterpane.progress import Report
 from counterpane.scores import LocalScore, as_score
 
 
@@ -67,14 +64,10 @@ class OrderMCMC(Learner):
         max_candidates: int = 12,
         partition: bool = True,
         n_models: int = 20,
-        equivalent_sample_size: float = 1.0,
-        missing: Missing = "state",
         random_state: int | np.random.Generator | None = None,
-        time_limit: float | None = None,
-        n_jobs: int = 1,
-        progress: bool | Report = False,
-        checkpoint: str | os.PathLike[str] | None = None,
+        **options: Unpack[LearnerOptions],
     ) -> None:
+        super().__init__(**options)
         self.score = score
         self.n_samples = n_samples
         self.n_chains = n_chains
@@ -84,13 +77,7 @@ class OrderMCMC(Learner):
         self.max_candidates = max_candidates
         self.partition = partition
         self.n_models = n_models
-        self.equivalent_sample_size = equivalent_sample_size
-        self.missing = missing
         self.random_state = random_state
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
