@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# The first example of a law may compile a kernel: no example has a deadline.
+settings.register_profile("counterpane", deadline=None)
+settings.load_profile("counterpane")
 
 
 @pytest.fixture(scope="session")

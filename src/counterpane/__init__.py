@@ -28,6 +28,7 @@ _HOMES = {
     "counterpane.learn.exact_posterior": ("ExactPosterior",),
     "counterpane.learn.order_mcmc": ("OrderMCMC",),
     "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
+    "counterpane.evaluate": ("compare_structures", "structural_hamming_distance"),
     "counterpane.errors": ("CounterpaneError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -59,6 +60,8 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.data import read as read
     from counterpane.data.discretize import MDLDiscretizer as MDLDiscretizer
     from counterpane.errors import CounterpaneError as CounterpaneError
+    from counterpane.evaluate import compare_structures as compare_structures
+    from counterpane.evaluate import structural_hamming_distance as structural_hamming_distance
     from counterpane.graphs import Dag as Dag
     from counterpane.graphs import UndirectedGraph as UndirectedGraph
     from counterpane.independence import BayesianTest as BayesianTest

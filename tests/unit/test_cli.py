@@ -56,6 +56,31 @@ def test_learn_as_json(run) -> None:
     assert facts["rows"] == 2201
 
 
+def test_compare(run) -> None:
+    code, out, _ = run("compare", "titanic", "--json")
+    assert code == 0
+    result = json.loads(out)
+    scores = {row["method"]: row["score"]["value"] for row in result["learners"]}
+    assert set(scores) == {"chow-liu", "structure-search", "hill-climb", "ges", "k2"}
+    assert result["best"] == max(scores, key=scores.__getitem__)
+    distances = {row["method"]: row["distance_to_best"] for row in result["learners"]}
+    assert distances[result["best"]] == 0
+    assert distances["chow-liu"] > 0
+    code, out, _ = run("compare", "titanic", "--method", "ges", "--method", "chow-liu")
+    assert code == 0
+    assert out.index("ges") < out.index("chow-liu")  # the best first
+
+
+@pytest.mark.parametrize("suffix", ["bif", "xmlbif", "uai", "net", "xdsl.gz"])
+def test_convert(run, tmp_path: Path, suffix: str) -> None:
+    run("learn", "titanic", "-o", "m.cp")
+    code, _, _ = run("convert", "m.cp", f"m.{suffix}")
+    assert code == 0
+    same, other = cp.load(tmp_path / "m.cp"), cp.load(tmp_path / f"m.{suffix}")
+    for ours, theirs in zip(same.tables, other.tables, strict=True):
+        assert (ours == theirs).all()
+
+
 def test_a_file_with_numbers_and_gaps(run, tmp_path: Path) -> None:
     lines = [f"{i / 7:.3f},{'' if i % 5 == 0 else i % 2},{'ab'[i > 50]}" for i in range(100)]
     (tmp_path / "mixed.csv").write_text("height,flag,kind\n" + "\n".join(lines))
@@ -83,6 +108,8 @@ def test_a_file_with_numbers_and_gaps(run, tmp_path: Path) -> None:
         (["query", "titanic.cp", "survived", "-g", "sex=femal"], "'male', 'female'"),
         (["query", "titanic.cp", "survived", "-g", "sex"], "column=state"),
         (["query", "titanic.cp", "sex", "-g", "sex=male"], "both asked and given"),
+        (["compare", "titanic", "--method", "gess"], "did you mean 'ges'"),
+        (["convert", "titanic.cp", "titanic.xyz"], ".xyz"),
         (["query", "absent.cp", "sex"], "absent.cp"),
         (["query", "broken.cp", "sex"], "broken.cp"),
     ],

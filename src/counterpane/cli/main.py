@@ -14,9 +14,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import counterpane as cp
-from counterpane.cli.pictures import edge_list, forest_picture, probability_bars
+from counterpane.cli.pictures import comparison, edge_list, forest_picture, probability_bars
 from counterpane.errors import CounterpaneError, ParameterError, unknown_name
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ METHODS = {
     "ges": "GES",
     "k2": "K2Search",
 }
+MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net or .xdsl, also with .gz."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 
 
@@ -77,42 +79,17 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn a model from DATA, show it, and save it."""
-    if method not in METHODS:
-        raise unknown_name("method", method, METHODS)
     table = _read(data, target, discretize)
-    if target is not None:
-        table.schema.index(target)  # a wrong name is said before the work, not after
-    began = time.monotonic()
-    learner = getattr(cp, METHODS[method])(
-        score,
-        **({"root": target} if method == "chow-liu" else {}),
-        missing=missing,
-        time_limit=time_limit,
-        n_jobs=jobs,
-        progress=not as_json,
-    ).fit(table)
-    seconds = time.monotonic() - began
+    options = {"missing": missing, "time_limit": time_limit, "n_jobs": jobs}
+    learner, seconds = _fitted(method, score, target, table, {**options, "progress": not as_json})
     path = output or Path(Path(data).name.split(".")[0] + ".cp")
     learner.model_.save(path)
-    facts = {
-        "model": str(path),
-        "method": method,
-        "rows": table.n_rows,
-        "columns": table.n_columns,
-        "edges": [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_],
-        "score": {"name": score, "value": learner.score_},
-        "parameters": learner.model_.n_parameters,
-        "seconds": round(seconds, 3),
-    }
     if as_json:
-        print(json.dumps(facts))
+        facts = _facts(method, score, learner, seconds)
+        print(json.dumps({"model": str(path), "rows": table.n_rows,
+                          "columns": table.n_columns, **facts}))  # fmt: skip
         return
-    cut = [v.name for v in table.schema if v.cuts is not None]
-    if cut:
-        console.print(f"[dim]Cut into intervals: {', '.join(cut)}.[/dim]")
-    holes = [n for n, m in zip(table.schema.names, table.has_missing, strict=True) if m]
-    if holes:
-        console.print(f"[dim]Missing cells ({missing}): {', '.join(holes)}.[/dim]")
+    _say_what_was_done(table, missing)
     picture = forest_picture if method == "chow-liu" else edge_list
     console.print(picture(learner.model_, learner.gains_, table.total_weight, target))
     console.print(
@@ -124,8 +101,58 @@ def learn(
 
 
 @app.command()
+def compare(
+    data: Annotated[str, typer.Argument(help="A CSV, parquet or ARFF file, or an embedded set.")],
+    method: Annotated[
+        list[str] | None, typer.Option(help=f"Repeat for each of: {', '.join(METHODS)}; else all.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column of interest.")] = None,
+    score: Annotated[str, typer.Option(help="loglik, aic, bic, k2 or bdeu.")] = "bic",
+    discretize: Annotated[
+        str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
+    ] = "auto",
+    missing: Annotated[str, typer.Option(help="Missing cells: state, drop or error.")] = "state",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Run several learners on DATA, and show how their networks differ."""
+    table = _read(data, target, discretize)
+    options = {"missing": missing, "n_jobs": jobs, "progress": not as_json}
+    asked = [m for m in method or METHODS if m != "ges" or method or score != "k2"]
+    found = {m: _fitted(m, score, target, table, options) for m in asked}
+    best = max(found, key=lambda m: found[m][0].score_)
+    rows = [
+        {
+            **_facts(m, score, learner, seconds),
+            "distance_to_best": cp.structural_hamming_distance(
+                learner.model_, found[best][0].model_
+            ),
+        }
+        for m, (learner, seconds) in found.items()
+    ]
+    if as_json:
+        print(json.dumps({"rows": table.n_rows, "best": best, "learners": rows}))
+        return
+    _say_what_was_done(table, missing)
+    console.print(comparison(rows, score))
+
+
+@app.command()
+def convert(
+    model: Annotated[Path, typer.Argument(help=MODEL_HELP)],
+    output: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format.")],
+    plain_names: Annotated[
+        bool, typer.Option(help="Spell names so that every tool reads them.")
+    ] = False,
+) -> None:
+    """Write MODEL in another format."""
+    cp.load(model).save(output, plain_names=plain_names)
+    console.print(f"Saved to [bold]{output}[/bold]")
+
+
+@app.command()
 def query(
-    model: Annotated[Path, typer.Argument(help="A model file: .cp, .bif or .bif.gz.")],
+    model: Annotated[Path, typer.Argument(help=MODEL_HELP)],
     variables: Annotated[list[str], typer.Argument(help="What to ask about: one or more columns.")],
     given: Annotated[
         list[str] | None, typer.Option("--given", "-g", help="Evidence as column=state; repeat.")
@@ -140,6 +167,41 @@ def query(
         print(json.dumps({"variables": list(answer.names), "given": evidence, "cells": cells}))
         return
     console.print(probability_bars(answer, evidence))
+
+
+def _fitted(
+    method: str, score: str, target: str | None, table: Any, options: dict[str, Any]
+) -> tuple[Any, float]:
+    """A learner fitted to a table, and the seconds it took; wrong names are said first."""
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS)
+    if target is not None:
+        table.schema.index(target)
+    rooted = {"root": target} if method == "chow-liu" else {}
+    began = time.monotonic()
+    learner = getattr(cp, METHODS[method])(score, **rooted, **options).fit(table)
+    return learner, time.monotonic() - began
+
+
+def _facts(method: str, score: str, learner: Any, seconds: float) -> dict[str, Any]:
+    """What is known of a fitted learner, for JSON."""
+    return {
+        "method": method,
+        "edges": [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_],
+        "score": {"name": score, "value": learner.score_},
+        "parameters": learner.model_.n_parameters,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _say_what_was_done(table: Any, missing: str) -> None:
+    """Which columns were cut, and which have missing cells."""
+    cut = [v.name for v in table.schema if v.cuts is not None]
+    if cut:
+        console.print(f"[dim]Cut into intervals: {escape(', '.join(cut))}.[/dim]")
+    holes = [n for n, m in zip(table.schema.names, table.has_missing, strict=True) if m]
+    if holes:
+        console.print(f"[dim]Missing cells ({missing}): {escape(', '.join(holes))}.[/dim]")
 
 
 def _split_evidence(item: str) -> tuple[str, str]:

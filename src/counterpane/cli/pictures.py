@@ -46,6 +46,23 @@ def edge_list(
     return grid
 
 
+def comparison(rows: Sequence[Mapping[str, Any]], score: str) -> Grid:
+    """One line a learner, the best score first."""
+    grid = Grid(box=None)
+    for title in ("method", score, "edges", "parameters", "seconds", "distance to best"):
+        grid.add_column(title, justify="left" if title == "method" else "right")
+    for row in sorted(rows, key=lambda r: -r["score"]["value"]):
+        grid.add_row(
+            row["method"],
+            f"{row['score']['value']:,.3f}",
+            str(len(row["edges"])),
+            f"{row['parameters']:,}",
+            f"{row['seconds']:.2f}",
+            str(row["distance_to_best"]),
+        )
+    return grid
+
+
 def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
     """A table of states and probabilities with bars."""
     given = ", ".join(f"{k}={v}" for k, v in evidence.items())
