@@ -2,19 +2,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check slow bench clean
+.PHONY: help demo test check bench peers clean
 
 help:  ## list these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 10
 
+# Installs the package with the extra that the stamp is named after; the demo needs none.
 $(VENV)/%.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
-	touch $@
-
-$(VENV)/demo.stamp: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(if $(filter-out demo,$*),[$*])'
 	touch $@
 
 demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question
@@ -33,6 +29,10 @@ check: $(VENV)/check.stamp  ## lint, format, types, architecture
 bench: $(VENV)/bench.stamp  ## measure counting and start-up; JSON goes to benchmarks/results
 	$(BIN)/python benchmarks/micro/counts.py
 	$(BIN)/python benchmarks/micro/startup.py
+
+peers: $(VENV)/bench.stamp  ## measure beside pyAgrum and PyBNesian; needs COUNTERPANE_DATA
+	$(BIN)/python benchmarks/peers/bayesian.py
+	$(BIN)/python benchmarks/peers/inference.py
 
 clean:  ## remove the environment, caches and compiled kernels
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
