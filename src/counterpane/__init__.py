@@ -24,6 +24,7 @@ _HOMES = {
         "StoppedEarly",
         "StructureSearch",
         "fit_parameters",
+        "fit_parameters_em",
     ),
     "counterpane.learn.exact_posterior": ("ExactPosterior",),
     "counterpane.learn.order_mcmc": ("OrderMCMC",),
@@ -76,6 +77,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn import StoppedEarly as StoppedEarly
     from counterpane.learn import StructureSearch as StructureSearch
     from counterpane.learn import fit_parameters as fit_parameters
+    from counterpane.learn import fit_parameters_em as fit_parameters_em
     from counterpane.learn.bootstrap import BootstrapResult as BootstrapResult
     from counterpane.learn.bootstrap import bootstrap as bootstrap
     from counterpane.learn.exact_posterior import ExactPosterior as ExactPosterior

@@ -2,6 +2,7 @@
 
 from counterpane.learn.chow_liu import ChowLiu
 from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.em import fit_parameters_em
 from counterpane.learn.hill_climb import HillClimb
 from counterpane.learn.k2_search import K2Search
 from counterpane.learn.parameters import fit_parameters
@@ -15,4 +16,5 @@ __all__ = [
     "StoppedEarly",
     "StructureSearch",
     "fit_parameters",
+    "fit_parameters_em",
 ]
