@@ -292,6 +292,7 @@ def ges(rows: Any, pattern: Any, limits: Any, max_parents: int, max_steps: int) 
     family = np.empty(words, np.uint64)
     chosen = np.empty(words, np.uint64)
     best_clique = np.empty(words, np.uint64)
+    looked_at = np.empty(n, np.bool_)
     steps = 0
     while True:
         missed = False
@@ -306,7 +307,10 @@ def ges(rows: Any, pattern: Any, limits: Any, max_parents: int, max_steps: int) 
             return MISS
         if steps == max_steps:
             return steps
-        y = int(np.argmax(pattern.drop_gain))
+        y = 0
+        for v in range(n):
+            if pattern.drop_gain[v] > pattern.drop_gain[y]:
+                y = v
         if pattern.drop_gain[y] > limits.tolerance:
             best_clique[:] = pattern.drop_clique[y]
             apply_operator(pattern, pattern.drop_node[y], y, best_clique)
@@ -315,10 +319,15 @@ def ges(rows: Any, pattern: Any, limits: Any, max_parents: int, max_steps: int) 
         best = limits.tolerance
         best_x: Any = np.int64(-1)  # not a literal
         best_y: Any = np.int64(-1)
-        order = np.argsort(-pattern.bound)
-        for y in order:
-            if pattern.bound[y] <= best:
+        looked_at[:] = False
+        while True:
+            y = -1
+            for v in range(n):
+                if not looked_at[v] and (y < 0 or pattern.bound[v] > pattern.bound[y]):
+                    y = v
+            if y < 0 or pattern.bound[y] <= best:
                 break
+            looked_at[y] = True
             x, gain = best_insert(rows, pattern, limits, max_parents, y, best, cliques, open_to,
                                   family, chosen)  # fmt: skip
             if x == MISS - 1:

@@ -211,12 +211,14 @@ def climb(rows: Any, dag: Any, limits: Any, max_moves: int) -> int:
 
 @kernel
 def copy_dag(source: Any, target: Any) -> None:
-    """Make `target` equal to `source`."""
-    target.parents[:] = source.parents
-    target.children[:] = source.children
-    target.reach[:] = source.reach
-    target.slot[:] = source.slot
-    target.own[:] = source.own
+    """Make `target` equal to `source`; by loops, which compile faster than whole assignments."""
+    for x in range(source.slot.size):
+        for w in range(source.parents.shape[1]):
+            target.parents[x, w] = source.parents[x, w]
+            target.children[x, w] = source.children[x, w]
+            target.reach[x, w] = source.reach[x, w]
+        target.slot[x] = source.slot[x]
+        target.own[x] = source.own[x]
 
 
 @kernel

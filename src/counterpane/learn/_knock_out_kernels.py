@@ -22,15 +22,17 @@ from counterpane.learn._dag_kernels import MISS, WITHOUT_END, load_row
 @kernel
 def copy_pattern(source: Any, target: Any) -> None:
     """Make `target` equal to `source`."""
-    target.parents[:] = source.parents
-    target.children[:] = source.children
-    target.neighbors[:] = source.neighbors
-    target.member[:] = source.member
-    target.bound[:] = source.bound
-    target.drop_gain[:] = source.drop_gain
-    target.drop_node[:] = source.drop_node
-    target.drop_clique[:] = source.drop_clique
-    target.dirty[:] = source.dirty
+    for x in range(source.dirty.size):
+        for w in range(source.parents.shape[1]):
+            target.parents[x, w] = source.parents[x, w]
+            target.children[x, w] = source.children[x, w]
+            target.neighbors[x, w] = source.neighbors[x, w]
+            target.member[x, w] = source.member[x, w]
+            target.drop_clique[x, w] = source.drop_clique[x, w]
+        target.bound[x] = source.bound[x]
+        target.drop_gain[x] = source.drop_gain[x]
+        target.drop_node[x] = source.drop_node[x]
+        target.dirty[x] = source.dirty[x]
 
 
 @kernel

@@ -85,8 +85,11 @@ def score_tables(values: Any, out_from: Any, cards: Any, kind: int, a: float, lo
 def score_pairs(counts: Any, left_from: Any, right_from: Any, kind: int, a: float, logs: Any,
                 out: Any) -> None:  # fmt: skip
     """Fill out[i, j] with the score of left column i given right column j."""
-    largest_left = np.max(np.diff(left_from))
-    largest_right = np.max(np.diff(right_from))
+    largest_left = largest_right = 0
+    for i in range(left_from.size - 1):
+        largest_left = max(largest_left, left_from[i + 1] - left_from[i])
+    for j in range(right_from.size - 1):
+        largest_right = max(largest_right, right_from[j + 1] - right_from[j])
     table = np.empty(largest_left * largest_right, counts.dtype)
     for i in range(out.shape[0]):
         r = left_from[i + 1] - left_from[i]
