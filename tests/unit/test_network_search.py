@@ -13,8 +13,11 @@ from counterpane.data import Schema, Table, Variable
 from counterpane.errors import FitError, GraphError, ParameterError, UnknownNameError
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learn import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
+from counterpane.learn.constraints import make_limits
+from counterpane.learn.moves import Moves
 from counterpane.models import BayesianNetwork
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families
+from counterpane.scores.row_cache import RowCache
 
 LEARNERS = [
     HillClimb(),
@@ -160,6 +163,14 @@ def test_more_than_sixty_four_variables() -> None:
         parents = [dag.parents(i) for i in range(70)]
         found = score_dag(as_score("bic"), MemoryCounts(table), parents)
         assert learner.score_ == pytest.approx(found, abs=1e-6)
+
+
+def test_a_cache_too_small_for_a_search_is_refused() -> None:
+    """It would push out the rows of some nodes while others are looked up, without end."""
+    table = sampled(70, 100, seed=0)
+    small = RowCache(MemoryCounts(table), as_score("bic"), memory=1)
+    with pytest.raises(ParameterError, match="holds 64 rows; a search over 70 columns needs 204"):
+        Moves(small, make_limits(table.schema, (), (), None))
 
 
 # ---- constraints -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from counterpane.learn._dag_kernels import MISS, load_row
 from counterpane.typing import Bools, Floats, Ints, Words
 
 MAX_CLIQUES = 256  # conditioning sets tried per node
+TOO_MANY = -2
 
 
 class Pattern(NamedTuple):
@@ -80,6 +81,16 @@ def within_adjacent(pattern: Any, x: int, nodes: Any) -> bool:
 
 
 @kernel
+def clique_row(rows: Any, pattern: Any, max_parents: int, y: int, clique: Any, family: Any) -> int:
+    """The slot of (y, its parents and `clique`), the set in `family`; MISS, or TOO_MANY parents."""
+    size = 0
+    for w in range(family.size):
+        family[w] = pattern.parents[y, w] | clique[w]
+        size += popcount(family[w])
+    return load_row(rows, y, family) if size <= max_parents else TOO_MANY
+
+
+@kernel
 def scan_node(rows: Any, pattern: Any, limits: Any, max_parents: int, y: int,
               cliques: Any, open_to: Any, family: Any) -> int:  # fmt: skip
     """Bring `bound` and the best delete of y up to date; 0, or MISS."""
@@ -88,15 +99,10 @@ def scan_node(rows: Any, pattern: Any, limits: Any, max_parents: int, y: int,
     drop_node = drop_clique = -1
     missed = False
     for t in range(list_cliques(pattern, y, cliques, open_to)):
-        size = 0
-        for w in range(family.size):
-            family[w] = pattern.parents[y, w] | cliques[t, w]
-            size += popcount(family[w])
-        if size > max_parents:
+        slot = clique_row(rows, pattern, max_parents, y, cliques[t], family)
+        if slot == TOO_MANY:
             continue
-        slot = load_row(rows, y, family)
-        if slot < 0:
-            missed = True
+        missed = missed or slot < 0
         if missed:  # note what else is missing
             continue
         own = store.scores[slot, y]
@@ -158,13 +164,9 @@ def best_insert(rows: Any, pattern: Any, limits: Any, max_parents: int, y: int, 
     store = rows.store
     found = -1
     for t in range(list_cliques(pattern, y, cliques, open_to)):
-        size = 0
-        for w in range(family.size):
-            family[w] = pattern.parents[y, w] | cliques[t, w]
-            size += popcount(family[w])
-        if size > max_parents:
+        slot = clique_row(rows, pattern, max_parents, y, cliques[t], family)
+        if slot == TOO_MANY:
             continue
-        slot = load_row(rows, y, family)
         if slot < 0:
             return MISS - 1, best
         own = store.scores[slot, y]

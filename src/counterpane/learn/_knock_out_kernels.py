@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpane._jit import kernel, popcount
+from counterpane._jit import kernel
 from counterpane.graphs._kernels import bit, has
 from counterpane.learn._class_kernels import (
     MAX_CLIQUES,
+    TOO_MANY,
     adjacent,
     apply_operator,
+    clique_row,
     ges,
     list_cliques,
     within_adjacent,
@@ -47,15 +49,12 @@ def _best_delete(rows: Any, pattern: Any, max_parents: int, x: int, y: int, best
     open_to = np.empty((MAX_CLIQUES, words), np.uint64)
     family = np.empty(words, np.uint64)
     for t in range(list_cliques(pattern, y, cliques, open_to)):
-        size = 0
-        for w in range(words):
-            family[w] = pattern.parents[y, w] | cliques[t, w]
-            size += popcount(family[w])
-        if size > max_parents or not has(family, x):
+        mine = has(pattern.parents[y], x) or has(cliques[t], x)
+        if not mine or not within_adjacent(pattern, x, cliques[t]):
             continue
-        if not within_adjacent(pattern, x, cliques[t]):
+        slot = clique_row(rows, pattern, max_parents, y, cliques[t], family)
+        if slot == TOO_MANY:
             continue
-        slot = load_row(rows, y, family)
         if slot < 0:
             return 0.0, MISS
         gain = rows.store.scores[slot, x] - rows.store.scores[slot, y]

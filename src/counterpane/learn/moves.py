@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.errors import ParameterError
 from counterpane.graphs import Dag
 from counterpane.learn import _class_kernels, _dag_kernels, _knock_out_kernels, _order_kernels
 from counterpane.learn._class_kernels import Pattern
@@ -61,6 +62,11 @@ def pattern_of(parents: Words) -> Pattern:
     return pattern
 
 
+def rows_needed(n: int) -> int:
+    """Rows that a search over n variables needs at one time: those of all nodes, and some more."""
+    return 2 * n + 64
+
+
 class Moves:
     """Search moves over one row cache; `limits` says which edges are allowed and required.
 
@@ -70,6 +76,11 @@ class Moves:
 
     def __init__(self, cache: RowCache, limits: Limits) -> None:
         self.n = len(cache.names)
+        if len(cache.store.keys) < rows_needed(self.n):
+            raise ParameterError(
+                f"the row cache holds {len(cache.store.keys)} rows; a search over {self.n} columns "
+                f"needs {rows_needed(self.n)} at a time: give it more memory."
+            )
         self.cache = cache
         self.limits = limits
         self.max_parents = cache.max_parents

@@ -11,19 +11,21 @@ import numpy as np
 
 from counterpane.counts.reordered import reordered
 from counterpane.counts.source import CountSource
-from counterpane.errors import GraphError, ParameterError
+from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag, cpdag
 from counterpane.learn._dag_kernels import Limits
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.constraints import Edges, make_limits
 from counterpane.learn.driver import Search
 from counterpane.learn.gains import edge_gains
-from counterpane.learn.moves import Moves
+from counterpane.learn.moves import Moves, rows_needed
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.scores import LocalScore, as_score
-from counterpane.scores.row_cache import RowCache
+from counterpane.scores.row_cache import RowCache, row_bytes
 from counterpane.typing import Ints, Words
+
+MAX_MEMORY = 2**32  # bytes of rows: about 11,000 columns
 
 
 class NetworkOptions(LearnerOptions, total=False):
@@ -107,7 +109,13 @@ class NetworkLearner(Learner):
         start = start_parents(self.start, inner, limits)
         driver = self._driver(source)
         score = as_score(self.score)
-        cache = RowCache(inner, score, max_parents=self.max_parents)
+        memory = max(2**28, rows_needed(len(order)) * row_bytes(len(order)))
+        if memory > MAX_MEMORY:
+            raise TableSizeError(
+                f"a search over {len(order):,} columns keeps {memory:,} bytes of scores; the limit "
+                f"is {MAX_MEMORY:,}: select fewer columns, or use ChowLiu."
+            )
+        cache = RowCache(inner, score, max_parents=self.max_parents, memory=memory)
         cache.first_fill()
         outcome = driver.run(self._make_search(Moves(cache, limits), start), "searching")
         found = Dag.from_bits(bits_of(outcome.state.best))

@@ -254,11 +254,16 @@ def _total_weight(source: CountSource) -> float:
     return source.total_weight
 
 
+def row_bytes(n: int) -> int:
+    """The memory that one row of n variables takes."""
+    return 16 * n + 8 * -(-n // 64) + 40
+
+
 def _make_store(n: int, memory: int) -> RowStore:
     """Empty rows for n variables; pages are touched only as rows are filled."""
     words = -(-n // 64)
     # No more slots than a thorough search needs: each first touch of a page costs its clearing.
-    slots = max(64, min(memory // (16 * n + 8 * words + 40), 1024 + 256 * n))
+    slots = max(64, min(memory // row_bytes(n), 1024 + 256 * n))
     buckets = 1 << int(np.ceil(np.log2(2 * slots)))
     rng = np.random.default_rng(0)
     return RowStore(
