@@ -14,8 +14,9 @@ from counterpane.errors import FitError, GraphError, ParameterError, UnknownName
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learn import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
 from counterpane.learn.constraints import make_limits
-from counterpane.learn.moves import Moves
+from counterpane.learn.moves import Moves, dag_of
 from counterpane.models import BayesianNetwork
+from counterpane.progress import Control, Stopped
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families
 from counterpane.scores.row_cache import RowCache
 
@@ -278,6 +279,29 @@ def test_a_stopped_search_returns_its_best_and_goes_on(tmp_path: Path) -> None:
     assert not path.exists()
     assert resumed.score_ == whole.score_
     assert set(resumed.graph_.edges) == set(whole.graph_.edges)
+
+
+def test_moves_are_counted_and_a_time_limit_stops_inside_one_climb() -> None:
+    table = sampled(40, 3000, seed=7, edges=2)
+    whole = HillClimb().fit(table)
+    assert whole.trace_[0]["moves"] >= whole.model_.dag.n_edges
+    moves = Moves(
+        RowCache(MemoryCounts(table), as_score("bic")), make_limits(table.schema, (), (), None)
+    )
+    dag = dag_of(np.zeros_like(moves.limits.allowed))
+    ctl = Control()
+    fill = moves.cache.fill
+
+    def cancelling(children, families):
+        if moves.rows.n_moves[0] >= 3:
+            ctl.cancel()
+        return fill(children, families)
+
+    moves.cache.fill = cancelling
+    with pytest.raises(Stopped):
+        moves.climb(dag, ctl)
+    found = Dag.from_bits(dag.parents.copy())  # whole: a DAG, a few moves on
+    assert 3 <= found.n_edges < whole.model_.dag.n_edges
 
 
 def test_a_time_limit_stops_between_moves() -> None:

@@ -317,6 +317,7 @@ def ges(rows: Any, pattern: Any, limits: Any, max_parents: int, max_steps: int) 
             best_clique[:] = pattern.drop_clique[y]
             apply_operator(pattern, pattern.drop_node[y], y, best_clique)
             steps += 1
+            rows.n_moves[0] += 1
             continue
         best = limits.tolerance
         best_x: Any = np.int64(-1)  # not a literal
@@ -341,3 +342,4 @@ def ges(rows: Any, pattern: Any, limits: Any, max_parents: int, max_steps: int) 
             return steps
         apply_operator(pattern, best_x, best_y, best_clique)
         steps += 1
+        rows.n_moves[0] += 1

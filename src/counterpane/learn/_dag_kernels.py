@@ -47,6 +47,7 @@ class Rows(NamedTuple):
     n_wanted: Ints  # one number: how many families are noted
     children: Ints
     families: Words
+    n_moves: Ints  # one number: moves made so far, whatever calls were cut short by missing rows
 
 
 @kernel
@@ -207,6 +208,7 @@ def climb(rows: Any, dag: Any, limits: Any, max_moves: int) -> int:
             return moves
         make_move(dag, kind, p, x)
         moves += 1
+        rows.n_moves[0] += 1
 
 
 @kernel

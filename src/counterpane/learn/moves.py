@@ -91,6 +91,7 @@ class Moves:
             np.zeros(1, dtype=np.int64),
             np.zeros(room, dtype=np.int64),
             np.zeros((room, words), dtype=np.uint64),
+            np.zeros(1, dtype=np.int64),
         )
         self._kept = empty_dag(self.n)
         self._kept_class = pattern_of(self._kept.parents)
@@ -102,12 +103,7 @@ class Moves:
 
     def climb(self, dag: DagState, ctl: Control) -> int:
         """Hill-climb by add, drop and turn."""
-        total, moved = 0, CALLS
-        while moved == CALLS:
-            ctl.check()
-            moved = self._run(_dag_kernels.climb, dag, self.limits, CALLS)
-            total += moved
-        return total
+        return self._search(ctl, _dag_kernels.climb, dag, self.limits)
 
     def tabu_walk(self, dag: DagState, length: int) -> int:
         """Walk on past local optima, never back to one of the last `length` graphs."""
@@ -125,12 +121,7 @@ class Moves:
 
     def ges(self, pattern: Pattern, ctl: Control) -> int:
         """Greedy equivalence search from `pattern`."""
-        total, moved = 0, CALLS
-        while moved == CALLS:
-            ctl.check()
-            moved = self._run(_class_kernels.ges, pattern, self.limits, self.max_parents, CALLS)
-            total += moved
-        return total
+        return self._search(ctl, _class_kernels.ges, pattern, self.limits, self.max_parents)
 
     def knock_out_classes(self, pattern: Pattern, ctl: Control) -> int:
         """One pass of edge knock-outs in the space of classes."""
@@ -148,6 +139,13 @@ class Moves:
         self._run(_order_kernels.parents_in_order, self.limits, order, shrink, parents, total)
         return parents, float(total[0])
 
+    def _search(self, ctl: Control, kernel: Callable[..., int], *state: Any) -> int:
+        """A search to its end; the number of moves. Between moves the state is whole."""
+        before = int(self.rows.n_moves[0])
+        while self._run(kernel, *state, CALLS, ctl=ctl) == CALLS:
+            ctl.check()
+        return int(self.rows.n_moves[0]) - before
+
     def _pass(self, kernel: Callable[..., int], ctl: Control, *state: Any) -> int:
         """A pass over all nodes, in parts; the number of gains."""
         cursor = np.zeros(4, dtype=np.int64)
@@ -157,11 +155,13 @@ class Moves:
             self._run(kernel, *state, cursor, last)
         return int(cursor[3])
 
-    def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+    def _run(self, kernel: Callable[..., int], *arguments: Any, ctl: Control | None = None) -> int:
         """The result of a kernel, called again after the rows that it lacked were filled."""
         rows = self.rows
         while (result := kernel(rows, *arguments)) == MISS:
             count = int(rows.n_wanted[0])
             rows.n_wanted[0] = 0
+            if ctl is not None:
+                ctl.check()
             self.cache.fill(rows.children[:count], rows.families[:count])
         return int(result)
