@@ -179,7 +179,7 @@ def test_counts_with_tables_of_pseudo_counts():
         BayesianNetwork.from_counts(schema, dag, [[0, 0]], equivalent_sample_size=0.0)
     with pytest.raises(ParameterError, match="equivalent_sample_size"):
         BayesianNetwork.from_counts(schema, dag, [[0, 0]], equivalent_sample_size=-1.0)
-    with pytest.raises(ScopeError, match="shapes"):
+    with pytest.raises(ScopeError, match="shape"):
         BayesianNetwork.from_counts(schema, dag, [[3, 1, 2]])
 
 

@@ -22,7 +22,7 @@ from counterpane.scores import (
     EdgePrior,
     LogLikelihood,
     ParentCountPrior,
-    _row_kernels,
+    _fill_kernels,
     score_families,
 )
 from counterpane.scores.row_cache import RowCache
@@ -150,14 +150,19 @@ def ways(monkeypatch, cache, child, parents):
     """How a row is filled: (added parents, whether by bits), one for each batch of tables."""
     taken = []
 
-    def note(data, child, parents, scope, added, by_bits, family, scores):
-        taken.append((added.tolist(), by_bits))
+    def by_bits(data, child, parents, scope, added, masks, ones, family, scores):
+        taken.append((added.tolist(), True))
+        family[:] = 0.0
+
+    def by_rows(data, child, parents, scope, added, family, scores):
+        taken.append((added.tolist(), False))
         family[:] = 0.0
 
     with monkeypatch.context() as patch:
-        patch.setattr(_row_kernels, "_score_additions", note)
+        patch.setattr(_fill_kernels, "_add_by_bits", by_bits)
+        patch.setattr(_fill_kernels, "_add_by_rows", by_rows)
         n = len(cache.names)
-        fill = _row_kernels.fill_row.py_func
+        fill = _fill_kernels.fill_row.py_func
         fill(cache.data, child, np.array(parents), np.empty(n), np.empty(n, dtype=bool))
     return taken
 
@@ -181,6 +186,20 @@ def test_bits_serve_small_families_and_rows_large_ones(monkeypatch):
     assert ways(monkeypatch, cache, 0, [1, 2, 3]) == [([4, 5], False)]
     assert ways(monkeypatch, cache, 0, [1]) == [([4, 5], True), ([2, 3], False)]
     assert ways(monkeypatch, cache, 0, [1, 2, 3, 4, 5]) == [([], False)]
+
+
+@pytest.mark.parametrize("score", [BIC(), BDeu(3)], ids=lambda s: s.name)
+def test_cells_of_few_rows_are_counted_one_by_one(score):
+    # Of 70,000 rows a cell has some thousands, some dozens or none, in two parts of the masks.
+    rng = np.random.default_rng(3)
+    rare = rng.choice(4, 70_000, p=[0.98, 0.015, 0.005, 0.0])
+    columns = [rare, rng.permutation(rare), rng.integers(0, 3, rare.size), (rare + 1) % 4]
+    table = Table(Schema.from_cards((4, 4, 3, 4)), np.array(columns))
+    cache = RowCache(MemoryCounts(table), score)
+    assert cache.data.by_row.size > 0
+    for child, parents in ((0, ()), (0, (1,)), (1, (0, 2)), (2, (0, 1)), (3, (0, 1))):
+        other = RowCache(stream_of(table), score).row(child, parents)
+        assert_same(cache.row(child, parents), other)
 
 
 def test_more_than_64_variables():

@@ -188,8 +188,9 @@ def count_weighted(codes: Any, weights: Any, cards: Any, scopes: Any, scope_from
 
 @kernel
 def pair_popcounts(left: Any, left_rows: Any, left_lo: int, right: Any, right_rows: Any,
-                   right_lo: int, width: int, symmetric: bool, out: Any) -> None:  # fmt: skip
-    """Add to out[a, b] the bits common to left[left_rows[a]] and right[right_rows[b]].
+                   right_lo: int, width: int, symmetric: bool, out_rows: Any,
+                   out: Any) -> None:  # fmt: skip
+    """Add to out[out_rows[a], b] the bits common to left[left_rows[a]] and right[right_rows[b]].
 
     `width` words are compared, from left_lo and right_lo on. Tiles of 64 rows stay in the
     second-level cache. With `symmetric` (both sides are the same) only blocks that reach the
@@ -197,35 +198,44 @@ def pair_popcounts(left: Any, left_rows: Any, left_lo: int, right: Any, right_ro
     """
     words, tile = 1024, 64
     n_left, n_right = left_rows.size, right_rows.size
+    whole = n_right // 4 * 4
     for start in range(0, width, words):
         size = min(words, width - start)
         lo, ro = left_lo + start, right_lo + start
-        for first in range(0, n_right, tile):
-            end = min(first + tile, n_right)
-            for a in range(0, min(n_left, end) if symmetric else n_left, 2):
-                for b in range(first, end, 4):
-                    if symmetric and b + 4 <= a:
-                        continue
-                    if a + 2 <= n_left and b + 4 <= end:
-                        _pair_block(left, left_rows, lo, right, right_rows, ro, size, a, b, out)
-                        continue
-                    for i in range(a, min(a + 2, n_left)):
-                        for j in range(b, min(b + 4, end)):
-                            mine = left[left_rows[i], lo : lo + size]
-                            out[i, j] += count_common(mine, right[right_rows[j], ro : ro + size])
+        for first in range(0, n_left, tile):
+            end = min(first + tile, n_left)
+            for b in range(0, whole, 4):
+                stop = min(end, b + 4) if symmetric else end
+                a = first
+                while a + 4 <= stop:
+                    _block_of_16(left, left_rows, lo, right, right_rows, ro, size, a, b, out_rows,
+                                 out)  # fmt: skip
+                    a += 4
+                for i in range(a, stop):
+                    _block_of_4(left, left_rows, lo, right, right_rows, ro, size, i, b, out_rows,
+                                out)  # fmt: skip
+            for j in range(whole, n_right):
+                theirs = right[right_rows[j], ro : ro + size]
+                for i in range(first, end):
+                    out[out_rows[i], j] += count_common(left[left_rows[i], lo : lo + size], theirs)
 
 
 @kernel
-def _pair_block(left: Any, left_rows: Any, lo: int, right: Any, right_rows: Any, ro: int,
-                size: int, a: int, b: int, out: Any) -> None:  # fmt: skip
-    """Eight counts, two rows by four, unrolled so that each loaded word serves two or four."""
+def _block_of_16(left: Any, left_rows: Any, lo: int, right: Any, right_rows: Any, ro: int,
+                 size: int, a: int, b: int, out_rows: Any, out: Any) -> None:  # fmt: skip
+    """Four rows by four, unrolled so that each loaded word serves four counts."""
     a0 = left[left_rows[a], lo : lo + size]
     a1 = left[left_rows[a + 1], lo : lo + size]
+    a2 = left[left_rows[a + 2], lo : lo + size]
+    a3 = left[left_rows[a + 3], lo : lo + size]
     b0 = right[right_rows[b], ro : ro + size]
     b1 = right[right_rows[b + 1], ro : ro + size]
     b2 = right[right_rows[b + 2], ro : ro + size]
     b3 = right[right_rows[b + 3], ro : ro + size]
-    s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = 0
+    s00 = s01 = s02 = s03 = 0
+    s10 = s11 = s12 = s13 = 0
+    s20 = s21 = s22 = s23 = 0
+    s30 = s31 = s32 = s33 = 0
     for w in range(size):
         s00 += popcount(a0[w] & b0[w])
         s01 += popcount(a0[w] & b1[w])
@@ -235,14 +245,56 @@ def _pair_block(left: Any, left_rows: Any, lo: int, right: Any, right_rows: Any,
         s11 += popcount(a1[w] & b1[w])
         s12 += popcount(a1[w] & b2[w])
         s13 += popcount(a1[w] & b3[w])
-    out[a, b] += s00
-    out[a, b + 1] += s01
-    out[a, b + 2] += s02
-    out[a, b + 3] += s03
-    out[a + 1, b] += s10
-    out[a + 1, b + 1] += s11
-    out[a + 1, b + 2] += s12
-    out[a + 1, b + 3] += s13
+        s20 += popcount(a2[w] & b0[w])
+        s21 += popcount(a2[w] & b1[w])
+        s22 += popcount(a2[w] & b2[w])
+        s23 += popcount(a2[w] & b3[w])
+        s30 += popcount(a3[w] & b0[w])
+        s31 += popcount(a3[w] & b1[w])
+        s32 += popcount(a3[w] & b2[w])
+        s33 += popcount(a3[w] & b3[w])
+    row = out[out_rows[a]]
+    row[b] += s00
+    row[b + 1] += s01
+    row[b + 2] += s02
+    row[b + 3] += s03
+    row = out[out_rows[a + 1]]
+    row[b] += s10
+    row[b + 1] += s11
+    row[b + 2] += s12
+    row[b + 3] += s13
+    row = out[out_rows[a + 2]]
+    row[b] += s20
+    row[b + 1] += s21
+    row[b + 2] += s22
+    row[b + 3] += s23
+    row = out[out_rows[a + 3]]
+    row[b] += s30
+    row[b + 1] += s31
+    row[b + 2] += s32
+    row[b + 3] += s33
+
+
+@kernel
+def _block_of_4(left: Any, left_rows: Any, lo: int, right: Any, right_rows: Any, ro: int,
+                size: int, a: int, b: int, out_rows: Any, out: Any) -> None:  # fmt: skip
+    """One row by four."""
+    a0 = left[left_rows[a], lo : lo + size]
+    b0 = right[right_rows[b], ro : ro + size]
+    b1 = right[right_rows[b + 1], ro : ro + size]
+    b2 = right[right_rows[b + 2], ro : ro + size]
+    b3 = right[right_rows[b + 3], ro : ro + size]
+    s0 = s1 = s2 = s3 = 0
+    for w in range(size):
+        s0 += popcount(a0[w] & b0[w])
+        s1 += popcount(a0[w] & b1[w])
+        s2 += popcount(a0[w] & b2[w])
+        s3 += popcount(a0[w] & b3[w])
+    row = out[out_rows[a]]
+    row[b] += s0
+    row[b + 1] += s1
+    row[b + 2] += s2
+    row[b + 3] += s3
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -15,16 +15,26 @@ class BitColumns:
     """Bit sets of the columns of `codes`: bit i of row `first[v] + s` says that row i has v = s.
 
     `cards` counts the codes per column, a missing one included. Rows of the array stay untouched
-    zero pages until their column is packed, so an unused column costs no memory.
+    zero pages until their column is packed, so an unused column costs no memory. They are padded
+    to whole vectors of eight words: what is left over would be counted word by word.
     """
 
     def __init__(self, codes: Codes, cards: Ints) -> None:
         self.codes = codes
         self.cards = cards
         self.first: Ints = np.concatenate(([0], np.cumsum(cards)[:-1]))
-        self.n_words = -(-codes.shape[1] // 64)
+        self.n_words = words_to(codes.shape[1])
         self.words: Words = np.zeros((int(cards.sum()), self.n_words), dtype=np.uint64)
+        self.total: Ints = np.zeros(len(self.words), dtype=np.int64)  # of each packed set
         self.packed = np.zeros(len(cards), dtype=bool)
+
+    def reordered(self, codes: Codes, order: Sequence[int]) -> BitColumns:
+        """The same sets, not copied, for `codes`, whose column i is column `order[i]` here."""
+        moved = object.__new__(BitColumns)
+        moved.codes, moved.cards, moved.first = codes, self.cards[order], self.first[order]
+        moved.n_words, moved.words, moved.total = self.n_words, self.words, self.total
+        moved.packed = self.packed[order]
+        return moved
 
     def pack(self, columns: Iterable[int]) -> None:
         """Pack those of `columns` that are not packed yet."""
@@ -34,21 +44,31 @@ class BitColumns:
             if self.packed[v]:
                 continue
             for state in range(self.cards[v]):
-                row = np.packbits(self.codes[v] == state, bitorder="little")
-                as_bytes[self.first[v] + state, :n_bytes] = row
+                here = self.codes[v] == state
+                row = self.first[v] + state
+                as_bytes[row, :n_bytes] = np.packbits(here, bitorder="little")
+                self.total[row] = np.count_nonzero(here)
             self.packed[v] = True
 
     def count(self, layout: Layout, queries: Ints, row_from: int, row_to: int, out: Array) -> None:
-        """Add the counts of `queries` over some rows; `row_from` is a multiple of 64."""
+        """Add the counts of `queries` over some rows; `row_from` is a multiple of 512."""
         _kernels.count_bits(self.words, self.first, *layout, queries,
-                            row_from // 64, -(-row_to // 64), out)  # fmt: skip
+                            row_from // 64, words_to(row_to), out)  # fmt: skip
 
     def ones(self, columns: Iterable[int]) -> Ints:
         """The number of rows in each state of `columns`, one column after the other."""
-        rows = [self.words[self.first[v] + s] for v in columns for s in range(self.cards[v])]
-        return np.array([np.bitwise_count(row).sum() for row in rows], dtype=np.int64)
+        return np.concatenate([self.total[f : f + c] for f, c in self._rows(columns)])
 
     def kept_rows(self, columns: Iterable[int]) -> Ints:
         """The bit rows of `columns` without each one's last code."""
-        rows = [self.first[v] + s for v in columns for s in range(self.cards[v] - 1)]
-        return np.array(rows, dtype=np.int64)
+        return np.concatenate([np.arange(f, f + c - 1) for f, c in self._rows(columns)])
+
+    def _rows(self, columns: Iterable[int]) -> Iterable[tuple[int, int]]:
+        """The first row and the number of rows of each column."""
+        where = list(columns)
+        return zip(self.first[where].tolist(), self.cards[where].tolist(), strict=True)
+
+
+def words_to(rows: int) -> int:
+    """The words that hold the first `rows` bits, in whole vectors."""
+    return -(-rows // 512) * 8

@@ -13,7 +13,7 @@ import numpy as np
 
 from counterpane.counts import _kernels
 from counterpane.counts.batch import MAX_CELLS, CountBatch, Layout, PairCounts, Scope, lay_out
-from counterpane.counts.bits import BitColumns
+from counterpane.counts.bits import BitColumns, words_to
 from counterpane.counts.planner import group_tables, table_cost, worth_compressing
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import (
@@ -74,6 +74,10 @@ class MemoryCounts(CountSource):
         """The table's bit sets; columns are packed as they are used."""
         return BitColumns(self.table.codes, self._cards)
 
+    def prepare(self) -> None:
+        if self.table.weights is None:
+            self.bits.pack(range(len(self.schema)))
+
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
     ) -> Any:
@@ -124,14 +128,14 @@ class MemoryCounts(CountSource):
             rows = self.bits.kept_rows(left), self.bits.kept_rows(right)
 
             def run(out: Array, block: tuple[int, int]) -> None:
-                words = block[0] // 64, -(-block[1] // 64)
+                words = block[0] // 64, words_to(block[1])
                 bits, width = self.bits.words, words[1] - words[0]
                 _kernels.pair_popcounts(bits, rows[0], words[0], bits, rows[1], words[0], width,
-                                        left is right, out)  # fmt: skip
+                                        left is right, np.arange(len(rows[0])), out)  # fmt: skip
 
             step = BLOCK_ROWS
             if self.n_jobs > 1:  # each block has a matrix of its own: as few as there are threads
-                step = max(step, -(-self.table.n_rows // (64 * self.n_jobs)) * 64)
+                step = max(step, -(-self.table.n_rows // (512 * self.n_jobs)) * 512)
             joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
             self._add_blocks(run, joint, step, ctl)
             counted = all_states(self.bits, left, right, joint)

@@ -13,9 +13,11 @@ from counterpane.progress import Control
 
 
 def reordered(source: CountSource, order: Sequence[int]) -> CountSource:
-    """`source` with column `order[i]` at place i."""
+    """`source` with column `order[i]` at place i; bit sets already packed are shared."""
     if isinstance(source, MemoryCounts):
-        return MemoryCounts(source.table.select(list(order)), n_jobs=source.n_jobs)
+        moved = MemoryCounts(source.table.select(list(order)), n_jobs=source.n_jobs)
+        moved.bits = source.bits.reordered(moved.table.codes, list(order))
+        return moved
     return ReorderedCounts(source, order)
 
 

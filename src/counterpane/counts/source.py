@@ -115,6 +115,9 @@ class CountSource(ABC):
         """A source of the same counts that answers faster, if there is one."""
         return self
 
+    def prepare(self) -> None:  # noqa: B027 (most sources have nothing to do)
+        """Make ready for many questions over all columns."""
+
     # ---- what backends share ---------------------------------------------------------------
 
     @property

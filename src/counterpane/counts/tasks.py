@@ -76,7 +76,7 @@ class PairTask:
         rows = bits.kept_rows(left), bits.kept_rows(right)
         joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
         _kernels.pair_popcounts(bits.words, rows[0], 0, bits.words, rows[1], 0, bits.n_words,
-                                self.symmetric, joint)  # fmt: skip
+                                self.symmetric, np.arange(len(rows[0])), joint)  # fmt: skip
         return all_states(bits, left, right, joint)
 
 

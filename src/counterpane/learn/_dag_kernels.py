@@ -130,6 +130,16 @@ def add_edge(dag: Any, p: int, x: int) -> None:
 
 
 @kernel
+def add_edges(dag: Any, parents: Any) -> None:
+    """Add all edges of a DAG's parent rows."""
+    for x in range(parents.shape[0]):
+        p = lowest(parents[x], 0)
+        while p >= 0:
+            add_edge(dag, p, x)
+            p = lowest(parents[x], p + 1)
+
+
+@kernel
 def drop_edge(dag: Any, p: int, x: int) -> None:
     """Remove p → x."""
     dag.parents[x, p >> 6] &= ~bit(p)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from counterpane.counts.source import CountSource
 from counterpane.graphs import Dag
 from counterpane.scores import LocalScore, score_families
@@ -12,12 +14,16 @@ EdgeGain = tuple[str, str, float]
 
 def edge_gains(score: LocalScore, source: CountSource, dag: Dag) -> list[EdgeGain]:
     """The gain of each edge of `dag`, largest first, from one batch of counts."""
-    names = source.schema.names
     without = [(x, [q for q in dag.parents(x) if q != p]) for p, x in dag.edges]
     families = [(x, list(dag.parents(x))) for x in range(dag.n)]
     values = score_families(score, source, [*families, *without])
-    found = [
-        (names[p], names[x], float(values[x] - values[dag.n + i]))
-        for i, (p, x) in enumerate(dag.edges)
-    ]
-    return sorted(found, key=lambda edge: -edge[2])
+    return named_gains(
+        source.schema.names,
+        ((p, x, float(values[x] - values[dag.n + i])) for i, (p, x) in enumerate(dag.edges)),
+    )
+
+
+def named_gains(names: Sequence[str], gains: Iterable[tuple[int, int, float]]) -> list[EdgeGain]:
+    """Gains by position as gains by name, largest first, equal ones in the order of the columns."""
+    ranked = sorted(gains, key=lambda edge: (-edge[2], edge[0], edge[1]))
+    return [(names[p], names[x], gain) for p, x, gain in ranked]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.errors import ParameterError
-from counterpane.graphs import Dag
+from counterpane.graphs.bits import members
 from counterpane.learn import _class_kernels, _dag_kernels, _knock_out_kernels, _order_kernels
 from counterpane.learn._class_kernels import Pattern
 from counterpane.learn._dag_kernels import MISS, DagState, Limits, Rows
@@ -17,7 +17,8 @@ from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Ints, Words
 
 WITHOUT_END = 1 << 30
-CALLS = 64  # a pass over all nodes is cut into so many kernel calls, to answer Ctrl-C in between
+CALLS = 64  # a pass over many nodes is cut into so many kernel calls, to answer Ctrl-C in between
+FEW = 16  # nodes that one call takes in any case
 
 
 def empty_dag(n: int) -> DagState:
@@ -38,8 +39,7 @@ def empty_dag(n: int) -> DagState:
 def dag_of(parents: Words) -> DagState:
     """The state of the DAG with these parent rows."""
     state = empty_dag(len(parents))
-    for p, x in Dag.from_bits(parents).edges:
-        _dag_kernels.add_edge(state, p, x)
+    _dag_kernels.add_edges(state, parents)
     return state
 
 
@@ -101,6 +101,13 @@ class Moves:
         self._run(_dag_kernels.load_families, dag)
         return float(dag.own.sum())
 
+    def edge_gains(self, parents: Words) -> list[tuple[int, int, float]]:
+        """(parent, child, the score that would be lost without the edge) for each edge of a DAG."""
+        dag = dag_of(parents)
+        self._run(_dag_kernels.load_families, dag)
+        gains = dag.own[:, None] - self.cache.store.scores[dag.slot]
+        return [(p, x, float(gains[x, p])) for x in range(self.n) for p in members(parents[x])]
+
     def climb(self, dag: DagState, ctl: Control) -> int:
         """Hill-climb by add, drop and turn."""
         return self._search(ctl, _dag_kernels.climb, dag, self.limits)
@@ -149,7 +156,7 @@ class Moves:
     def _pass(self, kernel: Callable[..., int], ctl: Control, *state: Any) -> int:
         """A pass over all nodes, in parts; the number of gains."""
         cursor = np.zeros(4, dtype=np.int64)
-        step = max(1, self.n // CALLS)
+        step = max(FEW, self.n // CALLS)
         for last in [*range(step, self.n, step), self.n]:
             ctl.check()
             self._run(kernel, *state, cursor, last)

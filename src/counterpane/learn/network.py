@@ -17,7 +17,7 @@ from counterpane.learn._dag_kernels import Limits
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.constraints import Edges, make_limits
 from counterpane.learn.driver import Search
-from counterpane.learn.gains import edge_gains
+from counterpane.learn.gains import named_gains
 from counterpane.learn.moves import Moves, rows_needed
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -103,6 +103,7 @@ class NetworkLearner(Learner):
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source.prepare()
         order = intrinsic_order(source)
         inner = reordered(source, order)
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
@@ -117,9 +118,12 @@ class NetworkLearner(Learner):
             )
         cache = RowCache(inner, score, max_parents=self.max_parents, memory=memory)
         cache.first_fill()
-        outcome = driver.run(self._make_search(Moves(cache, limits), start), "searching")
-        found = Dag.from_bits(bits_of(outcome.state.best))
-        dag = Dag(found.n, [(order[p], order[x]) for p, x in found.edges])
+        moves = Moves(cache, limits)
+        outcome = driver.run(self._make_search(moves, start), "searching")
+        gains = [
+            (order[p], order[x], g) for p, x, g in moves.edge_gains(bits_of(outcome.state.best))
+        ]
+        dag = Dag(len(order), [(p, x) for p, x, _ in gains])
         self.score_ = float(outcome.state.score)
         self.trace_ = outcome.trace
         self.model_: BayesianNetwork = fit_parameters(
@@ -130,19 +134,20 @@ class NetworkLearner(Learner):
         )
         self.graph_ = self.model_.graph
         self.cpdag_ = cpdag(dag)
-        self.gains_ = edge_gains(score, source, dag)
+        self.gains_ = named_gains(source.schema.names, gains)
         return self
 
 
 def intrinsic_order(source: CountSource) -> list[int]:
     """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
-    n = len(source.schema)
-    batch = source.counts([(i,) for i in range(n)], missing="error")
-    entropies = []
-    for table in batch:
-        shares = np.sort(table[table > 0] / table.sum())
-        entropies.append(-float((shares * np.log(shares)).sum()))
-    return sorted(range(n), key=lambda i: (-entropies[i], source.schema.names[i]))
+    cards = source.schema.cards
+    batch = source.counts([(i,) for i in range(len(cards))], missing="error")
+    counts = np.zeros((len(cards), cards.max()))
+    counts[np.arange(cards.max()) < cards[:, None]] = np.concatenate(list(batch))
+    shares = np.sort(counts / counts.sum(axis=1, keepdims=True), axis=1)  # any order of states
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    entropies = -(shares * logs).sum(axis=1)
+    return sorted(range(len(cards)), key=lambda i: (-entropies[i], source.schema.names[i]))
 
 
 def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:

@@ -90,28 +90,31 @@ class BayesianNetwork(Model):
             raise ParameterError(
                 f"equivalent_sample_size={equivalent_sample_size} must be finite, not negative."
             )
-        tables, strengths = [], []
-        for i, n in enumerate(counts):
-            shape = tuple(schema.cards[[*dag.parents(i), i]].tolist())
-            n_ijk = _numbers(n, f"the counts of {schema.names[i]!r}")
-            prior = np.full(shape, equivalent_sample_size / np.prod(shape, dtype=np.float64))
-            if alpha is not None:
-                prior = _numbers(alpha[i], f"alpha of {schema.names[i]!r}")
-            if n_ijk.shape != shape or prior.shape != shape:
-                raise ScopeError(
-                    f"the counts or alpha of {schema.names[i]!r} have shapes {n_ijk.shape} and "
-                    f"{prior.shape}; both need {shape}: the parents in schema order, then itself."
-                )
-            posterior = n_ijk + prior
-            strength = posterior.sum(axis=-1)
-            if not (np.isfinite(posterior).all() and posterior.min() >= 0 and strength.min() > 0):
-                raise ParameterError(
-                    f"counts plus prior of {schema.names[i]!r} must be finite and not negative, "
-                    "with a positive sum for each parent configuration; use a positive prior."
-                )
-            tables.append(posterior / strength[..., None])
-            strengths.append(strength)
-        return cls(schema, dag, tables, strengths, provenance=provenance)
+        shapes = [tuple(schema.cards[[*dag.parents(i), i]].tolist()) for i in range(dag.n)]
+        flat = _joined(schema, shapes, counts, "the counts")
+        sizes = np.array([math.prod(shape) for shape in shapes])
+        prior: Floats = np.repeat(equivalent_sample_size / sizes, sizes)
+        if alpha is not None:
+            prior = _joined(schema, shapes, alpha, "alpha")
+        posterior = flat + prior
+        cards = np.repeat(schema.cards, sizes // schema.cards)  # of each row of each table
+        starts = np.cumsum(cards) - cards
+        strength = np.add.reduceat(posterior, starts)
+        if not (np.isfinite(posterior).all() and posterior.min() >= 0 and strength.min() > 0):
+            bad = ~(np.isfinite(posterior) & (posterior >= 0)) | np.repeat(strength <= 0, cards)
+            where = int(np.searchsorted(np.cumsum(sizes), np.argmax(bad), side="right"))
+            raise ParameterError(
+                f"counts plus prior of {schema.names[where]!r} must be finite and not negative, "
+                "with a positive sum for each parent configuration; use a positive prior."
+            )
+        posterior /= np.repeat(strength, cards)
+        network = cls.__new__(cls)  # what the constructor checks holds by now
+        network.schema, network.dag, network.provenance = schema, dag, provenance
+        network._parents = [dag.parents(i) for i in range(dag.n)]
+        posterior.flags.writeable = strength.flags.writeable = False
+        network.tables = tuple(_shaped(posterior, shapes))
+        network.strengths = tuple(_shaped(strength, [shape[:-1] for shape in shapes]))
+        return network
 
     def __repr__(self) -> str:
         return (
@@ -305,6 +308,22 @@ def _numbers(given: npt.ArrayLike, what: str) -> Floats:
         return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ParameterError(f"{what} is not a full table of numbers; a row is missing.") from None
+
+
+def _joined(
+    schema: Schema, shapes: Sequence[tuple[int, ...]], given: Sequence[npt.ArrayLike], what: str
+) -> Floats:
+    """Tables of the given shapes as one flat array."""
+    tables = [
+        _numbers(t, f"{what} of {name!r}") for t, name in zip(given, schema.names, strict=True)
+    ]
+    for table, shape, name in zip(tables, shapes, schema.names, strict=True):
+        if table.shape != shape:
+            raise ScopeError(
+                f"{what} of {name!r} have the shape {table.shape}; {shape} is needed: the parents "
+                "in schema order, then itself."
+            )
+    return np.concatenate([table.reshape(-1) for table in tables])
 
 
 def _cut(array: Array, sizes: Ints) -> list[Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -81,7 +82,12 @@ def log_table(counts: Array) -> Floats:
 
 def clogc_table(largest: float) -> Floats:
     """c ln c for c = 0 … `largest`, or to the table's limit."""
-    table = np.empty(int(min(largest, _kernels.TABLE_SIZE)) + 1)
+    return _clogc_table(int(min(largest, _kernels.TABLE_SIZE)) + 1)
+
+
+@lru_cache(4)
+def _clogc_table(size: int) -> Floats:
+    table = np.empty(size)  # left writable: kernels compile once
     _kernels.fill_clogc(table)
     return table
 

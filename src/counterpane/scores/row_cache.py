@@ -16,12 +16,14 @@ from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
 from counterpane.progress import Control
 from counterpane.scores import _kernels, _row_kernels
-from counterpane.scores._row_kernels import RowData, RowStore
-from counterpane.scores.base import Form, LocalScore, clogc_table, log_table
+from counterpane.scores._fill_kernels import RowData
+from counterpane.scores._row_kernels import RowStore
+from counterpane.scores.base import Form, LocalScore, clogc_table
 from counterpane.scores.pairs import score_pairs
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
+MAX_BY_ROW = 2**27  # bytes of a second copy of the codes, row after row
 
 
 @dataclass(frozen=True)
@@ -170,17 +172,20 @@ class RowCache:
         codes: Codes = np.empty((n, 0), dtype=np.uint8)
         codes.flags.writeable = False  # as a table's codes are: kernels compile once
         bits = BitColumns(codes, cards)
-        weights = np.empty(0)
+        weights, by_row = np.empty(0), np.empty((0, n), dtype=np.uint8)
         if form is not None and isinstance(self.source, MemoryCounts):
             table, bits = self.source.table, self.source.bits
             codes = table.codes
             if table.weights is None:
-                bits.pack(range(n))
+                self.source.prepare()
+                if codes.dtype == np.uint8 and codes.size <= MAX_BY_ROW:
+                    by_row = np.ascontiguousarray(codes.T)
             else:
                 weights = table.weights.astype(np.float64)
         prior = self.score.structure_prior
         return RowData(
-            codes, bits.words, bits.first, cards, weights, clogc_table(self._total),
+            codes, by_row, bits.words, bits.total, bits.first, cards, weights,
+            clogc_table(self._total),
             *(form or Form(0, 0.0)), prior.by_count(n), prior.by_edge(n),
             self.max_parents, self.max_cells,
         )  # fmt: skip
@@ -227,7 +232,7 @@ class RowCache:
         s = 1 if added is None else int(self.source.schema.cards[added])
         flat = np.ascontiguousarray(table, dtype=np.float64).ravel()
         q = flat.size // (r * s)
-        value = _kernels.score_table(flat, q, r, s, *form, log_table(flat))
+        value = _kernels.score_table(flat, q, r, s, *form, self.data.logs)
         return float(value + prior)
 
     def _check(self, child: int, parents: list[int]) -> None:
