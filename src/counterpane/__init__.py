@@ -13,7 +13,15 @@ _HOMES = {
     "counterpane.data.discretize": ("MDLDiscretizer",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
-    "counterpane.scores": ("AIC", "BIC", "K2", "BDe", "BDeu", "LogLikelihood"),
+    "counterpane.scores": (
+        "AIC",
+        "BIC",
+        "K2",
+        "BDe",
+        "BDeu",
+        "LogLikelihood",
+        "NodeAverageLikelihood",
+    ),
     "counterpane.independence": ("BayesianTest", "ChiSquare", "GTest", "Ledger", "Oracle"),
     "counterpane.models": ("BayesianNetwork", "Mixture", "load"),
     "counterpane.learn": (
@@ -91,3 +99,4 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.scores import BDe as BDe
     from counterpane.scores import BDeu as BDeu
     from counterpane.scores import LogLikelihood as LogLikelihood
+    from counterpane.scores import NodeAverageLikelihood as NodeAverageLikelihood

@@ -294,6 +294,32 @@ def test_missing_cells_by_each_policy(make):
 
 
 @all_learners
+def test_missing_cells_are_completed(make):
+    """missing="em": the columns keep their states, and nothing depends on how the table lies."""
+    frame = make_frame()
+    gone = np.random.default_rng(2).random(frame.shape) < 0.15
+    frame = frame.mask(gone)
+    learner = make(missing="em").fit(frame)
+    assert learner.model_.schema["lung"].states == ("bad", "good", "so-so")
+    assert np.isfinite(learner.score_)
+    assert {record["stage"] for record in learner.trace_} == {"first", "search", "parameters"}
+    chain = {frozenset(("smoke", "lung")), frozenset(("lung", "cough"))}
+    assert chain <= skeleton(learner)
+    same_results(make(missing="em", n_jobs=2).fit(frame), learner)
+    same_results(make(missing="em").fit(frame.sample(frac=1, random_state=0)), learner)
+    same_results(make(missing="em").fit(MemoryCounts(cp.read(frame))), learner)
+    names = ["mood", "cough", "lung", "smoke", "sleep"]
+    moved = make(missing="em").fit(frame[names])
+    assert moved.model_.schema.names == tuple(names)
+    assert skeleton(moved) == skeleton(learner)
+    assert moved.score_ == pytest.approx(learner.score_, rel=1e-9)
+    twice = make(missing="em").fit(frame, sample_weight=np.full(400, 2))
+    same_results(make(missing="em").fit(pd.concat([frame, frame])), twice)
+    told = learner.model_.provenance
+    assert (told["learner"], told["rows"]) == (repr(learner), 400)
+
+
+@all_learners
 def test_missing_cells_of_a_count_source(make):
     frame = make_frame()
     frame.loc[frame.index % 7 == 0, "lung"] = None

@@ -24,6 +24,7 @@ from counterpane.scores import (
     EdgePrior,
     LocalScore,
     LogLikelihood,
+    NodeAverageLikelihood,
     ParentCountPrior,
     UniformPrior,
     as_score,
@@ -413,7 +414,8 @@ def test_a_prior_network_fits_the_data():
 
 
 def test_scores_by_name():
-    classes = {"loglik": LogLikelihood, "aic": AIC, "bic": BIC, "mdl": BIC, "k2": K2, "bdeu": BDeu}
+    classes = {"loglik": LogLikelihood, "aic": AIC, "bic": BIC, "mdl": BIC, "k2": K2, "bdeu": BDeu,
+               "nal": NodeAverageLikelihood}  # fmt: skip
     assert set(score_names()) == set(classes)
     for name, kind in classes.items():
         assert type(as_score(name.upper())) is kind

@@ -64,7 +64,7 @@ def test_a_step_equals_brute_force(weighted: bool) -> None:
     search = EMSearch(table, DAG, 2.0, 0.0, 10, 0)
     state = search.start()
     for _ in range(3):
-        model = search.model(search.cut(state.expected))
+        model = search.model(state)
         expected, total = by_brute_force(model, table)
         state, record = search.step(state, Control())
         for ours, theirs in zip(search.cut(state.expected), expected, strict=True):

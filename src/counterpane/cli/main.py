@@ -71,7 +71,9 @@ def learn(
     discretize: Annotated[
         str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
     ] = "auto",
-    missing: Annotated[str, typer.Option(help="Missing cells: state, drop or error.")] = "state",
+    missing: Annotated[
+        str, typer.Option(help="Missing cells: state, drop, error or em.")
+    ] = "state",
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds; keeps the best so far.")
     ] = None,
@@ -111,7 +113,9 @@ def compare(
     discretize: Annotated[
         str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
     ] = "auto",
-    missing: Annotated[str, typer.Option(help="Missing cells: state, drop or error.")] = "state",
+    missing: Annotated[
+        str, typer.Option(help="Missing cells: state, drop, error or em.")
+    ] = "state",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.")] = 1,
     as_json: Json = False,
 ) -> None:

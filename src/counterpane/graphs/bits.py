@@ -60,7 +60,7 @@ def members(row: Words) -> tuple[int, ...]:
     >>> members(mask(70, (65, 0)))
     (0, 65)
     """
-    if row.size > 4:  # many nodes: numpy's fixed price is worth it
+    if row.size > 64:  # many nodes: numpy's fixed price is worth it
         return tuple(np.flatnonzero(unpack(row, 64 * row.size)).tolist())
     found = []
     for w, word in enumerate(row.tolist()):

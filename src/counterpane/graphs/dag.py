@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Self, SupportsIndex, final
 
 import numpy as np
@@ -73,7 +74,11 @@ class Dag(BitGraph):
 
     def parents(self, i: SupportsIndex) -> tuple[int, ...]:
         """The parents of node i, rising."""
-        return self._members(self._rows, i)
+        return self._families[node(i, self.n)]
+
+    @cached_property
+    def _families(self) -> list[tuple[int, ...]]:
+        return [members(row) for row in self._rows]
 
     def children(self, i: SupportsIndex) -> tuple[int, ...]:
         """The children of node i, rising."""

@@ -10,7 +10,7 @@ import inspect
 import os
 import platform
 from abc import ABC, abstractmethod
-from typing import Any, Self, TypedDict
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypedDict
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,10 +19,16 @@ import counterpane
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.readers import read
-from counterpane.data.table import Missing, Table
-from counterpane.errors import NotFittedError, ParameterError, unknown_name
+from counterpane.data.table import Table
+from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
 from counterpane.learn.driver import Driver
+from counterpane.learn.gains import EdgeGain
+from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report
+from counterpane.scores import LocalScore
+
+Missing = Literal["state", "drop", "error", "available", "em"]
+"""What a learner does about missing cells; see `Learner`."""
 
 
 class LearnerOptions(TypedDict, total=False):
@@ -36,14 +42,29 @@ class LearnerOptions(TypedDict, total=False):
     checkpoint: str | os.PathLike[str] | None
 
 
+class Learned(NamedTuple):
+    """A network and how it was found; the results that all learners of networks share."""
+
+    model: BayesianNetwork
+    score: float
+    gains: list[EdgeGain]
+    trace: list[dict[str, Any]]
+
+
 class Learner(ABC):
     """A learner stores its parameters, `fit` finds a model, and results end in an underscore.
 
-    All take `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop" or
-    "error"), `time_limit` in seconds, `n_jobs` threads, `progress` (True, or a function), and
-    `checkpoint`, a file to go on from. `sklearn.base.clone` and all else that goes by `get_params`
-    works.
+    All take `equivalent_sample_size` of the parameters' prior, `missing`, `time_limit` in seconds,
+    `n_jobs` threads, `progress` (True, or a function), and `checkpoint`, a file to go on from.
+    `sklearn.base.clone` and all else that goes by `get_params` works.
+
+    `missing` says what missing cells are: a "state" of their own; a reason to "drop" their row, or
+    an "error". Network learners and `ChowLiu` also take "em", which completes the rows as the
+    network itself expects them and learns from the expected counts (structural EM), and, with the
+    score "nal", "available", which scores each family on the rows that are complete in it.
     """
+
+    _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # the policies by which missing cells stay
 
     def __init__(
         self,
@@ -104,19 +125,58 @@ class Learner(ABC):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _source(self, X: Any, sample_weight: Any, missing: Missing, n_jobs: int) -> CountSource:
-        """The counts of `X`, with missing cells resolved."""
+        """The counts of `X`, with missing cells resolved, or left where the policy says so."""
+        known = ("state", "drop", "error", *self._leaves_gaps)
+        if missing not in known:
+            allowed = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
+            raise ParameterError(f"missing={missing!r}; {type(self).__name__} takes {allowed}.")
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
-            if isinstance(X, MemoryCounts) and X.has_missing.any():
-                return MemoryCounts(X.table.resolve_missing(missing), n_jobs=X.n_jobs)
-            if X.n_rows is None or X.has_missing.any():  # one look: no missing cell, and its size
+            if isinstance(X, MemoryCounts):
+                if not X.has_missing.any():
+                    return X
+                return MemoryCounts(self._resolved(X.table, missing), n_jobs=X.n_jobs)
+            if missing == "em":
+                _refuse_gaps(X)
+            elif missing != "available" and (X.n_rows is None or X.has_missing.any()):
+                # One look: no missing cell, and its size.
                 X.counts([(i,) for i in range(len(X.schema))], missing="error")
             return X
         table = X if isinstance(X, Table) else read(X)
         if sample_weight is not None:
             table = table.reweighted(sample_weight)
-        return MemoryCounts(table.resolve_missing(missing), n_jobs=n_jobs)
+        return MemoryCounts(self._resolved(table, missing), n_jobs=n_jobs)
+
+    def _resolved(self, table: Table, missing: Missing) -> Table:
+        """`table` without missing cells, unless they stay."""
+        if missing == "em":
+            return table
+        if missing != "available":
+            return table.resolve_missing(missing)
+        for i in np.flatnonzero(table.has_missing):
+            if (table.codes[i] == table.schema.cards[i]).all():
+                raise DataError(
+                    f"column {table.schema.names[i]!r} has no cell that is not missing, and no "
+                    "family with it can be scored; leave it out, or pass missing='em'."
+                )
+        return table
+
+    def _check_available(self, score: LocalScore) -> None:
+        """Refuse to score families on different rows by a score that is not made for it."""
+        if self.missing == "available" and not score.available_case:
+            raise FitError(
+                f"missing='available' scores families on different rows, for which {score.name!r} "
+                "is not made; take the score 'nal', or missing='em'."
+            )
+
+    def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
+        """Set the results."""
+        found.model.provenance = provenance
+        self.model_: Any = found.model
+        self.graph_ = found.model.graph
+        self.score_, self.gains_, self.trace_ = found.score, found.gains, found.trace
+        return self
 
     def _driver(self, source: CountSource) -> Driver:
         """The driver for this learner's own parameters."""
@@ -143,6 +203,18 @@ class Learner(ABC):
             "python": platform.python_version(),
             "numpy": np.__version__,
         }
+
+
+def _refuse_gaps(source: CountSource) -> None:
+    """Raise if a source that only counts has missing cells, which then cannot be completed."""
+    counted = source.counts([(i,) for i in range(len(source.schema))], missing="state")
+    for variable, table in zip(source.schema, counted, strict=True):
+        if table[-1] > 0:
+            raise DataError(
+                f"column {variable.name!r} has missing cells, and missing='em' completes the rows "
+                f"themselves, which {type(source).__name__} does not hold; read them into a Table, "
+                "or take missing='available' with the score 'nal'."
+            )
 
 
 _DIGESTS: WeakKeyDictionary[CountSource, str] = WeakKeyDictionary()

@@ -16,16 +16,20 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import Learner, LearnerOptions
-from counterpane.learn.driver import Search
-from counterpane.learn.gains import edge_gains
+from counterpane.learn.base import Learned, Learner, LearnerOptions
+from counterpane.learn.driver import Search, to_end
+from counterpane.learn.gains import score_and_gains
+from counterpane.learn.network import intrinsic_order
 from counterpane.learn.parameters import fit_parameters
+from counterpane.learn.structural_em import StructuralEM, first_score, learned
 from counterpane.learn.trees import maximum_branching, maximum_forest
+from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
-from counterpane.scores import LocalScore, LogLikelihood, UniformPrior, as_score, score_families
+from counterpane.scores import LocalScore, LogLikelihood, UniformPrior, as_score
 from counterpane.scores.pairs import score_pairs
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Floats
@@ -51,7 +55,9 @@ class GainSearch(Search[PairGains]):
         self.score = score
         self.n = len(source.schema)
         self.symmetric = score.is_score_equivalent
-        self.block = max(1, STEP_CELLS // max(1, int(source.counted_cards.sum()) ** 2 // self.n))
+        most = max(1, STEP_CELLS // max(1, int(source.counted_cards.sum()) ** 2 // self.n))
+        # Several blocks in any case: each leaves out the pairs of those before it.
+        self.block = min(most, max(64, -(-self.n // 16)))
 
     def start(self) -> PairGains:
         return PairGains(np.full((self.n, self.n), -np.inf), 0)
@@ -98,9 +104,9 @@ class ChowLiu(Learner):
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
     a forest), `root` (a column name), `target` (a column name, for the tree-augmented network of a
-    class), `equivalent_sample_size` of the parameters' prior, `missing`
-    ("state", "drop" or "error"), and those of every long learner: `time_limit` in seconds, `n_jobs`
-    threads, `progress`, `checkpoint`.
+    class), `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop", "error",
+    "em", or "available" with the score "nal"), and those of every long learner: `time_limit` in
+    seconds, `n_jobs` threads, `progress`, `checkpoint`.
 
     Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `gains_` (parent,
     child, gain in nats; largest first), `trace_`.
@@ -110,6 +116,9 @@ class ChowLiu(Learner):
     >>> sorted(learner.graph_.edges)
     [('sex', 'status'), ('status', 'age'), ('survived', 'sex')]
     """
+
+    _leaves_gaps = ("available", "em")
+    model_: BayesianNetwork
 
     def __init__(
         self,
@@ -128,7 +137,9 @@ class ChowLiu(Learner):
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
         score = as_score(self.score)
+        self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source.prepare()
         n = len(source.schema)
         target = None if self.target is None else source.schema.index(self.target)
         root = int(target == 0 and n > 1) if self.root is None else source.schema.index(self.root)
@@ -142,8 +153,26 @@ class ChowLiu(Learner):
                 f"{n:,} columns need a matrix of {n * n:,} gains; the limit is {MAX_GAINS:,}: "
                 "select fewer columns."
             )
-        outcome = self._driver(source).run(GainSearch(source, score, target), "scoring pairs")
-        gains = outcome.state.gains
+        driver = self._driver(source)
+        if self.missing == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
+            order = intrinsic_order(source)
+            search = self._structural_em(source, order, score, root, target)
+            found = learned(search, driver, source.schema, order)
+        else:
+            outcome = driver.run(GainSearch(source, score, target), "scoring pairs")
+            dag = self._tree(outcome.state.gains, score, root, target)
+            model = fit_parameters(
+                source,
+                dag,
+                equivalent_sample_size=self.equivalent_sample_size,
+                missing=score.missing,
+            )
+            found = Learned(model, *score_and_gains(score, source, dag), outcome.trace)
+        return self._keep(found, self._provenance(source, time.monotonic() - began))
+
+    def _tree(self, gains: Floats, score: LocalScore, root: int, target: int | None) -> Dag:
+        """The tree, forest or branching of greatest gain."""
+        n = len(gains)
         if score.is_score_equivalent:
             free = isinstance(score.structure_prior, UniformPrior)
             spanning = isinstance(score, LogLikelihood) and free  # an edge never lowers the score
@@ -155,16 +184,30 @@ class ChowLiu(Learner):
         edges = [(int(p), c) for c, p in enumerate(parents) if p >= 0]
         if target is not None:
             edges += [(target, c) for c in range(n) if c != target]
-        dag = Dag(n, edges)
-        self.model_ = fit_parameters(
-            source,
-            dag,
-            equivalent_sample_size=self.equivalent_sample_size,
-            provenance=self._provenance(source, time.monotonic() - began),
+        return Dag(n, edges)
+
+    def _structural_em(
+        self,
+        source: MemoryCounts,
+        order: list[int],
+        score: LocalScore,
+        root: int,
+        target: int | None,
+    ) -> StructuralEM:
+        """This learner's search on rows that are completed again and again, columns in `order`."""
+        inner = MemoryCounts(source.table.select(order), n_jobs=source.n_jobs)
+        root = order.index(root)
+        target = None if target is None else order.index(target)
+
+        def best(rows: MemoryCounts, by: LocalScore, ctl: Control) -> Dag:
+            return self._tree(to_end(GainSearch(rows, by, target), ctl).gains, by, root, target)
+
+        return StructuralEM(
+            inner,
+            score,
+            lambda completed, ctl: best(completed, score, ctl),
+            lambda _, ctl: best(inner, first_score(inner.table.total_weight), ctl),
+            Dag(len(order), []),
+            size=self.equivalent_sample_size,
+            seed=0,
         )
-        self.graph_ = self.model_.graph
-        self.gains_ = edge_gains(score, source, dag)
-        families = [(c, dag.parents(c)) for c in range(n)]
-        self.score_ = float(score_families(score, source, families).sum())
-        self.trace_ = outcome.trace
-        return self

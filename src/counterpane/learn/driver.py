@@ -54,6 +54,15 @@ class Search(ABC, Generic[S]):
         return 0.0, None
 
 
+def to_end(search: Search[S], ctl: Control) -> S:
+    """The last state of a search that is one step of another."""
+    state = search.start()
+    while not search.done(state):
+        ctl.check()
+        state, _ = search.step(state, ctl)
+    return state
+
+
 class Outcome(NamedTuple, Generic[S]):
     """The last state, the records of all steps, and why it stopped early, if it did."""
 

@@ -1,37 +1,29 @@
 """Parameters from rows with missing cells, by expectation–maximization.
 
 Dempster, Laird & Rubin (1977); for networks Lauritzen (1995). The E-step adds up, for every family
-and row, P(family | what the row shows) under the present parameters: exactly, and for all rows
-with the same gap in the family at once. The M-step is the posterior mean of those counts. Cells are
-taken to be missing at random.
+and row, P(family | what the row shows) under the present parameters: exactly, by one junction tree
+for all rows. The M-step is the posterior mean of those counts. Cells are taken to be missing at
+random.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError
+from counterpane.errors import EvidenceError, ParameterError
 from counterpane.graphs import Dag
+from counterpane.inference.completion import Completion
+from counterpane.learn.base import digest
 from counterpane.learn.driver import Driver, Search
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control, Report
-from counterpane.typing import Array, Floats, Ints
-
-
-class Gap(NamedTuple):
-    """The rows in which the same members of one family are missing."""
-
-    child: int
-    scope: tuple[int, ...]  # parents…, child
-    missing: tuple[int, ...]
-    seen: tuple[int, ...]
-    rows: Table
-    where: Ints  # positions of the rows in the table
+from counterpane.typing import Array, Floats
 
 
 class EMState(NamedTuple):
@@ -44,52 +36,62 @@ class EMState(NamedTuple):
 
 
 class EMSearch(Search[EMState]):
-    """One iteration a step."""
+    """One iteration a step. `fixed` variables keep their tables of `first`, where steps begin."""
 
     def __init__(
-        self, table: Table, dag: Dag, size: float, tolerance: float, max_steps: int, seed: int
+        self,
+        table: Table,
+        dag: Dag,
+        size: float,
+        tolerance: float,
+        max_steps: int,
+        seed: int,
+        *,
+        first: BayesianNetwork | None = None,
+        fixed: Collection[int] = (),
+        n_jobs: int = 1,
     ) -> None:
-        self.table = table.distinct()
-        assert self.table.weights is not None
-        self.weights: Floats = self.table.weights.astype(np.float64)
         self.dag = dag
-        self.prior_size = size
         self.tolerance = tolerance
         self.max_steps = max_steps
         self.seed = seed
-        cards = table.schema.cards
+        self.first = first
+        self.fixed = fixed
+        self.schema = table.schema
+        cards = self.schema.cards
         self.scopes = [(*dag.parents(i), i) for i in range(dag.n)]
         self.shapes = [tuple(cards[list(s)].tolist()) for s in self.scopes]
-        source = MemoryCounts(self.table)
-        self.shown = [t.astype(np.float64) for t in source.counts(self.scopes, missing="drop")]
-        self.gaps = [gap for i in range(dag.n) for gap in self._gaps(i)]
-        self.complete = ~(self.table.codes == cards[:, None]).any(axis=0)
+        each = [0.0 if i in fixed else size / np.prod(s) for i, s in enumerate(self.shapes)]
+        self.alpha = [np.full(s, a) for s, a in zip(self.shapes, each, strict=True)]
+        rows = table.distinct()
+        assert rows.weights is not None
+        whole = (rows.codes < cards[:, None]).all(axis=0)
+        self.shown = np.zeros(sum(int(np.prod(s)) for s in self.shapes))
+        if whole.any():
+            self.shown[:] = joined(MemoryCounts(rows.take(whole)).counts(self.scopes))
+        self.table = rows
+        self.gaps = rows.codes[:, ~whole]
+        self.weights: Floats = rows.weights[~whole].astype(np.float64)
+        names = self.schema.names
+        self.completion = Completion(self.scopes, cards, self.gaps, names, n_jobs=n_jobs)
 
-    def _gaps(self, child: int) -> list[Gap]:
-        """The gaps of one family."""
-        scope = self.scopes[child]
-        absent = self.table.codes[list(scope)] == self.table.schema.cards[list(scope)][:, None]
-        patterns, of_row = np.unique(absent, axis=1, return_inverse=True)
-        found = []
-        for k, pattern in enumerate(patterns.T):
-            if pattern.any():
-                where = np.flatnonzero(of_row.reshape(-1) == k)
-                missing = tuple(v for v, m in zip(scope, pattern, strict=True) if m)
-                seen = tuple(v for v in scope if v not in missing)
-                found.append(Gap(child, scope, missing, seen, self.table.take(where), where))
-        return found
-
-    def model(self, expected: list[Floats]) -> BayesianNetwork:
-        """The posterior mean given (expected) counts."""
-        return BayesianNetwork.from_counts(
-            self.table.schema, self.dag, expected, equivalent_sample_size=self.prior_size
-        )
+    def model(self, state: EMState) -> BayesianNetwork:
+        """The network of a state: the posterior mean given its (expected) counts."""
+        if state.steps == 0 and self.first is not None:
+            return self.first
+        counts = self.cut(state.expected)
+        for i in self.fixed:
+            assert self.first is not None
+            rows = counts[i].sum(axis=-1, keepdims=True)
+            counts[i] = self.first.tables[i] * np.maximum(rows, np.finfo(np.float64).tiny)
+        return BayesianNetwork.from_counts(self.schema, self.dag, counts, alpha=self.alpha)
 
     def start(self) -> EMState:
         """The counts of each family's complete rows, shaken a little: hidden states are alike."""
         rng = np.random.default_rng(self.seed)
-        shaken = [t + rng.random(t.shape) for t in self.shown]
-        return EMState(_joined(shaken), -np.inf, np.inf, 0)
+        shown = MemoryCounts(self.table).counts(self.scopes, missing="drop", max_cells=2**28)
+        shaken = [t + rng.random(t.shape) for t in shown]
+        return EMState(joined(shaken), -np.inf, np.inf, 0)
 
     def done(self, state: EMState) -> bool:
         small = state.gain <= self.tolerance * max(1.0, abs(state.log_likelihood))
@@ -99,36 +101,18 @@ class EMSearch(Search[EMState]):
         return state.steps, self.max_steps
 
     def step(self, state: EMState, ctl: Control) -> tuple[EMState, dict[str, Any]]:
-        model = self.model(self.cut(state.expected))
-        expected = [table.copy() for table in self.shown]
-        per_row = np.zeros(self.table.n_rows)
-        if self.complete.any():
-            per_row[self.complete] = model.score_samples(self.table.take(self.complete))
-        names = self.table.schema.names
-        for gap in self.gaps:
-            ctl.check()
-            answers = model.query_many([names[v] for v in gap.missing], gap.rows)
-            per_row[gap.where] = answers.log_evidence
-            shares = answers.probabilities.reshape(len(gap.where), -1)
-            expected[gap.child] += self._spread(gap, self.weights[gap.where, None] * shares)
-        fit = float(self.weights @ per_row)
+        logs = [p.log_values for p in self.model(state).to_potentials()]
+        expected, per_row = self.completion.expected(logs, self.weights, ctl=ctl)
+        expected += self.shown
+        known = self.shown > 0
+        fit = float(self.shown[known] @ joined(logs)[known] + self.weights @ per_row)
+        if fit == -np.inf:
+            raise EvidenceError(
+                "a row of the table is impossible under the tables given; let no table that is "
+                "fixed, or that EM starts from, hold a zero where rows were seen."
+            )
         gain = fit - state.log_likelihood
-        record = {"log_likelihood": fit}
-        return EMState(_joined(expected), fit, gain, state.steps + 1), record
-
-    def _spread(self, gap: Gap, shares: Floats) -> Floats:
-        """The weighted shares of a gap's rows, added up into a table over the family's scope."""
-        cards = self.table.schema.cards
-        codes = gap.rows.codes[list(gap.seen)].astype(np.int64)
-        shape = tuple(cards[list(gap.seen)].tolist())
-        cell = np.ravel_multi_index(tuple(codes), shape) if gap.seen else np.zeros(
-            len(shares), dtype=np.int64
-        )  # fmt: skip
-        summed = np.zeros((int(np.prod(shape, dtype=np.int64)), shares.shape[1]))
-        np.add.at(summed, cell, shares)
-        order = (*gap.seen, *gap.missing)
-        table = summed.reshape(cards[list(order)])
-        return table.transpose([order.index(v) for v in gap.scope])
+        return EMState(expected, fit, gain, state.steps + 1), {"log_likelihood": fit}
 
     def cut(self, joined: Array) -> list[Floats]:
         """Joined counts as one table a family."""
@@ -137,14 +121,17 @@ class EMSearch(Search[EMState]):
         return [p.reshape(s) for p, s in zip(parts, self.shapes, strict=True)]
 
 
-def _joined(tables: list[Floats]) -> Floats:
-    return np.concatenate([t.reshape(-1) for t in tables])
+def joined(tables: Iterable[Array]) -> Floats:
+    """The tables end to end."""
+    return np.concatenate([t.reshape(-1) for t in tables]).astype(np.float64)
 
 
 def fit_parameters_em(
     table: Table,
     dag: Dag,
     *,
+    start: BayesianNetwork | None = None,
+    fixed: Iterable[str] = (),
     equivalent_sample_size: float = 1.0,
     tolerance: float = 1e-8,
     max_steps: int = 500,
@@ -155,9 +142,11 @@ def fit_parameters_em(
 ) -> BayesianNetwork:
     """The network of `dag` whose parameters make the observed cells most probable.
 
-    Stops when an iteration gains less than `tolerance` times the log-likelihood. `strengths` hold
-    the expected counts, so that uncertainty grows with what is missing. A time limit or Ctrl-C
-    returns the parameters so far.
+    Stops when an iteration gains less than `tolerance` times the log-likelihood. `start` is a
+    network of the same structure to begin from, rather than the counts of each family's complete
+    rows; the variables named in `fixed` keep their tables of it. `strengths` hold the expected
+    counts, so that uncertainty grows with what is missing. A time limit or Ctrl-C returns the
+    parameters so far.
 
     >>> import counterpane as cp
     >>> table = cp.read({"a": [0, 0, 1, 1, None, 1], "b": [0, 0, 1, None, 1, 1]})
@@ -165,13 +154,42 @@ def fit_parameters_em(
     >>> round(model.query("a")[1], 2)
     0.67
     """
-    if max_steps < 1 or not tolerance >= 0:
+    if max_steps < 1 or not tolerance >= 0 or not 0 <= equivalent_sample_size < np.inf:
         raise ParameterError(
-            f"max_steps={max_steps}, tolerance={tolerance}; at least one step and a tolerance "
-            "that is not negative are needed."
+            f"max_steps={max_steps}, tolerance={tolerance}, equivalent_sample_size="
+            f"{equivalent_sample_size}; at least one step, and numbers that are not negative, are "
+            "needed."
         )
-    search = EMSearch(table, dag, equivalent_sample_size, tolerance, max_steps, random_state)
-    known = {"em": [equivalent_sample_size, tolerance, random_state], "edges": list(dag.edges)}
+    known_tables = _fixed(table, dag, start, fixed)
+    size = equivalent_sample_size
+    search = EMSearch(
+        table, dag, size, tolerance, max_steps, random_state, first=start, fixed=known_tables
+    )
+    told = None if start is None else [t.tolist() for t in start.tables]
+    known = {
+        "em": [size, tolerance, random_state, told, known_tables],
+        "edges": list(dag.edges),
+        "data": digest(MemoryCounts(table)),
+    }
     driver = Driver(table.schema, known, time_limit, progress, checkpoint)
-    outcome = driver.run(search, "expectation–maximization")
-    return search.model(search.cut(outcome.state.expected))
+    return search.model(driver.run(search, "expectation–maximization").state)
+
+
+def _fixed(
+    table: Table, dag: Dag, start: BayesianNetwork | None, names: Iterable[str]
+) -> list[int]:
+    """The positions of the variables whose tables stay, checked against the network given."""
+    fixed = sorted(table.schema.index(name) for name in names)
+    if start is None:
+        if fixed:
+            raise ParameterError(
+                f"fixed={[table.schema.names[i] for i in fixed]}, but no start; pass the network "
+                "whose tables they keep."
+            )
+        return []
+    if start.schema != table.schema or start.dag != dag:
+        raise ParameterError(
+            "start is a network over other columns, states or edges than the table and the DAG "
+            "given; it must agree with both."
+        )
+    return fixed

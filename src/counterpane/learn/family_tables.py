@@ -54,7 +54,8 @@ class FamilyTables:
         self._codes = rows.codes.astype(np.int32)
         self._weights = rows.weights.astype(np.float64)
         total = float(self._weights.sum())
-        self.form = score.form(total)
+        # An average is no sum of terms of sets, which is how the kernels go.
+        self.form = None if score.available_case else score.form(total)
         self._logs = clogc_table(total)
         self._ranks, self._rank_of = np.unique(self.cards, return_inverse=True)
         self._split = min(SPLIT, k)

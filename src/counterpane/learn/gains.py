@@ -12,15 +12,15 @@ EdgeGain = tuple[str, str, float]
 """Parent, child, and the score that would be lost without the edge, in nats."""
 
 
-def edge_gains(score: LocalScore, source: CountSource, dag: Dag) -> list[EdgeGain]:
-    """The gain of each edge of `dag`, largest first, from one batch of counts."""
+def score_and_gains(
+    score: LocalScore, source: CountSource, dag: Dag
+) -> tuple[float, list[EdgeGain]]:
+    """The score of `dag` and the gain of each edge, largest first, from one batch of counts."""
     without = [(x, [q for q in dag.parents(x) if q != p]) for p, x in dag.edges]
     families = [(x, list(dag.parents(x))) for x in range(dag.n)]
     values = score_families(score, source, [*families, *without])
-    return named_gains(
-        source.schema.names,
-        ((p, x, float(values[x] - values[dag.n + i])) for i, (p, x) in enumerate(dag.edges)),
-    )
+    gains = ((p, x, float(values[x] - values[dag.n + i])) for i, (p, x) in enumerate(dag.edges))
+    return float(values[: dag.n].sum()), named_gains(source.schema.names, gains)
 
 
 def named_gains(names: Sequence[str], gains: Iterable[tuple[int, int, float]]) -> list[EdgeGain]:

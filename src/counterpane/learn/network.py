@@ -9,18 +9,21 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.reordered import reordered
 from counterpane.counts.source import CountSource
 from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag, cpdag
 from counterpane.learn._dag_kernels import Limits
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import Learned, Learner, LearnerOptions
 from counterpane.learn.constraints import Edges, make_limits
-from counterpane.learn.driver import Search
+from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import named_gains
-from counterpane.learn.moves import Moves, rows_needed
+from counterpane.learn.moves import Moves, dag_of, rows_needed
 from counterpane.learn.parameters import fit_parameters
+from counterpane.learn.structural_em import StructuralEM, first_score, learned
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
 from counterpane.scores.row_cache import RowCache, row_bytes
 from counterpane.typing import Ints, Words
@@ -71,8 +74,13 @@ class NetworkLearner(Learner):
     before later), `random_state`, and those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class), `gains_` (parent,
-    child, the nats lost without the edge; largest first), `trace_`.
+    child, the nats lost without the edge; largest first), `trace_`. With missing="em", `score_` and
+    `gains_` are those of the counts that the model expects, and `trace_` has the first structure,
+    the searches, and the iterations for the parameters; `start`, if given, is the first structure.
     """
+
+    _leaves_gaps = ("available", "em")
+    model_: BayesianNetwork
 
     def __init__(
         self,
@@ -102,6 +110,8 @@ class NetworkLearner(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
+        score = as_score(self.score)
+        self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
         source.prepare()
         order = intrinsic_order(source)
@@ -109,42 +119,84 @@ class NetworkLearner(Learner):
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
         start = start_parents(self.start, inner, limits)
         driver = self._driver(source)
-        score = as_score(self.score)
-        memory = max(2**28, rows_needed(len(order)) * row_bytes(len(order)))
-        if memory > MAX_MEMORY:
-            raise TableSizeError(
-                f"a search over {len(order):,} columns keeps {memory:,} bytes of scores; the limit "
-                f"is {MAX_MEMORY:,}: select fewer columns, or use ChowLiu."
-            )
-        cache = RowCache(inner, score, max_parents=self.max_parents, memory=memory)
-        cache.first_fill()
-        moves = Moves(cache, limits)
+        if self.missing == "em" and isinstance(inner, MemoryCounts) and inner.has_missing.any():
+            search = self._structural_em(inner, score, limits, start)
+            found = learned(search, driver, source.schema, order)
+            return self._keep(found, self._provenance(source, time.monotonic() - began))
+        moves = make_moves(inner, score, limits, self.max_parents)
         outcome = driver.run(self._make_search(moves, start), "searching")
         gains = [
             (order[p], order[x], g) for p, x, g in moves.edge_gains(bits_of(outcome.state.best))
         ]
         dag = Dag(len(order), [(p, x) for p, x, _ in gains])
-        self.score_ = float(outcome.state.score)
-        self.trace_ = outcome.trace
-        self.model_: BayesianNetwork = fit_parameters(
+        model = fit_parameters(
             source,
             dag,
             equivalent_sample_size=self.equivalent_sample_size,
-            provenance=self._provenance(source, time.monotonic() - began),
+            missing=score.missing,
         )
-        self.graph_ = self.model_.graph
-        self.cpdag_ = cpdag(dag)
-        self.gains_ = named_gains(source.schema.names, gains)
-        return self
+        edges = named_gains(source.schema.names, gains)
+        found = Learned(model, float(outcome.state.score), edges, outcome.trace)
+        return self._keep(found, self._provenance(source, time.monotonic() - began))
+
+    def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
+        self.cpdag_ = cpdag(found.model.dag)
+        return super()._keep(found, provenance)
+
+    def _structural_em(
+        self, source: MemoryCounts, score: LocalScore, limits: Limits, start: Words
+    ) -> StructuralEM:
+        """This learner's search on rows that are completed again and again."""
+
+        def find(completed: MemoryCounts, ctl: Control) -> Dag:
+            moves = make_moves(completed, score, limits, self.max_parents)
+            return Dag.from_bits(bits_of(to_end(self._make_search(moves, start), ctl).best))
+
+        def first(most_parents: int, ctl: Control) -> Dag:
+            dag = dag_of(start)
+            if self.start is None:
+                most = most_parents if self.max_parents is None else self.max_parents
+                available = first_score(source.table.total_weight)
+                moves = make_moves(source, available, limits, min(most, most_parents))
+                moves.climb(dag, ctl)
+            return Dag.from_bits(dag.parents)
+
+        return StructuralEM(
+            source,
+            score,
+            find,
+            first,
+            Dag.from_bits(start),
+            size=self.equivalent_sample_size,
+            seed=0 if self.random_state is None else self.random_state,
+        )
+
+
+def make_moves(
+    source: CountSource, score: LocalScore, limits: Limits, max_parents: int | None
+) -> Moves:
+    """The moves of a search over a new row cache, its first rows filled."""
+    n = len(source.schema)
+    memory = max(2**28, rows_needed(n) * row_bytes(n))
+    if memory > MAX_MEMORY:
+        raise TableSizeError(
+            f"a search over {n:,} columns keeps {memory:,} bytes of scores; the limit is "
+            f"{MAX_MEMORY:,}: select fewer columns, or use ChowLiu."
+        )
+    cache = RowCache(source, score, max_parents=max_parents, memory=memory)
+    cache.first_fill()
+    return Moves(cache, limits)
 
 
 def intrinsic_order(source: CountSource) -> list[int]:
     """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
     cards = source.schema.cards
-    batch = source.counts([(i,) for i in range(len(cards))], missing="error")
+    batch = source.counts([(i,) for i in range(len(cards))], missing="drop")
     counts = np.zeros((len(cards), cards.max()))
     counts[np.arange(cards.max()) < cards[:, None]] = np.concatenate(list(batch))
-    shares = np.sort(counts / counts.sum(axis=1, keepdims=True), axis=1)  # any order of states
+    totals = counts.sum(axis=1, keepdims=True)
+    totals[totals == 0] = 1.0  # a column may be hidden
+    shares = np.sort(counts / totals, axis=1)  # any order of states
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     entropies = -(shares * logs).sum(axis=1)
     return sorted(range(len(cards)), key=lambda i: (-entropies[i], source.schema.names[i]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from counterpane.counts.source import CountSource
+from counterpane.counts.source import CountSource, Policy
 from counterpane.graphs import Dag
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
@@ -15,12 +15,16 @@ def fit_parameters(
     dag: Dag,
     *,
     equivalent_sample_size: float = 1.0,
+    missing: Policy = "error",
     provenance: dict[str, Any] | None = None,
     ctl: Control | None = None,
 ) -> BayesianNetwork:
-    """The network of `dag` with the posterior mean under a BDeu prior, from one batch of counts."""
+    """The network of `dag` with the posterior mean under a BDeu prior, from one batch of counts.
+
+    With missing="drop" each family's parameters come from the rows that are complete in it.
+    """
     families = [(*dag.parents(i), i) for i in range(dag.n)]
-    counts = source.counts(families, missing="error", ctl=ctl)
+    counts = source.counts(families, missing=missing, ctl=ctl)
     return BayesianNetwork.from_counts(
         source.schema,
         dag,

@@ -31,9 +31,11 @@ from counterpane.typing import Words
 
 MANY = 300  # variables from which class knock-outs cost more than they bring, and two starts pay
 PASSES = 10  # of reinsertion in a row, at most
+FEW_ROWS = 5000  # up to which knock-outs pay in any case: they bring more, and a row costs less
 EFFORTS = {
     "fast": ("ges",),
     "default": ("ges", "reinsert", "ges"),
+    "few rows": ("ges", "reinsert", "ges", "knock-out", "ges"),
     "thorough": ("ges", "reinsert", "ges", "knock-out", "ges", "class knock-out", "place"),
 }
 
@@ -48,6 +50,8 @@ class StagedSearch(Search[NetworkState]):
         self.moves = moves
         self._start = start
         self.again = effort == "thorough"
+        if effort == "default" and moves.cache.total_weight <= FEW_ROWS and moves.n <= MANY:
+            effort = "few rows"
         self.stages = [self._in_place(s, classes) for s in EFFORTS[effort]]
         self.n_starts = 2 if self.again and moves.n > MANY and not start.any() else 1
         self._do: dict[str, Callable[[Words, Control], tuple[Words, int]]] = {
@@ -160,9 +164,9 @@ def _unless_stopped(work: Callable[[], int]) -> int:
 class StructureSearch(NetworkLearner):
     """Learns a Bayesian network: the search to use when in doubt.
 
-    `effort` is "fast" (greedy equivalence search), "default" (with node reinsertion), or
-    "thorough" (with knock-outs and order moves, until a round brings nothing). Constraints that
-    name directions keep the search in the space of DAGs.
+    `effort` is "fast" (greedy equivalence search), "default" (with node reinsertion, and edge
+    knock-outs up to 5,000 rows), or "thorough" (with knock-outs and order moves, until a round
+    brings nothing). Constraints that name directions keep the search in the space of DAGs.
 
     >>> import counterpane as cp
     >>> learner = cp.StructureSearch().fit(cp.load_dataset("titanic"))
@@ -181,8 +185,8 @@ class StructureSearch(NetworkLearner):
         self.effort = effort
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
-        if self.effort not in EFFORTS:
-            raise unknown_name("effort", self.effort, EFFORTS)
+        if self.effort not in ("fast", "default", "thorough"):
+            raise unknown_name("effort", self.effort, ("fast", "default", "thorough"))
         classes = is_symmetric(moves.limits) and moves.cache.score.is_score_equivalent
         return StagedSearch(moves, start, self.effort, classes=classes)
 

@@ -7,32 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterpane.learn import _tree_kernels
 from counterpane.typing import Bools, Floats, Ints
 
 
 def maximum_forest(weights: Floats, *, root: int = 0, spanning: bool = False) -> Ints:
     """The parent of each node in the forest of greatest weight, −1 for roots.
 
-    Prim's algorithm, n vectorized steps. `weights` is symmetric. Only edges of positive weight are
+    Prim's algorithm, O(n²). `weights` is symmetric. Only edges of positive weight are
     taken, unless `spanning`. The tree of `root` is rooted there, others at their lowest node.
     """
-    n = len(weights)
-    parents = np.full(n, -1, dtype=np.int64)
-    best = np.full(n, -np.inf)
-    outside = np.ones(n, dtype=bool)
-    threshold = -np.inf if spanning else 0.0
-    node = root
-    for _ in range(n):
-        outside[node] = False
-        closer = outside & (weights[node] > best)
-        best[closer] = weights[node, closer]
-        parents[closer] = node
-        if not outside.any():
-            break
-        node = int(np.argmax(np.where(outside, best, -np.inf)))
-        if not outside[node] or not best[node] > threshold:
-            node = int(np.argmax(outside))
-            parents[node] = -1
+    parents = np.full(len(weights), -1, dtype=np.int64)
+    _tree_kernels.grow_forest(weights, root, -np.inf if spanning else 0.0, parents)
     return parents
 
 

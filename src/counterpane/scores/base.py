@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from counterpane.counts.source import CountSource
+from counterpane.counts.source import CountSource, Policy
 from counterpane.progress import Control
 from counterpane.scores import _kernels
 from counterpane.scores.priors import StructurePrior, UniformPrior
@@ -36,6 +36,7 @@ class LocalScore(ABC):
     name: ClassVar[str]
     score_equivalent: ClassVar[bool] = True  # before the structure prior
     decomposable: ClassVar[bool] = True
+    available_case: ClassVar[bool] = False  # whether a family's score is of its own complete rows
 
     def __init__(self, *, structure_prior: StructurePrior | None = None) -> None:
         self.structure_prior = structure_prior or UniformPrior()
@@ -48,6 +49,11 @@ class LocalScore(ABC):
     def is_score_equivalent(self) -> bool:
         """Whether all networks of one equivalence class score alike, prior included."""
         return self.score_equivalent and self.structure_prior.score_equivalent
+
+    @property
+    def missing(self) -> Policy:
+        """What is done about missing cells when a family is counted for this score."""
+        return "drop" if self.available_case else "error"  # most scores compare equal rows
 
     def form(self, total: float) -> Form | None:
         """The score for kernels, for data of `total` weight; None if the kernels do not know it."""
@@ -109,7 +115,7 @@ def score_families(
     [-1388.577, -1175.191]
     """
     scopes = [(*parents, child) for child, parents in families]
-    batch = source.counts(scopes, missing="error", ctl=ctl)  # scores compare equal rows
+    batch = source.counts(scopes, missing=score.missing, ctl=ctl)
     total = float(batch.n.max(initial=0)) if source.total_weight is None else source.total_weight
     form = score.form(total)
     out = np.empty(len(families))

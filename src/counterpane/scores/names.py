@@ -6,9 +6,10 @@ from counterpane.errors import ParameterError, unknown_name
 from counterpane.scores.base import LocalScore
 from counterpane.scores.dirichlet import K2, BDeu
 from counterpane.scores.likelihood import AIC, BIC, LogLikelihood
+from counterpane.scores.node_average import NodeAverageLikelihood
 
 _BY_NAME: dict[str, type[LocalScore]] = {
-    score.name: score for score in (LogLikelihood, AIC, BIC, K2, BDeu)
+    score.name: score for score in (LogLikelihood, AIC, BIC, K2, BDeu, NodeAverageLikelihood)
 }
 _BY_NAME["mdl"] = BIC
 

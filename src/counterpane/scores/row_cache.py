@@ -11,11 +11,11 @@ import numpy as np
 
 from counterpane.counts.bits import BitColumns
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.source import CountSource
+from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
 from counterpane.progress import Control
-from counterpane.scores import _kernels, _row_kernels
+from counterpane.scores import _available_kernels, _kernels, _row_kernels
 from counterpane.scores._fill_kernels import RowData
 from counterpane.scores._row_kernels import RowStore
 from counterpane.scores.base import Form, LocalScore, clogc_table
@@ -68,11 +68,12 @@ class RowCache:
         memory: int = 2**28,
     ) -> None:
         n = len(source.schema)
-        if isinstance(source, MemoryCounts) and source.has_missing.any():
+        gaps = source.has_missing.any() and not score.available_case
+        if isinstance(source, MemoryCounts) and gaps:
             name = source.schema.names[int(np.argmax(source.has_missing))]
             raise DataError(
                 f"column {name!r} has missing cells, and scores compare families on equal rows; "
-                "use Table.resolve_missing('state') or ('drop') first."
+                "use Table.resolve_missing('state') or ('drop') first, or NodeAverageLikelihood()."
             )
         if max_parents is not None and max_parents < 0:
             raise ParameterError(f"max_parents={max_parents}; zero or more is allowed.")
@@ -82,7 +83,7 @@ class RowCache:
         self.max_parents = n - 1 if max_parents is None else min(max_parents, n - 1)
         self.max_cells = max_cells
         self.n_jobs = getattr(source, "n_jobs", 1)
-        self._total = _total_weight(source)
+        self.total_weight = _total_weight(source, score.missing)
         self.store = _make_store(n, memory)
         self.data = self._make_data()
         self.fused = self.data.codes.shape[1] > 0  # else rows are filled by batches of counts
@@ -124,11 +125,17 @@ class RowCache:
         if not self.fused:
             self._fill_by_counts(slots)
         elif self.n_jobs == 1 or len(slots) == 1:
-            _row_kernels.fill_slots(self.data, self.store, slots)
+            self._fill_fused(slots)
         else:
-            parts = np.array_split(slots, self.n_jobs)
             with ThreadPoolExecutor(self.n_jobs) as pool:
-                list(pool.map(lambda p: _row_kernels.fill_slots(self.data, self.store, p), parts))
+                list(pool.map(self._fill_fused, np.array_split(slots, self.n_jobs)))
+
+    def _fill_fused(self, slots: Ints) -> None:
+        if self.score.available_case:
+            gaps = self.source.has_missing
+            _available_kernels.fill_slots(self.data, gaps, self.store, slots)
+        else:
+            _row_kernels.fill_slots(self.data, self.store, slots)
 
     def first_fill(self, *, ctl: Control | None = None) -> None:
         """Fill the rows without parents of all children from the counts of all pairs.
@@ -137,7 +144,7 @@ class RowCache:
         """
         n, cards = len(self.names), self.source.schema.cards
         none = mask(n, ())
-        if self.score.form(self._total) is None or self.max_parents == 0:
+        if self.score.form(self.total_weight) is None or self.max_parents == 0:
             self.fill(np.arange(n), np.tile(none, (n, 1)))
             return
         block = max(1, 2**22 // max(1, int(cards.sum())))
@@ -168,7 +175,7 @@ class RowCache:
     def _make_data(self) -> RowData:
         """The arrays of the fused kernel; without rows where it does not apply."""
         n, cards = len(self.names), self.source.schema.cards
-        form = self.score.form(self._total)
+        form = self.score.form(self.total_weight)
         codes: Codes = np.empty((n, 0), dtype=np.uint8)
         codes.flags.writeable = False  # as a table's codes are: kernels compile once
         bits = BitColumns(codes, cards)
@@ -185,7 +192,7 @@ class RowCache:
         prior = self.score.structure_prior
         return RowData(
             codes, by_row, bits.words, bits.total, bits.first, cards, weights,
-            clogc_table(self._total),
+            clogc_table(self.total_weight),
             *(form or Form(0, 0.0)), prior.by_count(n), prior.by_edge(n),
             self.max_parents, self.max_cells,
         )  # fmt: skip
@@ -198,7 +205,9 @@ class RowCache:
         subsets: list[list[int]] = []
         for (child, parents), more in zip(asked, added, strict=True):
             subsets += [[*parents, child], *([*parents, child, y] for y in more)]
-        tables = iter(self.source.counts(subsets, missing="error", max_cells=2**62))
+            if self.score.available_case:  # without a parent there may be more rows
+                subsets += [[*(v for v in parents if v != p), child] for p in parents]
+        tables = iter(self.source.counts(subsets, missing=self.score.missing, max_cells=2**62))
         for slot, (child, parents), more in zip(slots, asked, added, strict=True):
             scores = np.full(n, -np.inf)
             own = next(tables)
@@ -207,7 +216,8 @@ class RowCache:
                 scores[y] = self._score(next(tables), child, parents, y)
             for axis, p in enumerate(parents):
                 fewer = [v for v in parents if v != p]
-                scores[p] = self._score(own.sum(axis=axis), child, fewer, None)
+                less = next(tables) if self.score.available_case else own.sum(axis=axis)
+                scores[p] = self._score(less, child, fewer, None)
             store.scores[slot] = scores
             _row_kernels.rank_row(store, slot)
 
@@ -222,12 +232,12 @@ class RowCache:
 
     def _score(self, table: Array, child: int, parents: list[int], added: int | None) -> float:
         """The score of a table with axes (parents…, child[, added parent]), prior included."""
-        form = self.score.form(self._total)
+        form = self.score.form(self.total_weight)
         everyone = parents if added is None else [*parents, added]
         prior = self.score.structure_prior.families(len(self.names), [(child, everyone)])[0]
         if form is None:
             moved = table if added is None else np.swapaxes(table, -1, -2)
-            return self.score.family(moved, self._total, child, everyone) + float(prior)
+            return self.score.family(moved, self.total_weight, child, everyone) + float(prior)
         r = int(self.source.schema.cards[child])
         s = 1 if added is None else int(self.source.schema.cards[added])
         flat = np.ascontiguousarray(table, dtype=np.float64).ravel()
@@ -250,12 +260,12 @@ class RowCache:
             )
 
 
-def _total_weight(source: CountSource) -> float:
-    """The weight of all rows; where a cell may be missing, a first look refuses it."""
-    if source.total_weight is None or source.has_missing.any():
-        batch = source.counts([(v,) for v in range(len(source.schema))], missing="error")
+def _total_weight(source: CountSource, missing: Policy) -> float:
+    """The weight of all rows; where no cell may be missing, a first look refuses it."""
+    if source.total_weight is None or (source.has_missing.any() and missing == "error"):
+        batch = source.counts([(v,) for v in range(len(source.schema))], missing=missing)
         if source.total_weight is None:
-            return float(batch.n[0])
+            return float(batch.n.max())
     return source.total_weight
 
 
