@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench peers clean
+.PHONY: help demo test check bench peers quality clean
 
 help:  ## list these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 10
@@ -26,13 +26,19 @@ check: $(VENV)/check.stamp  ## lint, format, types, architecture
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
 
-bench: $(VENV)/bench.stamp  ## measure counting and start-up; JSON goes to benchmarks/results
+bench: $(VENV)/bench.stamp  ## measure counting, growth, start-up; files go to benchmarks/results
 	$(BIN)/python benchmarks/micro/counts.py
+	$(BIN)/python benchmarks/micro/growth.py
 	$(BIN)/python benchmarks/micro/startup.py
 
-peers: $(VENV)/bench.stamp  ## measure beside pyAgrum and PyBNesian; needs COUNTERPANE_DATA
+peers: $(VENV)/bench.stamp  ## measure beside other libraries; needs COUNTERPANE_DATA
 	$(BIN)/python benchmarks/peers/bayesian.py
 	$(BIN)/python benchmarks/peers/inference.py
+	$(BIN)/python benchmarks/peers/chow_liu.py
+	$(BIN)/python benchmarks/peers/margins.py
+
+quality: $(VENV)/bench.stamp  ## compare scores on all known networks, for hours; can be resumed
+	$(BIN)/python benchmarks/peers/quality.py
 
 clean:  ## remove the environment, caches and compiled kernels
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

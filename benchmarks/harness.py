@@ -1,4 +1,4 @@
-"""What all benchmarks share: timing, and a JSON file that says where it was measured."""
+"""What all benchmarks share: timing, and files (JSON, Markdown) that say where it was measured."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("counterpane", "numpy", "numba", "scipy", "scikit-learn", "pyagrum")
+PACKAGES = (
+    "counterpane", "numpy", "numba", "scipy", "scikit-learn", "pyagrum", "pybnesian", "pgmpy",
+)  # fmt: skip
 
 
 def seconds(
@@ -41,7 +43,7 @@ def circumstances() -> dict[str, Any]:
         ["git", "describe", "--always", "--dirty"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
     ).stdout.strip()  # fmt: skip
-    packages = {}
+    packages: dict[str, str | None] = {}
     for name in PACKAGES:
         try:
             packages[name] = version(name)
@@ -67,18 +69,59 @@ def _processor() -> str:
         return platform.processor()
 
 
-def publish(name: str, rows: list[dict[str, Any]]) -> Path:
-    """Write the results as JSON, print them as a table, and return the file."""
+def publish(
+    name: str, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any]] = ()
+) -> Path:
+    """Write the results as JSON and Markdown, print them, and return the JSON file.
+
+    Each row says `what`, `value` and `unit`; with a `limit` (and a `sign`, ≤ unless given) it is
+    judged. `details` is a wide table of any columns, for the files only.
+    """
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"circumstances": circumstances(), "results": rows}, indent=1))
-    for row in rows:
-        limit = row.get("limit")
-        sign = row.get("sign", "≤")
-        verdict = ""
-        if limit is not None:
-            met = row["value"] <= limit if sign == "≤" else row["value"] >= limit
-            verdict = f"  (asked: {sign} {limit:g}: {'met' if met else 'MISSED'})"
-        print(f"{row['what']:<72} {row['value']:>14.7g} {row['unit']}{verdict}")
+    where = circumstances()
+    found = {"circumstances": where, "results": list(rows)}
+    if details:
+        found["details"] = list(details)
+    path.write_text(json.dumps(found, indent=1))
+    judged = [
+        {"what": r["what"], "value": r["value"], "unit": r["unit"],
+         "asked": f"{r.get('sign', '≤')} {r['limit']:g}" if "limit" in r else "",
+         "verdict": verdict(r)}
+        for r in rows
+    ]  # fmt: skip
+    packages = ", ".join(f"{k} {v}" for k, v in where["packages"].items() if v is not None)
+    text = f"# {name}\n\n{where['when']}, commit {where['commit']}, {where['processor']}, "
+    text += f"load {where['load']:.1f}, Python {where['python']}, {packages}.\n\n"
+    path.with_suffix(".md").write_text(
+        text + as_markdown(judged) + ("\n" + as_markdown(details) if details else "")
+    )
+    for row in judged:
+        asked = f"  (asked: {row['asked']}: {row['verdict']})" if row["asked"] else ""
+        print(f"{row['what']:<72} {row['value']:>14.7g} {row['unit']}{asked}")
     print(f"→ {path}")
     return path
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """Whether a row keeps its limit; nothing where it has none."""
+    if row.get("limit") is None:
+        return ""
+    below = row["value"] <= row["limit"]
+    above = row["value"] >= row["limit"]
+    return "met" if (below if row.get("sign", "≤") == "≤" else above) else "MISSED"
+
+
+def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """A table with a column for each key; numbers to seven digits, at the right."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    numeric = {c: any(isinstance(row.get(c), int | float) for row in rows) for c in columns}
+    lines = [columns, ["---:" if numeric[c] else "---" for c in columns]]
+    lines += [[_cell(row.get(c)) for c in columns] for row in rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.7g}" if isinstance(value, float) else str(value).replace("|", "\\|")

@@ -1,4 +1,7 @@
-"""Questions to known networks, beside pyAgrum's LazyPropagation, in one process on one thread."""
+"""Questions to known networks, beside pyAgrum's LazyPropagation and pgmpy's elimination.
+
+One process, one thread. pgmpy, where it is installed, joins on ALARM.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,17 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from counterpane.data import Table
-from counterpane.models import BayesianNetwork, load
+from counterpane.models import BayesianNetwork
 from harness import publish, seconds
+from peers.tools import FOLDER, opened
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import pyagrum
 
-FOLDER = Path(os.environ["COUNTERPANE_DATA"]) / "networks"
 N_GIVEN = 5
+N_PGMPY = 200  # rows that pgmpy is asked for; its time is scaled to all
 N_ROWS = 10_000
-
-
-def opened(name: str) -> BayesianNetwork:
-    model = load(FOLDER / f"{name}.bif.gz")
-    assert isinstance(model, BayesianNetwork)
-    return model
 
 
 def in_pyagrum(network: BayesianNetwork) -> Any:
@@ -51,6 +49,31 @@ def in_pyagrum(network: BayesianNetwork) -> Any:
     return other
 
 
+def in_pgmpy(network: BayesianNetwork) -> Any:
+    """pgmpy's variable elimination on the same network; None where pgmpy is not installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            from pgmpy.factors.discrete import TabularCPD
+            from pgmpy.inference import VariableElimination
+            from pgmpy.models import DiscreteBayesianNetwork
+        except ImportError:
+            return None
+    names, cards = network.schema.names, network.schema.cards.tolist()
+    other = DiscreteBayesianNetwork([(names[p], names[c]) for p, c in network.dag.edges])
+    for i, table in enumerate(network.tables):
+        parents = network.dag.parents(i)
+        family = [*parents, i]
+        other.add_cpds(
+            TabularCPD(
+                names[i], cards[i], table.reshape(-1, cards[i]).T, [names[p] for p in parents],
+                [cards[p] for p in parents],
+                state_names={names[v]: list(network.schema[v].states) for v in family},
+            )
+        )  # fmt: skip
+    return VariableElimination(other)
+
+
 def random_evidence(network: BayesianNetwork, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     row = network.sample(1, random_state=rng).codes[:, 0]
@@ -59,12 +82,12 @@ def random_evidence(network: BayesianNetwork, seed: int) -> dict[str, Any]:
 
 
 def compared(
-    what: str, ours: float, peer: float, limit: float | None = None
+    what: str, ours: float, peer: float, limit: float | None = None, *, peer_name: str = "pyAgrum"
 ) -> list[dict[str, Any]]:
     asked = {} if limit is None else {"limit": limit, "sign": "≥"}
     return [
         {"what": what, "value": 1e3 * ours, "unit": "ms"},
-        {"what": f"{what}: pyAgrum", "value": 1e3 * peer, "unit": "ms"},
+        {"what": f"{what}: {peer_name}", "value": 1e3 * peer, "unit": "ms"},
         {"what": f"{what}: times as fast", "value": peer / ours, "unit": "×", **asked},
     ]
 
@@ -90,6 +113,36 @@ def all_marginals(name: str, n_evidence: int = 7) -> list[dict[str, Any]]:
         times.append((ours, seconds(lambda e=evidence: peer(e), repeat=3)))
     ours, theirs = np.median(times, axis=0)
     return compared(f"{name}: all marginals, {N_GIVEN} given", ours, theirs, 1.0)
+
+
+def beside_pgmpy() -> list[dict[str, Any]]:
+    """All marginals of ALARM, and a loop over rows, by pgmpy."""
+    network = opened("alarm")
+    other = in_pgmpy(network)
+    if other is None:
+        return []
+    names = network.schema.names
+    evidence = random_evidence(network, 0)
+    free = [n for n in names if n not in evidence]
+
+    def ask(asked: str, given: dict[str, Any]) -> Any:
+        return other.query([asked], evidence=given, show_progress=False).values
+
+    found = network.marginals(evidence)
+    assert max(np.abs(found[n].probabilities - ask(n, evidence)).max() for n in free) < 1e-9
+    ours = seconds(lambda: network.marginals(evidence), repeat=20)
+    theirs = seconds(lambda: [ask(n, evidence) for n in free], repeat=2)
+    title = f"alarm: all marginals, {N_GIVEN} given, beside pgmpy"
+    results = compared(title, ours, theirs, peer_name="pgmpy")
+    rng = np.random.default_rng(1)
+    asked, *told = [names[v] for v in rng.choice(len(names), 1 + N_GIVEN, replace=False)]
+    table = network.sample(N_ROWS, random_state=0).select(told)
+    labels = [table.column(n)[:N_PGMPY] for n in told]
+    given = [dict(zip(told, row, strict=True)) for row in zip(*labels, strict=True)]
+    theirs = seconds(lambda: [ask(asked, e) for e in given], repeat=1) * N_ROWS / N_PGMPY
+    ours = seconds(lambda: network.query_many(asked, table))
+    title = f"alarm: {N_ROWS:,} rows, {N_GIVEN} columns, beside pgmpy on {N_PGMPY} of them"
+    return results + compared(title, ours, theirs, peer_name="pgmpy")
 
 
 def many_rows() -> list[dict[str, Any]]:
@@ -164,7 +217,7 @@ def first_use() -> list[dict[str, Any]]:
     """The first marginals of a process: kernels compiled, then read from the cache."""
     script = (
         "import time, counterpane as cp\n"
-        f"model = cp.load({str(FOLDER / 'alarm.bif.gz')!r})\n"
+        f"model = cp.load({str(FOLDER / 'networks' / 'alarm.bif.gz')!r})\n"
         "began = time.perf_counter(); model.marginals(); print(time.perf_counter() - began)"
     )
     rows = []
@@ -184,7 +237,7 @@ def main() -> None:
         rows = [r for n in ("alarm", "hailfinder", "andes", "pigs") for r in all_marginals(n)]
         rows += many_rows()
         rows += [r for n in ("alarm", "andes", "pigs") for r in single_queries(n)]
-        publish("inference", [*rows, *link(), *first_use()])
+        publish("inference", [*rows, *beside_pgmpy(), *link(), *first_use()])
 
 
 if __name__ == "__main__":
