@@ -72,10 +72,22 @@ def _processor() -> str:
 def publish(
     name: str, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any]] = ()
 ) -> Path:
-    """Write the results as JSON and Markdown, print them, and return the JSON file.
+    """Write the results as JSON and Markdown, print them, and return the JSON file."""
+    path = write(name, rows, details)
+    for row in map(judged, rows):
+        asked = f"  (asked: {row['asked']}: {row['verdict']})" if row["asked"] else ""
+        print(f"{row['what']:<72} {row['value']:>14.7g} {row['unit']}{asked}")
+    print(f"→ {path}")
+    return path
+
+
+def write(
+    name: str, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any]] = ()
+) -> Path:
+    """Write the results as JSON and Markdown, and return the JSON file.
 
     Each row says `what`, `value` and `unit`; with a `limit` (and a `sign`, ≤ unless given) it is
-    judged. `details` is a wide table of any columns, for the files only.
+    judged. `details` is a wide table of any columns.
     """
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
@@ -84,32 +96,23 @@ def publish(
     if details:
         found["details"] = list(details)
     path.write_text(json.dumps(found, indent=1))
-    judged = [
-        {"what": r["what"], "value": r["value"], "unit": r["unit"],
-         "asked": f"{r.get('sign', '≤')} {r['limit']:g}" if "limit" in r else "",
-         "verdict": verdict(r)}
-        for r in rows
-    ]  # fmt: skip
     packages = ", ".join(f"{k} {v}" for k, v in where["packages"].items() if v is not None)
     text = f"# {name}\n\n{where['when']}, commit {where['commit']}, {where['processor']}, "
-    text += f"load {where['load']:.1f}, Python {where['python']}, {packages}.\n\n"
-    path.with_suffix(".md").write_text(
-        text + as_markdown(judged) + ("\n" + as_markdown(details) if details else "")
-    )
-    for row in judged:
-        asked = f"  (asked: {row['asked']}: {row['verdict']})" if row["asked"] else ""
-        print(f"{row['what']:<72} {row['value']:>14.7g} {row['unit']}{asked}")
-    print(f"→ {path}")
+    text += f"load {where['load']:.1f}, Python {where['python']}, {packages}.\n"
+    for table in filter(None, (list(map(judged, rows)), details)):
+        text += "\n" + as_markdown(table)
+    path.with_suffix(".md").write_text(text)
     return path
 
 
-def verdict(row: dict[str, Any]) -> str:
-    """Whether a row keeps its limit; nothing where it has none."""
+def judged(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as it is shown: what was asked, and whether it is met."""
+    shown = {"what": row["what"], "value": row["value"], "unit": row["unit"]}
     if row.get("limit") is None:
-        return ""
-    below = row["value"] <= row["limit"]
-    above = row["value"] >= row["limit"]
-    return "met" if (below if row.get("sign", "≤") == "≤" else above) else "MISSED"
+        return {**shown, "asked": "", "verdict": ""}
+    sign, limit = row.get("sign", "≤"), row["limit"]
+    met = row["value"] <= limit if sign == "≤" else row["value"] >= limit
+    return {**shown, "asked": f"{sign} {limit:g}", "verdict": "met" if met else "MISSED"}
 
 
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:

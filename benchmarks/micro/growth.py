@@ -1,6 +1,6 @@
 """How the time of the network searches grows with columns and rows, and what two threads bring.
 
-Columns: samples of 5,000 rows from random sparse networks. Rows: samples of ALARM, where
+Columns: samples of 10,000 rows from random sparse networks. Rows: samples of ALARM, where
 COUNTERPANE_DATA is set. Processor seconds of `fit` on one thread, and the exponent fitted over the
 four largest sizes, where constants count less. Threads: wall time of the first fill of a
 row cache and of filling 500 rows with two parents. A plot is drawn where matplotlib is installed.
@@ -69,7 +69,7 @@ def exponent(points: Curve) -> float:
 
 def growth() -> dict[str, dict[str, Curve]]:
     """The curves by what grows, then by learner."""
-    by_columns = {n: random_network(n).sample(5000, random_state=0) for n in COLUMNS}
+    by_columns = {n: random_network(n).sample(10_000, random_state=0) for n in COLUMNS}
     for learner in LEARNERS.values():
         learner().fit(by_columns[COLUMNS[0]])  # compile
     found = {"columns": {name: curve(name, by_columns) for name in LEARNERS}}
