@@ -67,6 +67,10 @@ class NoFileError(CounterpaneError, FileNotFoundError):
     """A path names no file; the message offers the nearest names in its folder."""
 
 
+class MissingExtraError(CounterpaneError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
 class VersionError(FileFormatError):
     """A model file was written by a newer version of the format."""
 

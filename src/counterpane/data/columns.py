@@ -20,12 +20,13 @@ from counterpane.typing import Array, Bools, State
 class Labels:
     """A discrete column: its states in order, and for each row a position among them or -1.
 
-    The states are the frame's declared categories, else the sorted observed values.
+    The states are the frame's `declared` categories, else the sorted observed values.
     """
 
     name: str
     states: tuple[State, ...]
     codes: Array
+    declared: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ def _of_values(name: str, values: Any) -> Column:
         return from_objects(name, cells.tolist())
     kind = values.dtype.kind
     if kind == "b":
-        return Labels(name, (False, True), values.astype(np.int8))
+        return Labels(name, (False, True), values.astype(np.int8), declared=True)
     if kind in "iuf":
         return Numbers(name, values, np.isnan(values))
     if kind == "S":
@@ -135,7 +136,7 @@ def _of_series(name: str, series: nw.Series[Any]) -> Column:
     dtype = series.dtype
     if dtype == nw.Boolean:
         codes = series.cast(nw.Int8).fill_null(-1).to_numpy()
-        return Labels(name, (False, True), codes)
+        return Labels(name, (False, True), codes, declared=True)
     if dtype.is_numeric():
         missing = series.is_null().to_numpy()
         filled = series.fill_null(0) if missing.any() else series
@@ -191,7 +192,7 @@ def from_objects(name: str, cells: list[Any]) -> Column:
     kinds = {type(value) for value in values} - {type(None)}
     if kinds == {bool}:
         lookup = np.array([-1 if v is None else int(v) for v in values], dtype=np.int8)
-        return Labels(name, (False, True), lookup[codes])
+        return Labels(name, (False, True), lookup[codes], declared=True)
     if kinds and kinds <= {bool, int, float}:
         missing = np.array([v is None for v in values])
         numbers = np.array([0 if v is None else v for v in values])
@@ -213,9 +214,8 @@ def make_labels(name: str, states: Sequence[Any], codes: Array, *, declared: boo
     narrow = np.min_scalar_type(-1 - len(kept))  # codes of all columns are held at one time
     lookup = np.array([place.get(state, -1) for state in states] + [-1], dtype=narrow)
     plain = (_plain(state) for state in kept)
-    return Labels(
-        name, tuple(s if isinstance(s, str | int | float) else str(s) for s in plain), lookup[codes]
-    )
+    texts = tuple(s if isinstance(s, str | int | float) else str(s) for s in plain)
+    return Labels(name, texts, lookup[codes], declared)
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,11 @@ from counterpane.data.weights import check_weights
 from counterpane.errors import DataError, ParameterError, StateError, WeightError
 from counterpane.typing import Codes, Floats, Ints, State
 
-Unseen = Literal["error", "missing"]
+Unseen = Literal["error", "missing", "unknown"]
+"""What a value outside the states is: a mistake, a missing cell, or a cell that was not observed.
+
+The last two differ where missing is a state of its own.
+"""
 
 
 def encode_frame(
@@ -35,7 +39,7 @@ def encode_frame(
     Parameters are those of `Table.from_frame`.
     """
     if unseen not in get_args(Unseen):
-        raise ParameterError(f"unseen={unseen!r}; 'error' or 'missing' is allowed.")
+        raise ParameterError(f"unseen={unseen!r}; 'error', 'missing' or 'unknown' is allowed.")
     if max_states < 1 or n_bins < 1:
         raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
     columns = _by_name(columns_of(frame, None if schema is None else schema.names))
@@ -79,7 +83,7 @@ def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") 
                 f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}. "
                 'Pass states=… or unseen="missing".'
             )
-        codes[strange] = missing
+        codes[strange] = missing if unseen == "missing" else variable.card
     return codes
 
 

@@ -30,6 +30,13 @@ def read(
     """
     if not isinstance(source, str | os.PathLike):
         return Table.from_frame(source, **options)
+    return Table.from_frame(read_columns(source, delimiter=delimiter, encoding=encoding), **options)
+
+
+def read_columns(
+    source: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str = "utf-8-sig"
+) -> Any:
+    """What a file holds before it is encoded, as `columns_of` takes it; see `read`."""
     if delimiter is not None and len(delimiter) != 1:
         raise ParameterError(f"delimiter={delimiter!r}; one character is needed.")
     path = Path(source)
@@ -41,14 +48,12 @@ def read(
     packed = suffixes[-1:] == [".gz"]
     kind = (suffixes[:-1] if packed else suffixes)[-1:]
     if kind == [".arff"]:
-        columns: Any = read_arff(path, encoding=encoding)
-    elif kind in ([".csv"], [".tsv"], [".txt"]):
-        columns = read_delimited(path, delimiter=delimiter, encoding=encoding)
-    elif kind in ([".parquet"], [".pq"]) and not packed:
-        columns = _read_parquet(path)
-    else:
-        raise FileFormatError(f"file {str(path)!r}: the suffix says no known kind; {_SUFFIXES} do.")
-    return Table.from_frame(columns, **options)
+        return read_arff(path, encoding=encoding)
+    if kind in ([".csv"], [".tsv"], [".txt"]):
+        return read_delimited(path, delimiter=delimiter, encoding=encoding)
+    if kind in ([".parquet"], [".pq"]) and not packed:
+        return _read_parquet(path)
+    raise FileFormatError(f"file {str(path)!r}: the suffix says no known kind; {_SUFFIXES} do.")
 
 
 def _read_parquet(path: Path) -> Any:

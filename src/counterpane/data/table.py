@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.data.columns import Labels
-from counterpane.data.frames import encode_frame
+from counterpane.data.frames import Unseen, encode_frame
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.data.states import Discretize
@@ -68,7 +68,7 @@ class Table:
         weights: str | npt.ArrayLike | None = None,
         discretize: Discretize = None,
         target: str | None = None,
-        unseen: Literal["error", "missing"] = "error",
+        unseen: Unseen = "error",
         max_states: int = 20,
         n_bins: int = 4,
     ) -> Table:
@@ -80,8 +80,9 @@ class Table:
         {column: cuts}, or an object with `fit` that leaves `cuts_` or `bin_edges_`.
 
         `states` declares states by column. `schema` encodes new data as old data was: columns are
-        found by name, others ignored. A value outside the states raises, or is missing with
-        unseen="missing". `weights` is an array, or the name of a column that holds them.
+        found by name, others ignored. A value outside the states raises; with unseen="missing" it
+        is missing, with "unknown" it has the code `card` even where missing is a state. `weights`
+        is an array, or the name of a column that holds them.
 
         >>> frame = {"smoke": ["no", "yes", None], "packs": [0, 2, 1]}
         >>> table = Table.from_frame(frame, states={"smoke": ("yes", "no", "rarely")})
@@ -92,7 +93,7 @@ class Table:
             if states is None and schema in (None, frame.schema):
                 return frame if weights is None else frame.reweighted(weights)
             weights = frame.weights if weights is None else weights
-            frame = frame._labels()
+            frame = frame.labels()
         return cls(
             *encode_frame(
                 frame,
@@ -107,10 +108,10 @@ class Table:
             )
         )
 
-    def _labels(self) -> list[Labels]:
+    def labels(self) -> list[Labels]:
         """The columns as they were before they were encoded."""
         places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
-        return [Labels(v.name, v.states, p) for v, p in zip(self.schema, places, strict=True)]
+        return [Labels(v.name, v.states, p, True) for v, p in zip(self.schema, places, strict=True)]
 
     @property
     def n_rows(self) -> int:

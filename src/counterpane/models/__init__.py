@@ -3,7 +3,8 @@
 from counterpane.models.answer import Answer
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
 
-__all__ = ["Answer", "BayesianNetwork", "Mixture", "Model", "load"]
+__all__ = ["Answer", "BayesianNetwork", "MarkovNetwork", "Mixture", "Model", "load"]

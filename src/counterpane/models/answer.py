@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -17,7 +17,8 @@ SHOWN = 24
 class Answer:
     """P(variables | evidence): `probabilities` has one axis for each of `variables`.
 
-    `log_evidence` is ln P(evidence), 0 when there is none.
+    `log_evidence` is ln P(evidence), 0 when there is none. It may be given as a function, which is
+    called when it is first asked: a model that is not normalized must sum over all rows for it.
 
     >>> import numpy as np
     >>> answer = Answer([Variable("lung", ("no", "yes"))], np.array([0.9, 0.1]))
@@ -30,12 +31,22 @@ class Answer:
     """
 
     def __init__(
-        self, variables: Sequence[Variable], probabilities: Floats, log_evidence: float = 0.0
+        self,
+        variables: Sequence[Variable],
+        probabilities: Floats,
+        log_evidence: float | Callable[[], float] = 0.0,
     ) -> None:
         self.variables = tuple(variables)
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
-        self.log_evidence = log_evidence
+        self._log_evidence = log_evidence
+
+    @property
+    def log_evidence(self) -> float:
+        """ln P(evidence), natural log."""
+        if callable(self._log_evidence):
+            self._log_evidence = self._log_evidence()
+        return self._log_evidence
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from counterpane.typing import Floats
 class Answers(Sequence[Answer]):
     """P(variables | row) for each row: `probabilities` has the shape (n_rows, states…).
 
-    `log_evidence` is ln P(evidence of the row), −∞ for a row that is impossible. Indexed by the
-    row, it gives an `Answer`.
+    `log_evidence` is ln P(evidence of the row), −∞ for a row that is impossible; it may be given
+    as a function, as in an `Answer`. Indexed by the row, it gives an `Answer`.
 
     >>> import numpy as np
     >>> lung = Variable("lung", ("no", "yes"))
@@ -25,13 +25,24 @@ class Answers(Sequence[Answer]):
     """
 
     def __init__(
-        self, variables: Sequence[Variable], probabilities: Floats, log_evidence: Floats
+        self,
+        variables: Sequence[Variable],
+        probabilities: Floats,
+        log_evidence: Floats | Callable[[], Floats],
     ) -> None:
         self.variables = tuple(variables)
         self.probabilities = probabilities.view()
-        self.log_evidence = log_evidence.view()
-        for array in (self.probabilities, self.log_evidence):
-            array.flags.writeable = False
+        self.probabilities.flags.writeable = False
+        self._log_evidence = log_evidence
+
+    @property
+    def log_evidence(self) -> Floats:
+        """ln P(evidence of the row), natural log, shape (n_rows,), read-only."""
+        if callable(self._log_evidence):
+            self._log_evidence = self._log_evidence()
+        view = self._log_evidence.view()
+        view.flags.writeable = False
+        return view
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,7 +53,9 @@ class Answers(Sequence[Answer]):
         return len(self.probabilities)
 
     def __getitem__(self, row: int) -> Answer:  # type: ignore[override]
-        return Answer(self.variables, self.probabilities[row], float(self.log_evidence[row]))
+        return Answer(
+            self.variables, self.probabilities[row], lambda: float(self.log_evidence[row])
+        )
 
     def to_dict(self) -> dict[str, Floats]:
         """A column for each combination of states, as any frame library takes it."""

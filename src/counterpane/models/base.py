@@ -12,7 +12,15 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
 from counterpane.models.evidence import Evidence as Evidence
-from counterpane.models.formats import FORMATS, NATIVE, Network, suffix_of, write_network
+from counterpane.models.formats import (
+    FORMATS,
+    MARKOV_FORMATS,
+    NATIVE,
+    Factors,
+    Network,
+    suffix_of,
+    write_network,
+)
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.questions import Questions, listed
 from counterpane.potentials import Blanket
@@ -63,33 +71,52 @@ class Model(Questions):
         """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
         return self.blanket.pseudo_log_likelihood(self._codes(X), total=total)
 
+    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
+        """P(target | row) for each row of a frame, shape (n_rows, states of the target).
+
+        What a row does not tell, or tells in a state that the model does not know, is summed out.
+        Without `target` it is the class that the model was learned for.
+        """
+        name = target or (self.provenance or {}).get("target")
+        if not isinstance(name, str):
+            raise ParameterError("the model was learned for no class; name the target.")
+        answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
+        return answers.probabilities
+
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
         """Write the model to a file; `counterpane.load` reads it back.
 
         The native file (`.cp`, or no suffix) keeps everything, bit for bit. Bayesian networks are
         also written as `.bif`, `.xmlbif` (or `.bifxml`, `.xml`), `.uai`, `.net` (Hugin) and `.xdsl`
         (GeNIe), the tables bit for bit and states as text; UAI keeps no names. There `plain_names`
-        replaces what other tools may refuse in names and states by underscores. A further `.gz`
-        compresses.
+        replaces what other tools may refuse in names and states by underscores. Markov networks
+        are written as `.uai`. A further `.gz` compresses.
         """
         suffix, network = suffix_of(path), self._network()
         if suffix == NATIVE:
             content = Content(self.kind, self.schema, self.to_arrays(), self.provenance)
             write_native(path, content)
-        elif network is not None and suffix in FORMATS:
+        elif network is not None and suffix in _formats_of(network):
             write_network(path, network, plain_names=plain_names)
         else:
-            known = ", ".join([NATIVE, *(() if network is None else FORMATS)])
+            known = ", ".join([NATIVE, *_formats_of(network)])
             raise ParameterError(
                 f"a {type(self).__name__} cannot be saved as {suffix!r}; known suffixes: {known}, "
                 "each also with .gz."
             )
 
-    def _network(self) -> Network | None:
-        """The model as the formats of Bayesian networks hold it, if it is one."""
+    def _network(self) -> Network | Factors | None:
+        """The model as the formats of other tools hold it, if they do."""
         return None
 
     def _codes(self, X: Any) -> Codes:
         same = isinstance(X, Table) and X.schema == self.schema
         table: Table = X if same else Table.from_frame(X, schema=self.schema)
         return table.codes
+
+
+def _formats_of(network: Network | Factors | None) -> tuple[str, ...]:
+    """The suffixes under which a model can be written for other tools."""
+    if network is None:
+        return ()
+    return tuple(FORMATS) if isinstance(network, Network) else MARKOV_FORMATS

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.columns import columns_of
+from counterpane.data.frames import Unseen as Unseen
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, EvidenceError, ParameterError
@@ -59,7 +60,9 @@ def _likelihoods(variable: Variable, given: Any) -> Floats:
     return values
 
 
-def read_rows(schema: Schema, frame: Any, asked: Sequence[int]) -> tuple[tuple[int, ...], Codes]:
+def read_rows(
+    schema: Schema, frame: Any, asked: Sequence[int], unseen: Unseen = "error"
+) -> tuple[tuple[int, ...], Codes]:
     """(the variables that the frame tells of, without those asked; their codes, one row each)."""
     source = frame
     if isinstance(frame, Table):
@@ -74,4 +77,4 @@ def read_rows(schema: Schema, frame: Any, asked: Sequence[int]) -> tuple[tuple[i
             f"no column of the frame ({', '.join(map(repr, list(names)[:6]))}) is a variable of "
             "the model that is not asked; name the columns as in the model's schema."
         )
-    return told, Table.from_frame(source, schema=schema.select(told)).codes
+    return told, Table.from_frame(source, schema=schema.select(told), unseen=unseen).codes

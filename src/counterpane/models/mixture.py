@@ -26,8 +26,10 @@ class Mixture(Model):
 
     With models drawn from a posterior, or learned on bootstrap samples, answers average over what
     the data leaves open about the structure. Evidence shifts the weights towards the models that
-    foresaw it. A mixture among `models` is opened into its own. A saved mixture keeps no provenance
-    of its models.
+    foresaw it. With `fixed` weights it does not: P(a | b) is Σ_m weight_m P_m(a | b), as it must be
+    where the weights come from how well the models tell a given b, as those of classifiers do. A
+    mixture among `models` is opened into its own. A saved mixture keeps no provenance of its
+    models.
 
     >>> from counterpane.graphs import Dag
     >>> from counterpane.models import BayesianNetwork
@@ -39,12 +41,14 @@ class Mixture(Model):
     """
 
     kind = "mixture"
+    fixed: bool
 
     def __init__(
         self,
         models: Iterable[Model],
         weights: npt.ArrayLike | None = None,
         *,
+        fixed: bool = False,
         provenance: dict[str, Any] | None = None,
     ) -> None:
         given = tuple(models)
@@ -57,6 +61,11 @@ class Mixture(Model):
         if not (np.isfinite(shares) & (shares > 0)).all():
             raise ParameterError(f"the weights {shares.tolist()} must be positive and finite.")
         for place, model in enumerate(given):
+            if isinstance(model, Mixture) and model.fixed != fixed:
+                raise ParameterError(
+                    f"model {place} is a mixture with fixed={model.fixed}, and this one has "
+                    f"fixed={fixed}; a mixture of mixtures needs the same for all."
+                )
             if model.schema != given[0].schema:
                 raise ScopeError(
                     f"model {place} of the mixture is over {model.schema!r}, the first one over "
@@ -65,6 +74,7 @@ class Mixture(Model):
         parts = [(m.models, m.weights) if isinstance(m, Mixture) else ((m,), 1.0) for m in given]
         self.models: tuple[Model, ...] = tuple(m for opened, _ in parts for m in opened)
         self.schema = given[0].schema
+        self.fixed = bool(fixed)
         self.provenance = provenance
         joined = np.hstack([share * own for share, (_, own) in zip(shares, parts, strict=True)])
         # A sum that is 1 up to rounding is left alone, so that saved weights load bit for bit.
@@ -107,8 +117,12 @@ class Mixture(Model):
             codes[asked[0], codes[asked[0]] == self.schema.cards[asked[0]]] = 0
         table = Table(self.schema, codes)
         out: Floats = np.full((table.n_rows, int(self.schema.cards[asked].sum())), -np.inf)
+        names = [self.schema.names[v] for v in asked]
         for share, model in zip(self.weights, self.models, strict=True):
-            np.logaddexp(out, np.log(share) + _joint(model, table, asked), out=out)
+            part = (
+                model.full_conditionals(table, names) if self.fixed else _joint(model, table, asked)
+            )
+            np.logaddexp(out, np.log(share) + part, out=out)
         stops = np.cumsum(self.schema.cards[asked])
         for v, stop in zip(asked, stops.tolist(), strict=True):
             part = out[:, stop - self.schema.cards[v] : stop]
@@ -148,7 +162,7 @@ class Mixture(Model):
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
     ) -> tuple[Floats, float]:
         answers, logs = zip(*(m._ask(asked, given, likelihoods) for m in self.models), strict=True)
-        shares, log_evidence = self._shares(np.array(logs))
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
         return _weighed(shares, answers), float(log_evidence)
 
     def _ask_each(
@@ -157,7 +171,7 @@ class Mixture(Model):
         answers, logs = zip(
             *(m._ask_each(asked, given, likelihoods) for m in self.models), strict=True
         )
-        shares, log_evidence = self._shares(np.array(logs))
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
         each = [_weighed(shares, one) for one in zip(*answers, strict=True)]
         return each, float(log_evidence)
 
@@ -165,18 +179,60 @@ class Mixture(Model):
         self, asked: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
         answers, logs = zip(*(m._ask_rows(asked, columns, codes) for m in self.models), strict=True)
+        if not self.fixed:
+            logs = tuple(
+                m._log_evidence_rows(log, asked, columns, codes)
+                for m, log in zip(self.models, logs, strict=True)
+            )
         shares, log_evidence = self._shares(np.array(logs).T)
         return _weighed(shares.T[..., None], answers), log_evidence
 
+    def _evidence_of_each(
+        self, logs: Sequence[float], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> Floats:
+        """ln P(evidence) under each model, from its weight; with fixed weights it is not needed."""
+        if self.fixed:
+            return np.array(logs)
+        pairs = zip(self.models, logs, strict=True)
+        return np.array([m._log_evidence(log, given, likelihoods) for m, log in pairs])
+
     def _shares(self, log_evidence: Floats) -> tuple[Floats, Floats]:
-        """(the models' weights given the evidence, ln P(evidence)), models on the last axis."""
+        """(the models' weights given the evidence, ln P(evidence)), models on the last axis.
+
+        Fixed weights change only where a model finds the evidence impossible; what is returned
+        with them tells no more than whether all do.
+        """
+        if self.fixed:
+            log_evidence = np.where(log_evidence == -np.inf, -np.inf, 0.0)
         logs = log_evidence + np.log(self.weights)
         total = log_sum(logs)
         return np.exp(logs - np.where(total == -np.inf, 0.0, total)[..., None]), total
 
+    def _log_evidence(
+        self, log_weight: float, given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> float:
+        if not self.fixed or not (given or likelihoods):
+            return super()._log_evidence(log_weight, given, likelihoods)
+        each = [
+            m._log_evidence(m._ask((), given, likelihoods)[1], given, likelihoods)
+            for m in self.models
+        ]
+        return float(log_sum(np.array(each) + np.log(self.weights)))
+
+    def _log_evidence_rows(
+        self, log_weights: Floats, asked: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> Floats:
+        if not self.fixed:
+            return super()._log_evidence_rows(log_weights, asked, columns, codes)
+        each = [
+            m._log_evidence_rows(m._ask_rows(asked, columns, codes)[1], asked, columns, codes)
+            for m in self.models
+        ]
+        return log_sum(np.array(each).T + np.log(self.weights))
+
     def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
-        logs = np.array([m._ask((), given, {})[1] for m in self.models])
-        shares, log_evidence = self._shares(logs)
+        logs = [m._ask((), given, {})[1] for m in self.models]
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, {}))
         if log_evidence == -np.inf:
             return None
         counts = rng.multinomial(n, shares / shares.sum()).tolist()
@@ -193,6 +249,8 @@ class Mixture(Model):
         }
         for place, model in enumerate(self.models):
             arrays |= {f"{place}.{name}": array for name, array in model.to_arrays().items()}
+        if self.fixed:
+            arrays["fixed"] = np.ones(1, dtype=np.int64)
         return arrays
 
     @classmethod
@@ -210,7 +268,7 @@ class Mixture(Model):
             if kind not in known:
                 raise unknown_name("kind of model", kind, known)
             models.append(known[kind].from_arrays(schema, owned[str(place)], None))
-        return cls(models, arrays["weights"], provenance=provenance)
+        return cls(models, arrays["weights"], fixed="fixed" in arrays, provenance=provenance)
 
 
 def _weighed(shares: Floats, answers: Sequence[Floats]) -> Floats:

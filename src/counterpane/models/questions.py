@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from counterpane.models.answer import Answer
 from counterpane.models.answers import Answers
 from counterpane.models.evidence import (
     Evidence,
+    Unseen,
     VirtualEvidence,
     read_evidence,
     read_likelihoods,
@@ -32,7 +33,9 @@ class Questions(ABC):
     """Exact answers and samples from potentials over the variables of `schema`.
 
     A model that is no product of potentials overrides the hooks `_ask`, `_ask_each`, `_ask_rows`
-    and `_draw`; what is public stays as it is.
+    and `_draw`; what is public stays as it is. Hooks give the weight of the evidence as it comes
+    out of the potentials; `log_partition` is taken off only where ln P(evidence) is asked for,
+    since it may be out of reach where the question is easy.
     """
 
     schema: Schema
@@ -64,9 +67,10 @@ class Questions(ABC):
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
         asked = self._asked(listed(variables), given)
-        probabilities, log_evidence = self._ask(asked, given, likelihoods)
-        if log_evidence == -np.inf:
+        probabilities, log_weight = self._ask(asked, given, likelihoods)
+        if log_weight == -np.inf:
             raise self._impossible(given, likelihoods)
+        log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
         return Answer([self.schema[v] for v in asked], probabilities, log_evidence)
 
     def marginals(
@@ -85,9 +89,10 @@ class Questions(ABC):
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
         rest = [v for v in range(len(self.schema)) if v not in given]
-        found, log_evidence = self._ask_each(rest, given, likelihoods)
-        if log_evidence == -np.inf:
+        found, log_weight = self._ask_each(rest, given, likelihoods)
+        if log_weight == -np.inf:
             raise self._impossible(given, likelihoods)
+        log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
         return {
             self.schema.names[v]: Answer([self.schema[v]], probabilities, log_evidence)
             for v, probabilities in zip(rest, found, strict=True)
@@ -101,7 +106,7 @@ class Questions(ABC):
         With virtual evidence, of the expected product of its likelihoods as well.
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
-        return self._ask((), given, likelihoods)[1]
+        return self._log_evidence(self._ask((), given, likelihoods)[1], given, likelihoods)
 
     def query_many(
         self,
@@ -109,6 +114,7 @@ class Questions(ABC):
         frame: Any,
         *,
         impossible: Literal["error", "prior"] = "error",
+        unseen: Unseen = "error",
     ) -> Answers:
         """P(variables | row) for each row of a frame or `Table`, exactly.
 
@@ -116,7 +122,9 @@ class Questions(ABC):
         variables asked are not read, columns that the model does not know are passed over, and a
         missing cell is not observed. A row that is impossible raises `EvidenceError` with its
         number, or, with impossible="prior", is answered as if nothing were observed; its
-        `log_evidence` is then minus infinity. Equal rows are answered once.
+        `log_evidence` is then minus infinity. A state that the model does not know raises, or is
+        taken as missing or as not observed (`unseen`, as in `Table.from_frame`). Equal rows are
+        answered once.
 
         >>> from counterpane import BayesianNetwork, Dag
         >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
@@ -127,9 +135,9 @@ class Questions(ABC):
         if impossible not in ("error", "prior"):
             raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")
         asked = self._asked(listed(variables), {})
-        columns, codes = read_rows(self.schema, frame, asked)
-        found, log_evidence = self._ask_rows(asked, columns, codes)
-        bad = np.flatnonzero(log_evidence == -np.inf)
+        columns, codes = read_rows(self.schema, frame, asked, unseen)
+        found, log_weights = self._ask_rows(asked, columns, codes)
+        bad = np.flatnonzero(log_weights == -np.inf)
         if bad.size and impossible == "error":
             row = zip(columns, codes[:, bad[0]].tolist(), strict=True)
             given = {v: code for v, code in row if code < self.schema.cards[v]}
@@ -137,6 +145,7 @@ class Questions(ABC):
         if bad.size:
             found[bad] = self._ask(asked, {}, {})[0].reshape(-1)
         told = [self.schema[v] for v in asked]
+        log_evidence = partial(self._log_evidence_rows, log_weights, asked, columns, codes)
         return Answers(told, found.reshape(-1, *(v.card for v in told)), log_evidence)
 
     def map_query(
@@ -191,7 +200,7 @@ class Questions(ABC):
     def _ask(
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
     ) -> tuple[Floats, float]:
-        """(P(asked | evidence), ln P(evidence), −∞ where it is impossible).
+        """(P(asked | evidence), ln of the weight of the evidence, −∞ where it is impossible).
 
         A plan is made for the question, which leaves out what does not bear on it. One variable
         is read from the tree instead, if `marginals` has compiled it and it is small.
@@ -207,23 +216,32 @@ class Questions(ABC):
         relevant = self._relevant({*asked, *given, *likelihoods})
         with np.errstate(divide="ignore"):
             soft = [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
-        found, log_weight = marginal([*relevant, *soft], cards, asked, given, names=names)
-        return found, log_weight - self.log_partition if given or likelihoods else 0.0
+        return marginal([*relevant, *soft], cards, asked, given, names=names)
 
     def _ask_each(
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
     ) -> tuple[list[Floats], float]:
-        """(P(v | evidence) for each v in `asked`, ln P(evidence))."""
-        found, log_weight = self._propagation.run(asked, given, likelihoods)
-        return found, log_weight - self.log_partition if given or likelihoods else 0.0
+        """(P(v | evidence) for each v in `asked`, ln of the weight of the evidence)."""
+        return self._propagation.run(asked, given, likelihoods)
 
     def _ask_rows(
         self, asked: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
-        """(P(asked | row), shape (n_rows, cells); ln P(evidence of the row)); see `query_rows`."""
+        """(P(asked | row), shape (n_rows, cells); ln of each row's weight); see `query_rows`."""
         cards, names = self.schema.cards, self.schema.names
-        found, log_weights = query_rows(self._relevant, cards, asked, columns, codes, names=names)
-        return found, log_weights - self.log_partition
+        return query_rows(self._relevant, cards, asked, columns, codes, names=names)
+
+    def _log_evidence(
+        self, log_weight: float, given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> float:
+        """ln P(evidence), from what `_ask` gave."""
+        return log_weight - self.log_partition if given or likelihoods else 0.0
+
+    def _log_evidence_rows(
+        self, log_weights: Floats, asked: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> Floats:
+        """ln P(evidence of each row), from what `_ask_rows` gave."""
+        return log_weights - self.log_partition
 
     def _asked(self, names: Sequence[str], given: Mapping[int, int]) -> tuple[int, ...]:
         asked = self.schema.indices(names)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from counterpane.errors import CounterpaneError, FileFormatError, no_file
+from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.formats import FORMATS, NATIVE, read_network, suffix_of
+from counterpane.models.formats import FORMATS, NATIVE, Network, read_network, suffix_of
 from counterpane.models.formats.native import is_native, read_native
+from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 
-KINDS: dict[str, type[Model]] = {model.kind: model for model in (BayesianNetwork, Mixture)}
+KINDS: dict[str, Any] = {
+    model.kind: model for model in (AdditiveClassifier, BayesianNetwork, MarkovNetwork, Mixture)
+}
 """The models that a native file may hold."""
 
 
@@ -20,7 +25,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, gzipped or not: native (known by its first bytes), else by its suffix.
 
     `.bif`, `.xmlbif`, `.bifxml`, `.xml` (XMLBIF), `.uai`, `.net` (Hugin) and `.xdsl` (GeNIe) hold
-    Bayesian networks; their states are text. What is damaged, cut short or hostile is refused.
+    Bayesian networks, `.uai` also Markov networks; their states are text. What is damaged, cut
+    short or hostile is refused.
     """
     if not Path(path).is_file():
         raise no_file(Path(path))
@@ -30,7 +36,10 @@ def load(path: str | os.PathLike[str]) -> Model:
                 f"{str(path)!r} is not a model file that is known; {', '.join([NATIVE, *FORMATS])} "
                 "are read, also with .gz."
             )
-        return BayesianNetwork(*read_network(path))
+        found = read_network(path)
+        if isinstance(found, Network):
+            return BayesianNetwork(*found)
+        return MarkovNetwork(*found)
     content = read_native(path)
     if content.kind not in KINDS:
         raise FileFormatError(
@@ -38,6 +47,7 @@ def load(path: str | os.PathLike[str]) -> Model:
         )
     try:
         model = KINDS[content.kind]
-        return model.from_arrays(content.schema, content.arrays, content.provenance)
+        stored: Model = model.from_arrays(content.schema, content.arrays, content.provenance)
+        return stored
     except (CounterpaneError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(f"{str(path)!r} holds no valid model: {error!r}.") from None

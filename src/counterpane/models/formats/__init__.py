@@ -2,11 +2,21 @@
 
 from counterpane.models.formats.by_suffix import (
     FORMATS,
+    MARKOV_FORMATS,
     NATIVE,
     read_network,
     suffix_of,
     write_network,
 )
-from counterpane.models.formats.network import Network
+from counterpane.models.formats.network import Factors, Network
 
-__all__ = ["FORMATS", "NATIVE", "Network", "read_network", "suffix_of", "write_network"]
+__all__ = [
+    "FORMATS",
+    "MARKOV_FORMATS",
+    "NATIVE",
+    "Factors",
+    "Network",
+    "read_network",
+    "suffix_of",
+    "write_network",
+]

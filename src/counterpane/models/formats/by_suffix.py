@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.formats.bif import read_bif, write_bif
 from counterpane.models.formats.net import read_net, write_net
-from counterpane.models.formats.network import Network
+from counterpane.models.formats.network import Factors, Network
 from counterpane.models.formats.source import Source
-from counterpane.models.formats.uai import read_uai, write_uai
+from counterpane.models.formats.uai import read_uai, write_uai, write_uai_factors
 from counterpane.models.formats.xdsl import read_xdsl, write_xdsl
 from counterpane.models.formats.xmlbif import read_xmlbif, write_xmlbif
 
@@ -26,7 +26,7 @@ class Writer(Protocol):
 class Format(NamedTuple):
     """How a format is read and written."""
 
-    read: Callable[[Source], Network]
+    read: Callable[[Source], Network | Factors]
     write: Writer
 
 
@@ -40,6 +40,8 @@ FORMATS = {
     ".net": Format(read_net, write_net),
     ".xdsl": Format(read_xdsl, write_xdsl),
 }
+MARKOV_FORMATS = (".uai",)
+"""The suffixes of files that hold Markov networks as well."""
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
@@ -52,17 +54,20 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     return Path(name).suffix or NATIVE
 
 
-def read_network(path: str | os.PathLike[str]) -> Network:
+def read_network(path: str | os.PathLike[str]) -> Network | Factors:
     """The network in a file of one of the `FORMATS`; names and states are text."""
     return FORMATS[suffix_of(path)].read(Source(path))
 
 
 def write_network(
-    path: str | os.PathLike[str], network: Network, *, plain_names: bool = False
+    path: str | os.PathLike[str], network: Network | Factors, *, plain_names: bool = False
 ) -> None:
     """Write `network` in one of the `FORMATS`, whole or not at all.
 
     Each number has as many digits as it takes to read back the same bits.
     """
-    texts = FORMATS[suffix_of(path)].write(network, plain_names=plain_names)
+    if isinstance(network, Factors):
+        texts = write_uai_factors(network)
+    else:
+        texts = FORMATS[suffix_of(path)].write(network, plain_names=plain_names)
     write_atomically(path, (text.encode() for text in texts))

@@ -14,7 +14,7 @@ from counterpane.data.schema import MAX_STATES, Schema, Variable
 from counterpane.errors import CounterpaneError, GraphError, unknown_name
 from counterpane.graphs import Dag
 from counterpane.models.formats.source import Source
-from counterpane.potentials import MAX_CELLS
+from counterpane.potentials import MAX_CELLS, Potential
 from counterpane.typing import Floats, Ints
 
 MAX_VARIABLES = 2**14  # a graph takes the square of it in bytes
@@ -28,6 +28,13 @@ class Network(NamedTuple):
     schema: Schema
     dag: Dag
     tables: Sequence[Floats]
+
+
+class Factors(NamedTuple):
+    """A Markov network: the product of the exponentials of the potentials."""
+
+    schema: Schema
+    potentials: Sequence[Potential]
 
 
 class Declared(NamedTuple):
@@ -69,7 +76,7 @@ def listed(source: Source, numbers: array[float], line: int) -> Fill:
 
 def assemble(source: Source, declared: Sequence[Declared], families: Sequence[Family]) -> Network:
     """The network of what a file declares; what is missing, twice or out of range is refused."""
-    variables = _variables(source, declared)
+    variables = declared_variables(source, declared)
     position = {v.name: i for i, v in enumerate(variables)}
     tables: dict[int, Floats] = {}
     cells = 0
@@ -97,7 +104,8 @@ def assemble(source: Source, declared: Sequence[Declared], families: Sequence[Fa
     return Network(Schema(variables), dag, [tables[i] for i in range(dag.n)])
 
 
-def _variables(source: Source, declared: Sequence[Declared]) -> list[Variable]:
+def declared_variables(source: Source, declared: Sequence[Declared]) -> list[Variable]:
+    """The variables that a file declares; none may come twice or list a state twice."""
     if not 1 <= len(declared) <= MAX_VARIABLES:
         source.fail(1, f"{len(declared)} variables are declared; allowed: 1 to {MAX_VARIABLES}")
     known: dict[str, Variable] = {}

@@ -1,80 +1,138 @@
-"""The format of the UAI inference competitions, for Bayesian networks. It holds no names."""
+"""The format of the UAI inference competitions, for Bayesian and Markov networks; without names."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from counterpane.data.schema import MAX_STATES
+import numpy as np
+
+from counterpane.data.schema import MAX_STATES, Schema
+from counterpane.errors import ParameterError
 from counterpane.models.formats.network import (
+    MAX_AXES,
     MAX_VARIABLES,
     Declared,
+    Factors,
     Family,
     Network,
     assemble,
+    declared_variables,
     listed,
 )
 from counterpane.models.formats.source import Source
 from counterpane.models.formats.tokens import Tokens, token_pattern
-from counterpane.potentials import MAX_CELLS
+from counterpane.potentials import MAX_CELLS, Potential
+from counterpane.typing import Floats
 
+MAX_TABLES = 2**20
 TOKEN = token_pattern(comment=r"\#[^\n]*+", marks="(){};", word=r'[^\s,(){};"#]++')
 
 
-def read_uai(source: Source) -> Network:
+def read_uai(source: Source) -> Network | Factors:
     """The network in a UAI file: variables x0, x1, … with states 0, 1, …
 
-    Each scope ends with the child, and the numbers run over the scope as listed, the last one
-    fastest. (aGrUM up to 3.3 lets the first parent run faster than the others; its files with two
-    parents or more mean something else here, as in the other readers of this format.)
+    The numbers of a table run over its scope as listed, the last one fastest; in a Bayesian network
+    each scope ends with the child. (aGrUM up to 3.3 lets the first parent run faster than the
+    others; its files with two parents or more mean something else here, as in the other readers of
+    this format.)
     """
     tokens = Tokens(source, TOKEN)
     head = tokens.next("the preamble")
-    if head.syntax == "MARKOV":
-        tokens.fail(head.line, "this is a Markov network; reading them comes with Markov networks")
-    if head.syntax != "BAYES":
-        tokens.misplaced(head, "the file where 'BAYES' is needed")
+    if head.syntax not in ("BAYES", "MARKOV"):
+        tokens.misplaced(head, "the file where 'BAYES' or 'MARKOV' is needed")
+    bayes = head.syntax == "BAYES"
     n = _count(tokens, 1, MAX_VARIABLES, "the number of variables")
     cards = [_count(tokens, 1, MAX_STATES, f"the size of variable {i}") for i in range(n)]
     declared = [
         Declared(f"x{i}", [str(k) for k in range(card)], head.line) for i, card in enumerate(cards)
     ]
-    _count(tokens, n, n, "the number of tables, one for each variable,")
+    if bayes:
+        n_tables = _count(tokens, n, n, "the number of tables, one for each variable,")
+    else:
+        n_tables = _count(tokens, 0, MAX_TABLES, "the number of tables")
     scopes = []
-    for i in range(n):
-        size = _count(tokens, 1, n, f"the size of scope {i}")
+    for i in range(n_tables):
+        size = _count(tokens, int(bayes), n, f"the size of scope {i}")
         scopes.append([_count(tokens, 0, n - 1, f"a variable of scope {i}") for _ in range(size)])
-    families = []
-    for i, scope in enumerate(scopes):
-        cells = math.prod(cards[v] for v in scope)
-        if cells > MAX_CELLS:
-            tokens.fail(head.line, f"table {i} would have more than {MAX_CELLS:,} cells")
-        _count(tokens, cells, cells, f"the size of table {i}")
-        inside = f"table {i}"
-        first = tokens.next(inside)
-        numbers = array("d", [tokens.probability(first, inside)])
-        for _ in range(cells - 1):
-            numbers.append(tokens.probability(tokens.next(inside), inside))
-        *parents, child = (f"x{v}" for v in scope)
-        fill = listed(source, numbers, first.line)
-        families.append(Family(child, parents, fill, first.line))
+    tables = [
+        _numbers(tokens, i, math.prod(cards[v] for v in scope), head.line)
+        for i, scope in enumerate(scopes)
+    ]
     if (token := tokens.next()).kind != "end":
         tokens.misplaced(token, "the file after the last table")
+    if not bayes:
+        return _factors(source, declared, scopes, tables)
+    families = []
+    for scope, (numbers, line) in zip(scopes, tables, strict=True):
+        *parents, child = (f"x{v}" for v in scope)
+        families.append(Family(child, parents, listed(source, numbers, line), line))
     return assemble(source, declared, families)
 
 
 def write_uai(network: Network, *, plain_names: bool) -> Iterator[str]:
     """The text of a UAI file; names and states are not kept, be they plain or not."""
-    cards = network.schema.cards.tolist()
-    yield f"BAYES\n{len(cards)}\n{' '.join(map(str, cards))}\n{len(cards)}\n"
-    for i in range(len(cards)):
-        scope = (*network.dag.parents(i), i)
-        yield f"{len(scope)} {' '.join(map(str, scope))}\n"
-    for table in network.tables:
+    scopes = [(*network.dag.parents(i), i) for i in range(len(network.schema))]
+    yield from _text("BAYES", network.schema, scopes, network.tables)
+
+
+def write_uai_factors(factors: Factors) -> Iterator[str]:
+    """The text of a UAI file for a Markov network: the potentials themselves, not their logs."""
+    tables = []
+    for potential in factors.potentials:
+        with np.errstate(over="ignore", under="ignore"):
+            table = np.exp(potential.log_values)
+        if ((table == 0) != (potential.log_values == -np.inf)).any() or (table == np.inf).any():
+            raise ParameterError(
+                f"{potential!r} holds logs beyond the range of numbers, and UAI files hold the "
+                "numbers; save the network as .cp."
+            )
+        tables.append(table)
+    yield from _text("MARKOV", factors.schema, [p.scope for p in factors.potentials], tables)
+
+
+def _text(
+    kind: str, schema: Schema, scopes: Sequence[Sequence[int]], tables: Sequence[Floats]
+) -> Iterator[str]:
+    cards = schema.cards.tolist()
+    yield f"{kind}\n{len(cards)}\n{' '.join(map(str, cards))}\n{len(scopes)}\n"
+    for scope in scopes:
+        yield f"{' '.join(map(str, (len(scope), *scope)))}\n"
+    for table in tables:
         yield f"\n{table.size}\n"
-        for row in table.reshape(-1, table.shape[-1]):
+        for row in table.reshape(-1, table.shape[-1] if table.ndim else 1):
             yield f" {' '.join(map(repr, row.tolist()))}\n"
+
+
+def _numbers(tokens: Tokens, place: int, cells: int, line: int) -> tuple[array[float], int]:
+    """The numbers of a table and the line of the first."""
+    if cells > MAX_CELLS:
+        tokens.fail(line, f"table {place} would have more than {MAX_CELLS:,} cells")
+    _count(tokens, cells, cells, f"the size of table {place}")
+    inside = f"table {place}"
+    first = tokens.next(inside)
+    numbers = array("d", [tokens.probability(first, inside)])
+    for _ in range(cells - 1):
+        numbers.append(tokens.probability(tokens.next(inside), inside))
+    return numbers, first.line
+
+
+def _factors(
+    source: Source,
+    declared: Sequence[Declared],
+    scopes: Sequence[Sequence[int]],
+    tables: Sequence[tuple[array[float], int]],
+) -> Factors:
+    schema = Schema(declared_variables(source, declared))
+    potentials = []
+    for scope, (numbers, line) in zip(scopes, tables, strict=True):
+        if len(set(scope)) < len(scope) or len(scope) > MAX_AXES:
+            source.fail(line, f"a table names a variable twice, or more than {MAX_AXES} of them")
+        with np.errstate(divide="ignore"):
+            values = np.log(np.array(numbers)).reshape([schema.cards[v] for v in scope])
+        potentials.append(Potential(scope, values))
+    return Factors(schema, potentials)
 
 
 def _count(tokens: Tokens, low: int, high: int, what: str) -> int:

@@ -1,0 +1,202 @@
+"""Class probabilities from a sum over faces: sets of columns, each with a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from counterpane.data.cells import encode_rows
+from counterpane.data.columns import Numbers, columns_of, n_rows
+from counterpane.data.schema import Schema, Variable
+from counterpane.errors import DataError, ParameterError, ScopeError
+from counterpane.models.additive_member import Face, Member
+from counterpane.models.answer import Answer
+from counterpane.models.formats import NATIVE, suffix_of
+from counterpane.models.formats.native import Content, write_native
+from counterpane.typing import Array, Codes, Floats, Ints
+
+BLOCK_ROWS = 2**13
+
+
+class AdditiveClassifier:
+    """P(class | row) ∝ exp Σ_T f_T(x_T, class), smoothed so that no class is impossible.
+
+    `schema` holds the features and, last, the class. Each f_T is the mean over `members`, fits on
+    different rows, of a table on the member's own cuts; for a column of numbers it also has the
+    member's numeric terms. A member without the face counts as zero there, and so does a cell that
+    a member never saw. The mean predictor is smoothed by (m p + 1/C) / (m + 1), m being `total`,
+    the weight of the rows.
+    """
+
+    kind = "additive"
+
+    def __init__(
+        self,
+        schema: Schema,
+        members: Iterable[Member],
+        total: float,
+        *,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.members = tuple(members)
+        self.total = float(total)
+        self.provenance = provenance
+        if not self.members or not self.total > 0:
+            raise ParameterError(
+                f"{len(self.members)} members and the weight {total} make no model; at least one "
+                "member and a positive weight are needed."
+            )
+        for place, member in enumerate(self.members):
+            if (
+                len(member.coding.cards) != len(schema) - 1
+                or len(member.constant) != self.n_classes
+            ):
+                raise ScopeError(
+                    f"member {place} is of {len(member.coding.cards)} columns and "
+                    f"{len(member.constant)} classes; the schema has {len(schema) - 1} and "
+                    f"{self.n_classes}."
+                )
+            if member.coding.numeric.tolist() != self.numeric.tolist():
+                raise ScopeError(f"member {place} takes other columns for numbers than the first.")
+
+    def __repr__(self) -> str:
+        return (
+            f"AdditiveClassifier({len(self.faces)} faces of {len(self.schema) - 1} columns, "
+            f"class {self.target.name!r})"
+        )
+
+    @property
+    def target(self) -> Variable:
+        """The class."""
+        return self.schema[len(self.schema) - 1]
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return self.target.card
+
+    @property
+    def numeric(self) -> Ints:
+        """Positions of the columns of numbers."""
+        return self.members[0].coding.numeric
+
+    @cached_property
+    def faces(self) -> tuple[Face, ...]:
+        """All faces that some member has, small ones first."""
+        found = {face for member in self.members for face in member.all_faces}
+        return tuple(sorted(found, key=lambda face: (len(face), face)))
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The share of the members that hold each of `faces`."""
+        held = [sum(face in m.all_faces for m in self.members) for face in self.faces]
+        return np.array(held) / len(self.members)
+
+    @property
+    def hyperedges(self) -> list[tuple[str, ...]]:
+        """The faces by the names of their columns."""
+        return [tuple(self.schema.names[c] for c in face) for face in self.faces]
+
+    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
+        """P(class | row) for each row of a frame, shape (rows, classes).
+
+        Columns are found by name. One that the frame lacks is missing in every row. The class is
+        the only `target` that may be named.
+        """
+        if target not in (None, self.target.name):
+            raise ParameterError(
+                f"target={target!r}; an additive classifier tells the probabilities of "
+                f"{self.target.name!r} alone."
+            )
+        return np.exp(self.log_proba(*self.encode(frame)))
+
+    def query(
+        self, variables: str | Iterable[str], evidence: Mapping[str, Any] | None = None
+    ) -> Answer:
+        """P(class | evidence); what is not given says nothing. Only the class can be asked."""
+        asked = [variables] if isinstance(variables, str) else list(variables)
+        given = {name: [value] for name, value in (evidence or {}).items()}
+        if asked != [self.target.name] or self.target.name in given:
+            raise ParameterError(
+                f"P({', '.join(asked)} | {', '.join(given)}) was asked; an additive classifier "
+                f"knows only P({self.target.name} | other columns)."
+            )
+        for name in given:
+            self.schema.index(name)  # an unknown name raises
+        probabilities = self.class_probabilities(given or {self.target.name: [None]})
+        return Answer([self.target], probabilities[0])
+
+    def encode(self, frame: Any) -> tuple[Codes, Floats]:
+        """The codes (features, rows) and numbers (columns of numbers, rows) of a frame."""
+        columns = {c.name: c for c in columns_of(frame)}
+        if not columns:
+            raise DataError("the frame has no columns; at least one is needed.")
+        nothing = np.full(n_rows(next(iter(columns.values()))), np.nan)
+        features = [self.schema[i] for i in range(len(self.schema) - 1)]
+        found = [columns.get(v.name, Numbers(v.name, nothing, np.isnan(nothing))) for v in features]
+        return encode_rows(found, features, self.numeric.tolist())
+
+    def log_proba(self, codes: Codes, numbers: Floats) -> Floats:
+        """ln P(class | row), shape (rows, classes), of codes and numbers as `encode` gives them."""
+        out: Floats = np.empty((codes.shape[1], self.n_classes))
+        for low in range(0, len(out), BLOCK_ROWS):
+            rows = slice(low, low + BLOCK_ROWS)
+            each = [m.predictor(codes[:, rows], numbers[:, rows]) for m in self.members]
+            eta: Floats = np.mean(each, axis=0)
+            eta -= eta.max(axis=1, keepdims=True)
+            out[rows] = eta - np.log(np.exp(eta).sum(axis=1, keepdims=True))
+        share = 1 / (self.total + 1)
+        smooth: Floats = np.logaddexp(out + np.log1p(-share), np.log(share / self.n_classes))
+        return smooth
+
+    def contributions(self, codes: Codes, numbers: Floats) -> Floats:
+        """What each face adds to the predictors, (1 + faces, rows, classes); the constant is first.
+
+        Of each row and face the classes sum to zero. The sum over faces is ln P, but for smoothing
+        and for a constant that is the same for all classes.
+        """
+        out: Floats = np.zeros((1 + len(self.faces), codes.shape[1], self.n_classes))
+        place = {face: 1 + f for f, face in enumerate(self.faces)}
+        for member in self.members:
+            out[0] += member.constant
+            for face, part in member.parts(codes, numbers):
+                out[place[face]] += part
+        out /= len(self.members)
+        out -= out.mean(axis=2, keepdims=True)
+        return out
+
+    def to_arrays(self) -> dict[str, Array]:
+        """All that `from_arrays` needs beside the schema."""
+        arrays: dict[str, Array] = {
+            "total": np.array([self.total]),
+            "members": np.array([len(self.members)], dtype=np.int64),
+        }
+        for place, member in enumerate(self.members):
+            arrays |= {f"{place}.{name}": array for name, array in member.to_arrays().items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+    ) -> Self:
+        """The model that `to_arrays` described."""
+        owned: dict[str, dict[str, Array]] = {}
+        for name, array in arrays.items():
+            number, _, own = name.partition(".")
+            owned.setdefault(number, {})[own] = array
+        members = [Member.from_arrays(owned[str(k)]) for k in range(int(arrays["members"][0]))]
+        return cls(schema, members, float(arrays["total"][0]), provenance=provenance)
+
+    def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
+        """Write the model to a native file (`.cp`); `counterpane.load` reads it back."""
+        if suffix_of(path) != NATIVE:
+            raise ParameterError(
+                f"an AdditiveClassifier cannot be saved as {suffix_of(path)!r}; {NATIVE}, or "
+                f"{NATIVE}.gz, is needed."
+            )
+        write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))

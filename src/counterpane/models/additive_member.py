@@ -1,0 +1,139 @@
+"""One fit of an additive classifier: its tables, on its own cuts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+
+from counterpane.errors import ScopeError
+from counterpane.models.coding import Coding, joined, parted
+from counterpane.typing import Array, Codes, Floats, Ints
+
+Face = tuple[int, ...]
+
+DENSE_CELLS = 2**16  # tables of at most so many cells are looked up directly
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """Faces with tables by cell and class; cells are numbered in mixed radix, `keys` are rising.
+
+    `terms` holds the weights of the coding's numeric terms, (2 × varying columns, classes), z
+    before r; it may be empty.
+    """
+
+    coding: Coding
+    constant: Floats  # (classes,)
+    faces: tuple[Face, ...]
+    keys: tuple[Ints, ...]
+    tables: tuple[Floats, ...]  # (cells, classes) each
+    terms: Floats
+
+    def __post_init__(self) -> None:
+        n_classes, n_columns = len(self.constant), len(self.coding.cards)
+        if len(self.terms) not in (0, 2 * len(self.coding.varying)):
+            raise ScopeError(
+                f"{len(self.coding.varying)} varying columns of numbers have {len(self.terms)} "
+                "terms; two of each, or none, are needed."
+            )
+        for face, keys, table in zip(self.faces, self.keys, self.tables, strict=True):
+            rising = all(a < b for a, b in pairwise(face))
+            if not face or not rising or face[0] < 0 or face[-1] >= n_columns:
+                raise ScopeError(f"the face {face} is no rising set of {n_columns} columns.")
+            if table.shape != (len(keys), n_classes):
+                raise ScopeError(
+                    f"the face {face} has {len(keys)} cells and a table of shape {table.shape}."
+                )
+            size = math.prod(self.coding.cards[list(face)].tolist())
+            if len(keys) and (keys[0] < 0 or keys[-1] >= size or (np.diff(keys) <= 0).any()):
+                raise ScopeError(f"the cells of face {face} do not rise from 0 to {size - 1}.")
+
+    @cached_property
+    def all_faces(self) -> frozenset[Face]:
+        """The faces, with those that have numeric terms only."""
+        if not len(self.terms):
+            return frozenset(self.faces)
+        numeric = self.coding.numeric[self.coding.varying].tolist()
+        return frozenset(self.faces) | {(c,) for c in numeric}
+
+    def parts(self, codes: Codes, numbers: Floats) -> Iterator[tuple[Face, Floats]]:
+        """What each table and each pair of terms adds to the predictors, (rows, classes)."""
+        coded = self.coding.codes(codes, numbers).astype(np.int64)
+        unknown = coded >= self.coding.cards[:, None]
+        for face, lookup in zip(self.faces, self._lookups, strict=True):
+            cells = np.zeros(coded.shape[1], dtype=np.int64)
+            strange = np.zeros(coded.shape[1], dtype=np.bool_)
+            for c in face:
+                cells = cells * self.coding.cards[c] + coded[c]
+                strange |= unknown[c]
+            yield face, lookup(cells, strange)
+        if len(self.terms):
+            terms = self.coding.terms(numbers)
+            n = len(self.coding.varying)
+            for a, c in enumerate(self.coding.numeric[self.coding.varying].tolist()):
+                z, r = terms[a, :, None], terms[n + a, :, None]
+                yield (c,), z * self.terms[a] + r * self.terms[n + a]
+
+    def predictor(self, codes: Codes, numbers: Floats) -> Floats:
+        """The sum of all parts and the constant, (rows, classes)."""
+        total: Floats = np.repeat(self.constant[None], codes.shape[1], axis=0)
+        for _, part in self.parts(codes, numbers):
+            total += part
+        return total
+
+    @cached_property
+    def _lookups(self) -> list[_Lookup]:
+        sizes = [math.prod(self.coding.cards[list(face)].tolist()) for face in self.faces]
+        return [_Lookup(*own) for own in zip(sizes, self.keys, self.tables, strict=True)]
+
+    def to_arrays(self) -> dict[str, Array]:
+        """All of it as int64 and float64 arrays."""
+        arrays = self.coding.to_arrays()
+        arrays |= {"constant": self.constant, "terms": self.terms}
+        flat = [np.array(face, dtype=np.int64) for face in self.faces]
+        arrays["faces"], arrays["face_ends"] = joined(flat, np.int64)
+        arrays["keys"], arrays["key_ends"] = joined(self.keys, np.int64)
+        n_classes = len(self.constant)
+        arrays["tables"] = np.concatenate([np.empty((0, n_classes)), *self.tables])
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """The member that `to_arrays` described."""
+        faces = parted(arrays["faces"], arrays["face_ends"])
+        return cls(
+            Coding.from_arrays(arrays),
+            arrays["constant"],
+            tuple(tuple(face.tolist()) for face in faces),
+            parted(arrays["keys"], arrays["key_ends"]),
+            parted(arrays["tables"], arrays["key_ends"]),
+            arrays["terms"],
+        )
+
+
+class _Lookup:
+    """Rows of a table by key; zero for a key without a row."""
+
+    def __init__(self, size: int, keys: Ints, table: Floats) -> None:
+        self.keys = keys
+        self.table: Floats = np.vstack([table, np.zeros((1, table.shape[1]))])
+        self.places: Ints | None = None
+        if size <= DENSE_CELLS:
+            self.places = np.full(size, len(keys), dtype=np.int64)
+            self.places[keys] = np.arange(len(keys))
+
+    def __call__(self, cells: Ints, strange: Array) -> Floats:
+        cells = np.where(strange, 0, cells)
+        if self.places is not None:
+            places = self.places[cells]
+        else:
+            places = np.minimum(np.searchsorted(self.keys, cells), len(self.keys) - 1)
+            places = np.where(self.keys[places] == cells, places, len(self.keys))
+        found: Floats = self.table[np.where(strange, len(self.keys), places)]
+        return found

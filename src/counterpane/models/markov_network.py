@@ -1,0 +1,239 @@
+"""Markov networks: a product of potentials, dense tables and rules side by side."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+
+from counterpane.data.schema import Schema
+from counterpane.errors import ParameterError, ScopeError
+from counterpane.graphs import UndirectedGraph
+from counterpane.inference import marginal
+from counterpane.inference.exact import log_sum
+from counterpane.models.base import Model
+from counterpane.models.formats import Factors
+from counterpane.potentials import Blanket, Potential, Rules, check_cells
+from counterpane.typing import Array, Codes, Floats, Ints
+
+FEW_STATES = 1024  # joint states that are tried one after the other
+
+
+class MarkovNetwork(Model):
+    """P(x) = exp(Σ potentials + Σ rules that hold) / Z.
+
+    Z need not be known: conditionals given the rest of a row, and questions whose own tables are
+    small, are answered without it. What needs it (`score_samples`, `log_evidence`) sums over all
+    rows once, by elimination, and raises `TableSizeError` where that does not fit. A variable in no
+    potential is uniform.
+
+    >>> pair = Potential((0, 1), [[0.0, 0.0], [0.0, np.log(3.0)]])
+    >>> model = MarkovNetwork(Schema.from_cards([2, 2, 2]), [pair])
+    >>> round(model.query("x0", {"x1": 1})[1], 4), float(np.exp(model.log_partition).round(4))
+    (0.75, 12.0)
+    """
+
+    kind = "markov_network"
+
+    def __init__(
+        self,
+        schema: Schema,
+        potentials: Iterable[Potential | Rules],
+        *,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.provenance = provenance
+        given = tuple(potentials)
+        for part in given:
+            if not isinstance(part, Potential | Rules):
+                raise ParameterError(
+                    f"a Markov network cannot hold a {type(part).__name__}; pass potentials and "
+                    "rules."
+                )
+            _check_fit(schema, part)
+        self.potentials = tuple(p for p in given if isinstance(p, Potential))
+        self.rules = tuple(r for r in given if isinstance(r, Rules))
+
+    def __repr__(self) -> str:
+        return (
+            f"MarkovNetwork({len(self.schema)} variables, {len(self.potentials)} potentials, "
+            f"{sum(map(len, self.rules))} rules)"
+        )
+
+    @cached_property
+    def undirected(self) -> UndirectedGraph:
+        """The graph whose edges join the variables that share a potential or a rule."""
+        scopes = [p.scope for p in self.potentials]
+        scopes += [scope for rules in self.rules for scope, _ in _by_scope(rules)]
+        edges = {pair for scope in scopes for pair in combinations(scope, 2)}
+        return UndirectedGraph(len(self.schema), edges)
+
+    @property
+    def graph(self) -> Any:
+        """The structure as a networkx graph whose nodes are the column names."""
+        return self.undirected.to_networkx(self.schema.names)
+
+    @cached_property
+    def blanket(self) -> Blanket:
+        """The potentials and rules compiled for full conditionals."""
+        return Blanket(self.schema.cards, [*self.potentials, *self.rules], self.schema.names)
+
+    @cached_property
+    def log_partition(self) -> float:  # type: ignore[override]
+        """ln Z, by elimination; `TableSizeError` where that needs too large a table."""
+        cards, names = self.schema.cards, self.schema.names
+        log_weight = marginal(self.to_potentials(), cards, (), {}, names=names)[1]
+        if log_weight == -np.inf:
+            raise ParameterError("the network gives every row the weight zero; it has no Z.")
+        return log_weight
+
+    def to_potentials(self) -> tuple[Potential, ...]:
+        """Dense potentials that amount to the network: rules are written out as tables."""
+        return self._dense
+
+    @cached_property
+    def _dense(self) -> tuple[Potential, ...]:
+        dense = [*self.potentials]
+        for rules in self.rules:
+            dense += [_write_out(rules, scope, members) for scope, members in _by_scope(rules)]
+        alone = set(range(len(self.schema))).difference(*(p.scope for p in dense))
+        dense += [Potential((v,), np.zeros(self.schema.cards[v])) for v in sorted(alone)]
+        return tuple(dense)
+
+    def _ask(
+        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> tuple[Floats, float]:
+        if likelihoods or not self._complete(asked, given):
+            return super()._ask(asked, given, likelihoods)
+        found, log_weights = self._ask_complete(
+            asked, tuple(given), np.array(list(given.values()), dtype=np.uint16).reshape(-1, 1)
+        )
+        return found.reshape(self.schema.cards[list(asked)]), float(log_weights[0])
+
+    def _ask_rows(
+        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> tuple[Floats, Floats]:
+        full = (codes < self.schema.cards[list(columns), None]).all(axis=0)
+        if not self._complete(asked, columns) or not full.any():
+            return super()._ask_rows(asked, columns, codes)
+        found, log_weights = self._ask_complete(asked, columns, codes[:, full])
+        if full.all():
+            return found, log_weights
+        out, all_weights = np.empty((full.size, found.shape[1])), np.empty(full.size)
+        out[full], all_weights[full] = found, log_weights
+        out[~full], all_weights[~full] = super()._ask_rows(asked, columns, codes[:, ~full])
+        return out, all_weights
+
+    def _complete(self, asked: Iterable[int], given: Iterable[int]) -> bool:
+        """Whether the question is about few joint states and leaves no other variable open."""
+        nothing_open = len({*asked, *given}) == len(self.schema)
+        return nothing_open and int(self.schema.cards[list(asked)].prod()) <= FEW_STATES
+
+    def _ask_complete(
+        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> tuple[Floats, Floats]:
+        """As `_ask_rows`, where all but `asked` is observed: each state is tried in each row."""
+        shape = tuple(self.schema.cards[list(asked)].tolist())
+        rows: Codes = np.empty((len(self.schema), codes.shape[1]), dtype=np.uint16)
+        rows[list(columns)] = codes
+        logs: Floats = np.empty((codes.shape[1], math.prod(shape)))
+        for cell, states in enumerate(np.ndindex(shape)):
+            rows[list(asked)] = np.array(states, dtype=np.uint16)[:, None]
+            logs[:, cell] = self.blanket.log_potential(rows)
+        total = log_sum(logs)
+        return np.exp(logs - np.where(total == -np.inf, 0.0, total)[:, None]), total
+
+    def _network(self) -> Factors | None:
+        return Factors(self.schema, self.to_potentials())
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Scopes and log-values of the potentials, and the rules, each end to end."""
+        arrays: dict[str, Array] = {
+            "scope_sizes": _ints(len(p.scope) for p in self.potentials),
+            "scopes": _ints(v for p in self.potentials for v in p.scope),
+            "log_values": np.concatenate(
+                [np.empty(0), *(p.log_values.reshape(-1) for p in self.potentials)]
+            ),
+        }
+        for place, rules in enumerate(self.rules):
+            arrays |= {
+                f"rules{place}.weights": rules.weights,
+                f"rules{place}.offsets": rules.offsets,
+                f"rules{place}.variables": rules.variables,
+                f"rules{place}.values": rules.values,
+                f"rules{place}.negated": rules.negated.astype(np.int64),
+            }
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+    ) -> Self:
+        """The network that `to_arrays` described."""
+        ends = np.cumsum(arrays["scope_sizes"])
+        if (arrays["scope_sizes"] < 0).any() or ends[-1:].sum() != arrays["scopes"].size:
+            raise ScopeError("the scopes do not add up to what the file holds.")
+        parts: list[Potential | Rules] = []
+        read = 0
+        for scope in np.split(arrays["scopes"], ends)[:-1]:
+            shape = schema.cards[scope]
+            size = check_cells(shape, "a potential of the file")
+            parts.append(Potential(scope, arrays["log_values"][read : read + size].reshape(shape)))
+            read += size
+        if read != arrays["log_values"].size:
+            raise ScopeError(f"{arrays['log_values'].size - read} log-values have no potential.")
+        place = 0
+        while f"rules{place}.weights" in arrays:
+            fields = ("weights", "offsets", "variables", "values", "negated")
+            parts.append(Rules(schema.cards, *(arrays[f"rules{place}.{name}"] for name in fields)))
+            place += 1
+        return cls(schema, parts, provenance=provenance)
+
+
+def _check_fit(schema: Schema, part: Potential | Rules) -> None:
+    """Refuse a potential or rules made for other variables."""
+    if isinstance(part, Rules):
+        if not np.array_equal(part.cards, schema.cards):
+            raise ScopeError(f"{part!r} were written for other numbers of states than {schema!r}.")
+        return
+    unknown = [v for v in part.scope if v >= len(schema)]
+    if unknown:
+        raise ScopeError(f"{part!r} names variable {unknown[0]}; there are {len(schema)}.")
+    needed = tuple(schema.cards[list(part.scope)].tolist())
+    if part.log_values.shape != needed:
+        names = ", ".join(repr(schema.names[v]) for v in part.scope)
+        raise ScopeError(
+            f"the potential over {names} has shape {part.log_values.shape}; {needed} is needed."
+        )
+
+
+def _by_scope(rules: Rules) -> list[tuple[tuple[int, ...], list[int]]]:
+    """The sets of variables that rules are about, each with the numbers of its rules."""
+    found: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for rule, (start, stop) in enumerate(zip(rules.offsets, rules.offsets[1:], strict=False)):
+        found[tuple(sorted(set(rules.variables[start:stop].tolist())))].append(rule)
+    return list(found.items())
+
+
+def _write_out(rules: Rules, scope: tuple[int, ...], members: list[int]) -> Potential:
+    """The rules of one scope as a table."""
+    shape = rules.cards[list(scope)]
+    check_cells(shape, f"the table of the rules over the variables {scope}")
+    values: Floats = np.zeros(shape)
+    for rule in members:
+        allowed = [np.ones(r, dtype=bool) for r in shape]
+        for k in range(rules.offsets[rule], rules.offsets[rule + 1]):
+            own = allowed[scope.index(rules.variables[k])]
+            own &= (np.arange(own.size) == rules.values[k]) != rules.negated[k]
+        values[np.ix_(*allowed) if scope else ()] += rules.weights[rule]
+    return Potential(scope, values)
+
+
+def _ints(numbers: Iterable[int]) -> Ints:
+    return np.array(list(numbers), dtype=np.int64)

@@ -1,0 +1,207 @@
+"""The additive model: a sum over faces that is saved, loaded, asked and taken apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterpane as cp
+from counterpane.data import Schema, Variable
+from counterpane.errors import (
+    DataError,
+    FileFormatError,
+    ParameterError,
+    ScopeError,
+    UnknownNameError,
+)
+from counterpane.models.additive import AdditiveClassifier
+from counterpane.models.additive_member import DENSE_CELLS, Member
+from counterpane.models.coding import Coding
+
+SCHEMA = Schema(
+    [
+        Variable("color", ("red", "blue")),
+        Variable("price", ("<1", "≥1"), (1.0,)),
+        Variable("kind", ("no", "yes", "well")),
+    ]
+)
+
+
+def coding(cut=1.0, cards=(2, 3)):
+    return Coding(
+        np.array(cards),
+        np.array([1]),
+        (np.array([cut]),),
+        np.array([0.5]),
+        np.array([2.0]),
+        np.array([0.25]),
+        (np.array([0.0, 1.0]),),
+        (np.array([-2.0, -1.0, 0.0, 1.0, 2.0]),),
+    )
+
+
+def member(seed, cut=1.0, faces=((0,), (1,), (0, 1)), terms=2):
+    rng = np.random.default_rng(seed)
+    cards = {0: 2, 1: 3}
+    keys = [np.arange(np.prod([cards[c] for c in face]) - 1) for face in faces]
+    return Member(
+        coding(cut),
+        rng.normal(size=3),
+        tuple(faces),
+        tuple(keys),
+        tuple(rng.normal(size=(len(k), 3)) for k in keys),
+        rng.normal(size=(terms, 3)),
+    )
+
+
+def model(**options):
+    return AdditiveClassifier(SCHEMA, [member(0), member(1, 2.5, ((0,),), 0)], 9.0, **options)
+
+
+def by_hand(members, color, price, total=9.0):
+    """Probabilities from one cell at a time."""
+    eta = np.zeros(3)
+    for m in members:
+        eta = eta + m.constant
+        cut = m.coding.cuts[0][0]
+        state = {"color": color, "price": 2 if np.isnan(price) else int(price >= cut)}
+        for face, keys, table in zip(m.faces, m.keys, m.tables, strict=True):
+            key = 0
+            for c in face:
+                key = key * (2, 3)[c] + state[("color", "price")[c]]
+            if (key in keys and color < 2) or (key in keys and face == (1,)):
+                eta = eta + table[list(keys).index(key)]
+        if len(m.terms):
+            x = 0.25 if np.isnan(price) else price
+            rank = {-1: 0, 0: 1, 0.25: 2, 0.5: 2, 1: 3, 7: 4}[x]
+            eta = eta + np.clip((x - 0.5) / 2, -4, 4) * m.terms[0] + (rank - 2.0) * m.terms[1]
+    p = np.exp(eta / len(members))
+    return (total * p / p.sum() + 1 / 3) / (total + 1)
+
+
+@pytest.mark.parametrize("color", [0, 1, 2])
+@pytest.mark.parametrize("price", [-1.0, 0.0, 0.5, 1.0, 7.0, np.nan])
+def test_probabilities_are_those_worked_out_by_hand(color, price):
+    found = model()
+    codes = np.array([[color], [0]], dtype=np.uint8)
+    log_proba = found.log_proba(codes, np.array([[price]]))
+    assert np.exp(log_proba[0]) == pytest.approx(by_hand(found.members, color, price))
+
+
+def test_contributions_sum_to_the_log_odds():
+    found = model()
+    codes, numbers = np.array([[0, 1, 2], [0, 0, 0]]), np.array([[0.5, 1.0, np.nan]])
+    parts = found.contributions(codes, numbers)
+    assert parts.shape == (4, 3, 3)
+    assert found.faces == ((0,), (1,), (0, 1))
+    assert found.shares.tolist() == [1.0, 0.5, 0.5]
+    assert np.abs(parts.sum(axis=2)).max() < 1e-12
+    eta = np.mean([m.predictor(codes, numbers) for m in found.members], axis=0)
+    assert parts.sum(axis=0) == pytest.approx(eta - eta.mean(axis=1, keepdims=True))
+    unknown = parts[[1, 3], 2]
+    assert (unknown == 0).all()
+
+
+def test_terms_alone_make_a_face():
+    alone = AdditiveClassifier(SCHEMA, [member(0, faces=((0,),))], 9.0)
+    assert alone.faces == ((0,), (1,))
+    assert alone.hyperedges == [("color",), ("price",)]
+
+
+def test_frames_by_name_and_what_is_not_there():
+    found = model()
+    frame = pd.DataFrame({"more": [1, 2], "price": [0.5, None], "color": ["blue", "green"]})
+    proba = found.class_probabilities(frame, "kind")
+    assert proba[0] == pytest.approx(by_hand(found.members, 1, 0.5))
+    assert proba[1] == pytest.approx(by_hand(found.members, 2, np.nan))
+    without = found.class_probabilities(frame.drop(columns="color").assign(price=0.5))
+    assert without[0] == pytest.approx(by_hand(found.members, 2, 0.5))
+    with pytest.raises(ParameterError, match="'kind' alone"):
+        found.class_probabilities(frame, "color")
+    with pytest.raises(DataError, match="no columns"):
+        found.class_probabilities({})
+
+
+def test_queries():
+    found = model()
+    answer = found.query("kind", {"color": "red", "price": 1.0})
+    assert answer.probabilities == pytest.approx(by_hand(found.members, 0, 1.0))
+    assert answer.names == ("kind",)
+    assert found.query(["kind"]).probabilities == pytest.approx(by_hand(found.members, 2, np.nan))
+    with pytest.raises(ParameterError, match=r"knows only P\(kind \| other columns\)"):
+        found.query("color", {"kind": "no"})
+    with pytest.raises(UnknownNameError, match="colour"):
+        found.query("kind", {"colour": "red"})
+
+
+def test_many_rows_in_blocks_are_the_same_rows():
+    found = model()
+    rng = np.random.default_rng(0)
+    codes = np.vstack([rng.integers(0, 3, 20_000), np.zeros(20_000, dtype=int)])
+    numbers = rng.choice([0.0, 0.5, 7.0, np.nan], (1, 20_000))
+    whole = found.log_proba(codes, numbers)
+    some = [0, 8191, 8192, 19_999]
+    assert (whole[some] == found.log_proba(codes[:, some], numbers[:, some])).all()
+
+
+def test_large_tables_are_searched():
+    cards = (DENSE_CELLS, 3)
+    rng = np.random.default_rng(0)
+    keys = np.sort(rng.choice(3 * DENSE_CELLS, 50, replace=False))
+    wide = Member(
+        coding(cards=cards), np.zeros(3), ((0, 1),), (keys,), (np.eye(50, 3),), np.empty((0, 3))
+    )
+    part = dict(wide.parts(np.array([keys // 3, keys * 0]), np.array([keys % 3 + 0.0])))
+    codes = wide.coding.codes(np.array([keys // 3, keys * 0]), np.array([keys % 3 + 0.0]))
+    cells = codes[0].astype(int) * 3 + codes[1]
+    expected = [np.eye(50, 3)[keys.tolist().index(c)] if c in keys else np.zeros(3) for c in cells]
+    assert (part[0, 1] == expected).all()
+
+
+def test_saved_and_loaded_bit_for_bit(tmp_path):
+    found = model(provenance={"target": "kind"})
+    found.save(tmp_path / "model.cp")
+    again = cp.load(tmp_path / "model.cp")
+    assert isinstance(again, AdditiveClassifier)
+    assert again.schema == SCHEMA
+    assert again.provenance == {"target": "kind"}
+    codes, numbers = np.array([[0, 1, 2], [0, 0, 0]]), np.array([[0.5, 1.0, np.nan]])
+    assert (again.log_proba(codes, numbers) == found.log_proba(codes, numbers)).all()
+    assert repr(again) == "AdditiveClassifier(3 faces of 2 columns, class 'kind')"
+    with pytest.raises(ParameterError, match=r"saved as '.bif'"):
+        found.save(tmp_path / "model.bif")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("0.keys", lambda a: a[::-1]),
+        ("0.keys", lambda a: a + 100),
+        ("0.faces", lambda a: a + 1),
+        ("0.faces", lambda a: a[::-1]),
+        ("0.tables", lambda a: a[:, :2]),
+        ("0.tables", lambda a: a[1:]),
+        ("0.terms", lambda a: a[:1]),
+        ("0.constant", lambda a: a[:2]),
+        ("1.cards", lambda a: a[:1]),
+        ("1.numeric", lambda a: a - 1),
+        ("members", lambda a: a + 1),
+        ("total", lambda a: -a),
+    ],
+)
+def test_nonsense_in_a_file_is_refused(tmp_path, monkeypatch, name, change):
+    found = model()
+    arrays = found.to_arrays()
+    arrays[name] = change(arrays[name])
+    monkeypatch.setattr(found, "to_arrays", lambda: arrays)
+    found.save(tmp_path / "bad.cp")
+    with pytest.raises(FileFormatError, match="holds no valid model"):
+        cp.load(tmp_path / "bad.cp")
+
+
+def test_members_must_fit_the_schema():
+    with pytest.raises(ParameterError, match="make no model"):
+        AdditiveClassifier(SCHEMA, [], 9.0)
+    with pytest.raises(ScopeError, match="the schema has 1 and 2"):
+        AdditiveClassifier(Schema.from_cards([2, 2]), [member(0)], 9.0)
