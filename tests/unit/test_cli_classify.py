@@ -1,0 +1,191 @@
+"""Classifiers on the command line: learn with a target, and predict."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import counterpane as cp
+from counterpane.cli import classify
+from counterpane.cli import main as cli
+
+METHODS = ["naive-bayes", "tan", "bnc", "markov", "interaction"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["counterpane", *words])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out = capsys.readouterr()
+        return int(stop.value.code or 0), out.out, out.err
+
+    return call
+
+
+@pytest.fixture
+def cars(tmp_path: Path) -> Path:
+    """A file with texts, numbers and gaps, whose class follows both."""
+    rng = np.random.default_rng(0)
+    lines = ["color,price,kind"]
+    for _ in range(200):
+        color, price = rng.choice(["red", "blue", ""]), rng.normal()
+        kind = "fast" if (price > 0.2) != (color == "blue") else "slow"
+        lines.append(f"{color},{price:.3f},{kind}")
+    path = tmp_path / "cars.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def read_rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_learn_then_predict(run, cars: Path, method: str) -> None:
+    code, out, _ = run("learn", "cars.csv", "--target", "kind", "--method", method)
+    assert code == 0
+    assert "Cut into intervals: price" in out
+    assert "Missing cells (state): color" in out
+    assert "next: counterpane predict cars.cp" in out
+    code, out, err = run("predict", "cars.cp", "cars.csv")
+    assert (code, err) == (0, "")
+    rows = read_rows(out)
+    assert list(rows[0]) == ["predicted", "P(fast)", "P(slow)"]
+    learner = getattr(cp, cli.CLASSIFIERS[method])().fit(cars, "kind")
+    found = np.array([[float(r["P(fast)"]), float(r["P(slow)"])] for r in rows])
+    assert np.allclose(found, learner.predict_proba(cars), atol=2e-6)
+    assert [r["predicted"] for r in rows] == learner.predict(cars).tolist()
+    facts = json.loads(run("predict", "cars.cp", "cars.csv", "--json")[1])
+    assert facts["rows"] == 200
+    assert facts["target"] == "kind"
+    assert sum(facts["predicted"].values()) == 200
+    assert facts["accuracy"] == pytest.approx(learner.score(cars, "kind"))
+    truth = np.array([r["kind"] == "slow" for r in read_rows(cars.read_text())]).astype(int)
+    losses = -learner.predict_log_proba(cars)[np.arange(200), truth]
+    assert facts["log_loss"] == pytest.approx(losses.mean(), rel=1e-6)
+    code, out, _ = run("query", "cars.cp", "kind", "-g", "price=1.5", "-g", "color=red")
+    assert code == 0
+    assert "P(kind | price=1.5, color=red)" in out
+
+
+def test_the_default_with_a_target_is_the_interaction_classifier(run) -> None:
+    facts = json.loads(run("learn", "titanic", "--target", "survived", "--json")[1])
+    assert facts["method"] == "interaction"
+    assert facts["model"] == "titanic.cp"
+    assert facts["classes"] == ["no", "yes"]
+    assert {"columns", "share", "strength"} <= set(facts["parts"][0])
+    answer = json.loads(
+        run("query", "titanic.cp", "survived", "--given", "sex=female", "--json")[1]
+    )
+    assert answer["cells"][1]["states"] == ["yes"]
+    assert answer["cells"][1]["probability"] > 0.5
+    _, _, err = run("query", "titanic.cp", "survived", "--given", "sex=female")
+    assert "Taken as unknown, not summed out: status, age." in err
+    assert json.loads(run("learn", "titanic", "--json")[1])["method"] == "chow-liu"
+
+
+def test_rows_go_to_a_file_with_their_columns(run, cars: Path, tmp_path: Path) -> None:
+    run("learn", "cars.csv", "--target", "kind", "--method", "tan", "-o", "m.cp")
+    code, out, _ = run("predict", "m.cp", "cars.csv", "-o", "out.csv.gz", "--keep")
+    assert code == 0
+    assert "200 rows" in out
+    assert "accuracy" in out
+    assert "out.csv.gz" in out
+    rows = read_rows(gzip.decompress((tmp_path / "out.csv.gz").read_bytes()).decode())
+    given = read_rows(cars.read_text())
+    assert list(rows[0]) == ["color", "price", "kind", "predicted", "P(fast)", "P(slow)"]
+    assert [r["color"] for r in rows] == [r["color"] for r in given]
+    assert [float(r["price"]) for r in rows] == [float(r["price"]) for r in given]
+
+
+def test_a_terminal_shows_the_first_rows(run, cars: Path, monkeypatch) -> None:
+    run("learn", "cars.csv", "--target", "kind", "--method", "naive-bayes", "-o", "m.cp")
+    monkeypatch.setattr(cli, "console", Console(force_terminal=True, color_system=None, width=90))
+    _, out, _ = run("predict", "m.cp", "cars.csv")
+    assert "… 188 more rows" in out
+    assert "predicted" in out
+
+
+def test_new_rows_may_lack_the_class_and_hold_new_states(run, cars: Path, tmp_path: Path) -> None:
+    run("learn", "cars.csv", "--target", "kind", "--method", "naive-bayes", "-o", "m.cp")
+    (tmp_path / "new.csv").write_text("price,color,owner\n9.5,violet,ann\n,blue,bob\n-3,,cy\n")
+    rows = read_rows(run("predict", "m.cp", "new.csv")[1])
+    assert len(rows) == 3
+    assert all(0 < float(r["P(fast)"]) < 1 for r in rows)
+    facts = json.loads(run("predict", "m.cp", "new.csv", "--json")[1])
+    assert "accuracy" not in facts
+
+
+def test_losses_are_of_the_rows_that_tell_their_class(run, cars: Path, tmp_path: Path) -> None:
+    run("learn", "cars.csv", "--target", "kind", "--method", "naive-bayes", "-o", "m.cp")
+    whole = json.loads(run("predict", "m.cp", "cars.csv", "--json")[1])
+    more = "red,0.5,\nblue,0.1,flying\n"
+    (tmp_path / "more.csv").write_text(cars.read_text() + more)
+    some = json.loads(run("predict", "m.cp", "more.csv", "--json")[1])
+    assert some["rows"] == 202
+    assert some["log_loss"] == pytest.approx(whole["log_loss"])
+    assert some["accuracy"] == whole["accuracy"]
+
+
+def test_a_long_file_is_written_in_chunks(run, cars: Path, monkeypatch) -> None:
+    run("learn", "cars.csv", "--target", "kind", "--method", "naive-bayes", "-o", "m.cp")
+    whole = run("predict", "m.cp", "cars.csv", "--keep")[1]
+    monkeypatch.setattr(classify, "CHUNK", 7)
+    assert run("predict", "m.cp", "cars.csv", "--keep")[1] == whole
+    assert whole.count("\n") == 201
+
+
+def test_any_network_predicts_any_of_its_columns(run) -> None:
+    run("learn", "titanic", "--method", "ges", "-o", "m.cp")
+    facts = json.loads(run("predict", "m.cp", "titanic", "--target", "sex", "--json")[1])
+    assert facts["target"] == "sex"
+    assert facts["accuracy"] > 0.7
+    run("convert", "m.cp", "m.bif")
+    again = json.loads(run("predict", "m.bif", "titanic", "--target", "sex", "--json")[1])
+    assert again["accuracy"] == facts["accuracy"]
+
+
+def test_an_embedded_set_keeps_its_cuts(run, tmp_path: Path) -> None:
+    run("learn", "iris", "--target", "class", "--method", "naive-bayes")
+    (tmp_path / "new.csv").write_text(
+        "sepal_length,sepal_width,petal_length,petal_width\n5,3.5,1.4,.2\n6.9,3.1,5.4,2.1\n"
+    )
+    rows = read_rows(run("predict", "iris.cp", "new.csv")[1])
+    assert [r["predicted"] for r in rows] == ["setosa", "virginica"]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["learn", "titanic", "--method", "tan"], "--method tan needs --target"),
+        (["learn", "titanic", "--target", "survive"], "did you mean 'survived'"),
+        (["learn", "titanic", "--method", "naive"], "did you mean 'naive-bayes'"),
+        (["learn", "titanic", "--target", "sex", "--discretize", "mld"], "did you mean 'mdl'"),
+        (["predict", "net.cp", "titanic"], "learned for no class"),
+        (["predict", "net.cp", "titanic", "--target", "sexx"], "did you mean 'sex'"),
+        (["predict", "net.cp", "other.csv", "--target", "sex"], "no column of the frame"),
+        (["predict", "absent.cp", "titanic"], "absent.cp"),
+        (["predict", "net.cp", "absent.csv"], "absent.csv"),
+    ],
+)
+def test_mistakes_get_one_sentence(run, tmp_path: Path, words: list[str], hint: str) -> None:
+    cp.ChowLiu().fit(cp.load_dataset("titanic")).model_.save(tmp_path / "net.cp")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    before = sorted(p.name for p in tmp_path.iterdir())
+    code, out, err = run(*words)
+    assert code == 2
+    assert out == ""
+    assert hint in " ".join(err.split())
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
