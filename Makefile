@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench peers quality clean
+.PHONY: help demo test check bench peers quality papers clean
 
 help:  ## list these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 10
@@ -15,7 +15,7 @@ $(VENV)/%.stamp: pyproject.toml
 
 demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question
 	$(BIN)/counterpane learn titanic --target survived -o titanic.cp
-	$(BIN)/counterpane query titanic.cp survived --given sex=female --given status=first
+	$(BIN)/counterpane query titanic.cp survived --given sex=female --given status=first --given age=adult
 
 test: $(VENV)/test.stamp  ## run the test suite, in two processes
 	$(BIN)/python -m pytest -n 2
@@ -39,6 +39,9 @@ peers: $(VENV)/bench.stamp  ## measure beside other libraries; needs COUNTERPANE
 
 quality: $(VENV)/bench.stamp  ## compare scores on all known networks, for hours; can be resumed
 	$(BIN)/python benchmarks/peers/quality.py
+
+papers: $(VENV)/bench.stamp  ## reproduce the papers' tables; hours, can be stopped and resumed; needs COUNTERPANE_DATA
+	$(BIN)/python benchmarks/papers/jakulin_rish.py
 
 clean:  ## remove the environment, caches and compiled kernels
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,7 +23,7 @@ _HOMES = {
         "NodeAverageLikelihood",
     ),
     "counterpane.independence": ("BayesianTest", "ChiSquare", "GTest", "Ledger", "Oracle"),
-    "counterpane.models": ("BayesianNetwork", "Mixture", "load"),
+    "counterpane.models": ("BayesianNetwork", "MarkovNetwork", "Mixture", "load"),
     "counterpane.learn": (
         "GES",
         "ChowLiu",
@@ -37,6 +37,10 @@ _HOMES = {
     "counterpane.learn.exact_posterior": ("ExactPosterior",),
     "counterpane.learn.order_mcmc": ("OrderMCMC",),
     "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
+    "counterpane.learn.bayes_net_classifier": ("BayesNetClassifier",),
+    "counterpane.learn.interaction_classifier": ("InteractionClassifier",),
+    "counterpane.learn.markov_classifier": ("MarkovClassifier",),
+    "counterpane.learn.naive_bayes": ("TAN", "NaiveBayes"),
     "counterpane.evaluate": ("compare_structures", "structural_hamming_distance"),
     "counterpane.errors": ("CounterpaneError",),
 }
@@ -86,11 +90,19 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn import StructureSearch as StructureSearch
     from counterpane.learn import fit_parameters as fit_parameters
     from counterpane.learn import fit_parameters_em as fit_parameters_em
+    from counterpane.learn.bayes_net_classifier import BayesNetClassifier as BayesNetClassifier
     from counterpane.learn.bootstrap import BootstrapResult as BootstrapResult
     from counterpane.learn.bootstrap import bootstrap as bootstrap
     from counterpane.learn.exact_posterior import ExactPosterior as ExactPosterior
+    from counterpane.learn.interaction_classifier import (
+        InteractionClassifier as InteractionClassifier,
+    )
+    from counterpane.learn.markov_classifier import MarkovClassifier as MarkovClassifier
+    from counterpane.learn.naive_bayes import TAN as TAN
+    from counterpane.learn.naive_bayes import NaiveBayes as NaiveBayes
     from counterpane.learn.order_mcmc import OrderMCMC as OrderMCMC
     from counterpane.models import BayesianNetwork as BayesianNetwork
+    from counterpane.models import MarkovNetwork as MarkovNetwork
     from counterpane.models import Mixture as Mixture
     from counterpane.models import load as load
     from counterpane.scores import AIC as AIC

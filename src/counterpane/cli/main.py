@@ -9,6 +9,7 @@ import json
 import sys
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,13 @@ from rich.console import Console
 from rich.markup import escape
 
 import counterpane as cp
-from counterpane.cli.pictures import comparison, edge_list, forest_picture, probability_bars
+from counterpane.cli.pictures import (
+    comparison,
+    edge_list,
+    forest_picture,
+    probability_bars,
+    what_was_done,
+)
 from counterpane.errors import CounterpaneError, ParameterError, unknown_name
 
 app = typer.Typer(
@@ -36,6 +43,13 @@ METHODS = {
     "hill-climb": "HillClimb",
     "ges": "GES",
     "k2": "K2Search",
+}
+CLASSIFIERS = {
+    "interaction": "InteractionClassifier",
+    "markov": "MarkovClassifier",
+    "bnc": "BayesNetClassifier",
+    "tan": "TAN",
+    "naive-bayes": "NaiveBayes",
 }
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net or .xdsl, also with .gz."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
@@ -66,7 +80,13 @@ def learn(
     target: Annotated[
         str | None, typer.Option(help="The column of interest: root of the tree, class for cuts.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"One of: {', '.join(METHODS)}.")] = "chow-liu",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"For a target: {', '.join(CLASSIFIERS)} (the first unless told). "
+            f"Else: {', '.join(METHODS)}."
+        ),
+    ] = None,
     score: Annotated[str, typer.Option(help="loglik, aic, bic, k2 or bdeu.")] = "bic",
     discretize: Annotated[
         str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
@@ -80,18 +100,36 @@ def learn(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Learn a model from DATA, show it, and save it."""
-    table = _read(data, target, discretize)
-    options = {"missing": missing, "time_limit": time_limit, "n_jobs": jobs}
-    learner, seconds = _fitted(method, score, target, table, {**options, "progress": not as_json})
+    """Learn a model from DATA, show it, and save it; for a target, a classifier."""
     path = output or Path(Path(data).name.split(".")[0] + ".cp")
+    method = method or ("chow-liu" if target is None else "interaction")
+    options = {
+        "missing": missing,
+        "n_jobs": jobs,
+        "time_limit": time_limit,
+        "progress": not as_json,
+    }
+    if method in CLASSIFIERS:
+        if target is None:
+            raise ParameterError(f"--method {method} needs --target, the column of classes.")
+        inside = discretize in ("auto", "mdl")  # by the classifier itself
+        source = _classify().read_raw(data) if inside else _read(data, target, discretize)
+        learner = getattr(cp, CLASSIFIERS[method])(**options)
+        facts = _classify().learn_and_save(
+            learner, source, target, path, None if as_json else console
+        )
+        if as_json:
+            print(json.dumps({**facts, "method": method}))
+        return
+    table = _read(data, target, discretize)
+    learner, seconds = _fitted(method, score, target, table, options)
     learner.model_.save(path)
     if as_json:
         facts = _facts(method, score, learner, seconds)
         print(json.dumps({"model": str(path), "rows": table.n_rows,
                           "columns": table.n_columns, **facts}))  # fmt: skip
         return
-    _say_what_was_done(table, missing)
+    console.print(what_was_done(table.schema, table.has_missing, missing), end="")
     picture = forest_picture if method == "chow-liu" else edge_list
     console.print(picture(learner.model_, learner.gains_, table.total_weight, target))
     console.print(
@@ -100,6 +138,47 @@ def learn(
     )
     first = target or table.schema.names[0]
     console.print(f"Saved to [bold]{path}[/bold]; next: counterpane query {path} {first!r}")
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help=MODEL_HELP)],
+    data: Annotated[str, typer.Argument(help="A CSV, parquet or ARFF file, or an embedded set.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A CSV file to write, also with .gz.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="What to predict; else what the model was learned for.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Write DATA's columns as well.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Predict the class of each row of DATA: its probabilities, and the most probable one.
+
+    Rows go to OUTPUT, or as CSV to a pipe; a terminal shows the first of them.
+    """
+    loaded = cp.load(model)
+    if target is not None:
+        loaded.schema.index(target)
+    found = _classify().predictions(loaded, data, target)
+    if output is not None:
+        found.save(output, keep=keep)
+    if as_json:
+        print(json.dumps({"model": str(model), "rows": len(found.probabilities),
+                          "target": found.target.name, "predicted": found.counts(),
+                          **found.losses(), "output": output and str(output)}))  # fmt: skip
+        return
+    if output is None and not console.is_terminal:
+        for chunk in found.to_csv(keep=keep):
+            sys.stdout.write(chunk.decode())
+        return
+    if output is None:
+        console.print(found.picture())
+    shares = ", ".join(f"{n:,} {escape(str(c))}" for c, n in found.counts().items())
+    losses = "".join(f", {k.replace('_', ' ')} {v:.4f}" for k, v in found.losses().items())
+    console.print(f"{len(found.probabilities):,} rows: {shares}{losses}", highlight=False)
+    if output is not None:
+        console.print(f"Saved to [bold]{output}[/bold]")
 
 
 @app.command()
@@ -137,7 +216,7 @@ def compare(
     if as_json:
         print(json.dumps({"rows": table.n_rows, "best": best, "learners": rows}))
         return
-    _say_what_was_done(table, missing)
+    console.print(what_was_done(table.schema, table.has_missing, missing), end="")
     console.print(comparison(rows, score))
 
 
@@ -165,7 +244,11 @@ def query(
 ) -> None:
     """Print P(VARIABLES | evidence), exactly."""
     evidence = dict(_split_evidence(item) for item in given or [])
-    answer = cp.load(model).query(variables, evidence)
+    loaded = cp.load(model)
+    answer = loaded.query(variables, evidence)
+    left = [n for n in loaded.schema.names if n not in evidence and n not in answer.names]
+    if loaded.kind == "additive" and left:
+        notes.print(f"[dim]Taken as unknown, not summed out: {escape(', '.join(left))}.[/dim]")
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         print(json.dumps({"variables": list(answer.names), "given": evidence, "cells": cells}))
@@ -178,7 +261,7 @@ def _fitted(
 ) -> tuple[Any, float]:
     """A learner fitted to a table, and the seconds it took; wrong names are said first."""
     if method not in METHODS:
-        raise unknown_name("method", method, METHODS)
+        raise unknown_name("method", method, [*METHODS, *CLASSIFIERS])
     if target is not None:
         table.schema.index(target)
     rooted = {"root": target} if method == "chow-liu" else {}
@@ -198,14 +281,9 @@ def _facts(method: str, score: str, learner: Any, seconds: float) -> dict[str, A
     }
 
 
-def _say_what_was_done(table: Any, missing: str) -> None:
-    """Which columns were cut, and which have missing cells."""
-    cut = [v.name for v in table.schema if v.cuts is not None]
-    if cut:
-        console.print(f"[dim]Cut into intervals: {escape(', '.join(cut))}.[/dim]")
-    holes = [n for n, m in zip(table.schema.names, table.has_missing, strict=True) if m]
-    if holes:
-        console.print(f"[dim]Missing cells ({missing}): {escape(', '.join(holes))}.[/dim]")
+def _classify() -> Any:
+    """The module of classifiers, imported when it is needed: it would double the time of --help."""
+    return import_module("counterpane.cli.classify")
 
 
 def _split_evidence(item: str) -> tuple[str, str]:

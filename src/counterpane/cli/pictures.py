@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.markup import escape
@@ -76,3 +76,12 @@ def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
         cells = [escape("(missing)" if s is None else str(s)) for s in states]
         grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
     return grid
+
+
+def what_was_done(schema: Any, has_missing: Iterable[bool], missing: str) -> str:
+    """Which columns were cut, and which have missing cells; a line each."""
+    cut = [v.name for v in schema if v.cuts is not None]
+    holes = [n for n, m in zip(schema.names, has_missing, strict=True) if m]
+    lines = [f"Cut into intervals: {escape(', '.join(cut))}."] if cut else []
+    lines += [f"Missing cells ({missing}): {escape(', '.join(holes))}."] if holes else []
+    return "".join(f"[dim]{line}[/dim]\n" for line in lines)
