@@ -92,11 +92,11 @@ def test_small_numbers_are_noticed_where_they_are():
     cards = np.full(24, 2)
     pairs = [list(combinations(range(k, k + 12), 2)) for k in (0, 12)]
     scopes = [scope for both in zip(*pairs, strict=True) for scope in both]
-    rare = [np.array([[0.0, -30.0], [-30.0, -30.0]]), np.zeros((2, 2))]
+    rare = [np.array([[0.0, -15.0], [-15.0, -15.0]]), np.zeros((2, 2))]
     codes = np.ones((24, 1), dtype=np.int64)
     codes[[5, 17]] = 2
     expected, log_weights = Completion(scopes, cards, codes).expected(rare * 66, np.ones(1))
-    assert log_weights[0] == pytest.approx(-30 * 66 + 2 * np.log(2))
+    assert log_weights[0] == pytest.approx(-15 * 66 + 2 * np.log(2))
     assert expected.sum() == pytest.approx(2 * 66)
 
 

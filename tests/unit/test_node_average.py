@@ -14,6 +14,7 @@ from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, FitError, ParameterError
 from counterpane.scores import BIC, LocalScore, as_score, score_dag, score_families
+from counterpane.scores._available_kernels import TABLE_CELLS
 from counterpane.scores.pairs import score_pairs
 from counterpane.scores.row_cache import RowCache
 from reference.completion_reference import node_average
@@ -59,10 +60,7 @@ def test_the_formula(weights):
 
 
 @pytest.mark.parametrize("weights", [None, "eighths"])
-@pytest.mark.parametrize("passes", [960, 20, 0])  # by popcounts, by both, row by row
-def test_rows_of_the_cache(monkeypatch, weights, passes):
-    monkeypatch.setattr("counterpane.scores._available_kernels.BIT_PASSES", passes)
-    monkeypatch.setattr("counterpane.scores._available_kernels.TABLE_CELLS", 40)
+def test_rows_of_the_cache(weights):
     table = make_table(weights=weights)
     fill = RowCache(MemoryCounts(table), SCORE)
     stream = RowCache(StreamCounts(table.schema, lambda: [table]), SCORE)
@@ -72,6 +70,22 @@ def test_rows_of_the_cache(monkeypatch, weights, passes):
             family = toggled(child, parents, y)
             assert row.toggled[y] == pytest.approx(expected(table, child, family), rel=1e-12)
         assert stream.row(child, parents).toggled == pytest.approx(row.toggled, rel=1e-13)
+
+
+def test_rows_of_large_families():
+    """Too many cells for popcounts, and then too many for all added parents at one time."""
+    wide = make_table(cards=(12, 11, 3, 10), rows=500)
+    row = RowCache(MemoryCounts(wide), SCORE).row(2, (0, 1))
+    for y in range(4):
+        family = toggled(2, (0, 1), y)
+        assert row.toggled[y] == pytest.approx(expected(wide, 2, family), rel=1e-12)
+    long = make_table(cards=(2,) * 40, rows=60, missing=0.02)
+    parents = tuple(range(16))
+    row = RowCache(MemoryCounts(long), SCORE).row(16, parents)
+    assert TABLE_CELLS < 2**17 * 2 * 23
+    for y in (0, 15, 16, 17, 30, 39):
+        family = toggled(16, parents, y)
+        assert row.toggled[y] == pytest.approx(expected(long, 16, family), rel=1e-12)
 
 
 def test_many_rows_and_threads():
