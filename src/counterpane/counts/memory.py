@@ -31,6 +31,7 @@ from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
 PACK_AFTER = 4  # a column is packed into bit sets once it was asked for in this many tables
+PAIR_ROWS = 2**13  # of pairs that are worth a thread
 PLAN_ROWS = 2**16  # below, counting is cheaper than thinking about it
 CACHE_CELLS = 2**23  # of counted tables kept for another call: 64 MB
 
@@ -135,7 +136,7 @@ class MemoryCounts(CountSource):
 
             step = BLOCK_ROWS
             if self.n_jobs > 1:  # each block has a matrix of its own: as few as there are threads
-                step = max(step, -(-self.table.n_rows // (512 * self.n_jobs)) * 512)
+                step = max(PAIR_ROWS, -(-self.table.n_rows // (512 * self.n_jobs)) * 512)
             joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
             self._add_blocks(run, joint, step, ctl)
             counted = all_states(self.bits, left, right, joint)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
@@ -36,12 +38,25 @@ def score_pairs(
         for i, c in enumerate(children):
             out[i] = [alone[i] if c == p else next(scores) for p in parents]
         return out
-    pairs = source.pair_counts(children, against=parents, ctl=ctl)
-    _kernels.score_pairs(pairs.counts, pairs.left_from, pairs.right_from, *form,
-                         clogc_table(total), out)  # fmt: skip
+    same = list(children) == list(parents)  # then half of the pairs are enough
+    pairs = source.pair_counts(children, against=None if same else parents, ctl=ctl)
+    logs = clogc_table(total)
+
+    def fill(part: range) -> None:
+        left = pairs.left_from[part.start : part.stop + 1]
+        rows = out[part.start : part.stop]
+        _kernels.score_pairs(pairs.counts, left, pairs.right_from, *form, logs, rows)
+
+    n_jobs = getattr(source, "n_jobs", 1)
+    if n_jobs == 1:
+        fill(range(len(children)))
+    else:
+        cuts = [len(children) * k // n_jobs for k in range(n_jobs + 1)]
+        with ThreadPoolExecutor(n_jobs) as pool:
+            list(pool.map(fill, (range(a, b) for a, b in pairwise(cuts))))
     prior = score.structure_prior
     by_edge, one = prior.by_edge(n), prior.by_count(n)[1]
     out += one + by_edge[np.ix_(parents, children)].T if by_edge.size else one
-    same = np.equal.outer(np.array(children), np.array(parents))
-    out[same] = np.broadcast_to(alone[:, None], out.shape)[same]
+    itself = np.equal.outer(np.array(children), np.array(parents))
+    out[itself] = np.broadcast_to(alone[:, None], out.shape)[itself]
     return out
