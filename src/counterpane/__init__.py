@@ -34,13 +34,13 @@ _HOMES = {
         "fit_parameters",
         "fit_parameters_em",
     ),
-    "counterpane.learn.exact_posterior": ("ExactPosterior",),
-    "counterpane.learn.order_mcmc": ("OrderMCMC",),
+    "counterpane.learn.posterior.exact_posterior": ("ExactPosterior",),
+    "counterpane.learn.posterior.order_mcmc": ("OrderMCMC",),
     "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
-    "counterpane.learn.bayes_net_classifier": ("BayesNetClassifier",),
-    "counterpane.learn.interaction_classifier": ("InteractionClassifier",),
-    "counterpane.learn.markov_classifier": ("MarkovClassifier",),
-    "counterpane.learn.naive_bayes": ("TAN", "NaiveBayes"),
+    "counterpane.learn.classify.bayes_net_classifier": ("BayesNetClassifier",),
+    "counterpane.learn.interactions.interaction_classifier": ("InteractionClassifier",),
+    "counterpane.learn.faces.markov_classifier": ("MarkovClassifier",),
+    "counterpane.learn.classify.naive_bayes": ("TAN", "NaiveBayes"),
     "counterpane.evaluate": ("compare_structures", "structural_hamming_distance"),
     "counterpane.errors": ("CounterpaneError",),
 }
@@ -90,17 +90,19 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn import StructureSearch as StructureSearch
     from counterpane.learn import fit_parameters as fit_parameters
     from counterpane.learn import fit_parameters_em as fit_parameters_em
-    from counterpane.learn.bayes_net_classifier import BayesNetClassifier as BayesNetClassifier
     from counterpane.learn.bootstrap import BootstrapResult as BootstrapResult
     from counterpane.learn.bootstrap import bootstrap as bootstrap
-    from counterpane.learn.exact_posterior import ExactPosterior as ExactPosterior
-    from counterpane.learn.interaction_classifier import (
+    from counterpane.learn.classify.bayes_net_classifier import (
+        BayesNetClassifier as BayesNetClassifier,
+    )
+    from counterpane.learn.classify.naive_bayes import TAN as TAN
+    from counterpane.learn.classify.naive_bayes import NaiveBayes as NaiveBayes
+    from counterpane.learn.faces.markov_classifier import MarkovClassifier as MarkovClassifier
+    from counterpane.learn.interactions.interaction_classifier import (
         InteractionClassifier as InteractionClassifier,
     )
-    from counterpane.learn.markov_classifier import MarkovClassifier as MarkovClassifier
-    from counterpane.learn.naive_bayes import TAN as TAN
-    from counterpane.learn.naive_bayes import NaiveBayes as NaiveBayes
-    from counterpane.learn.order_mcmc import OrderMCMC as OrderMCMC
+    from counterpane.learn.posterior.exact_posterior import ExactPosterior as ExactPosterior
+    from counterpane.learn.posterior.order_mcmc import OrderMCMC as OrderMCMC
     from counterpane.models import BayesianNetwork as BayesianNetwork
     from counterpane.models import MarkovNetwork as MarkovNetwork
     from counterpane.models import Mixture as Mixture

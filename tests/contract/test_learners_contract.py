@@ -450,7 +450,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(make, monkeypatch, tmp_p
     given = StreamCounts(table.schema, lambda: [table]) if as_stream else table
     path = tmp_path / "fit.cp"
     with monkeypatch.context() as patch:
-        patch.setattr("counterpane.learn.chow_liu.STEP_CELLS", 1)  # a child a step
+        patch.setattr("counterpane.learn.structure.chow_liu.STEP_CELLS", 1)  # a child a step
         n_steps = len(make().fit(table).trace_)
         stop_the_search(patch, after=min(1, n_steps - 1))
         with pytest.warns(StoppedEarly, match="Ctrl-C"):
@@ -504,7 +504,7 @@ def test_blocks_of_children_do_not_matter(monkeypatch):
     for score in ("loglik", "bic", "k2"):
         whole = ChowLiu(score).fit(make_frame())
         with monkeypatch.context() as patch:
-            patch.setattr("counterpane.learn.chow_liu.STEP_CELLS", 1)
+            patch.setattr("counterpane.learn.structure.chow_liu.STEP_CELLS", 1)
             split = ChowLiu(score).fit(make_frame())
         assert len(split.trace_) == 5 > len(whole.trace_)
         same_results(split, whole)
@@ -512,7 +512,7 @@ def test_blocks_of_children_do_not_matter(monkeypatch):
 
 
 def test_a_stopped_fit_gives_the_forest_of_what_was_counted(monkeypatch):
-    monkeypatch.setattr("counterpane.learn.chow_liu.STEP_CELLS", 1)
+    monkeypatch.setattr("counterpane.learn.structure.chow_liu.STEP_CELLS", 1)
     stop_the_search(monkeypatch, after=2)
     with pytest.warns(StoppedEarly):
         learner = ChowLiu().fit(make_frame())
@@ -554,7 +554,7 @@ def test_a_prior_network_serves_as_a_score():
 
 
 def test_too_many_columns_are_refused(monkeypatch):
-    monkeypatch.setattr("counterpane.learn.chow_liu.MAX_GAINS", 20)
+    monkeypatch.setattr("counterpane.learn.structure.chow_liu.MAX_GAINS", 20)
     with pytest.raises(cp.CounterpaneError, match="5 columns need a matrix of 25 gains"):
         ChowLiu().fit(make_frame())
 

@@ -13,7 +13,7 @@ from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError
 from counterpane.learn import ChowLiu, StoppedEarly
 from counterpane.learn.bootstrap import BootstrapResult, bootstrap
-from counterpane.learn.exact_posterior import ExactPosterior
+from counterpane.learn.posterior.exact_posterior import ExactPosterior
 from counterpane.models.mixture import Mixture
 
 

@@ -12,8 +12,8 @@ from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, FitError, ParameterError, TableSizeError
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.exact_posterior import ExactPosterior
-from counterpane.learn.family_tables import FamilyTables, members
+from counterpane.learn.posterior.exact_posterior import ExactPosterior
+from counterpane.learn.posterior.family_tables import FamilyTables, members
 from counterpane.scores import (
     AIC,
     BIC,
@@ -274,7 +274,7 @@ def test_sums_in_small_steps_are_the_same(monkeypatch):
     for prior in ("uniform", "order"):
         whole = ExactPosterior(prior=prior).fit(table)
         with monkeypatch.context() as patch:
-            patch.setattr("counterpane.learn.exact_posterior.STEP_TERMS", 7)
+            patch.setattr("counterpane.learn.posterior.exact_posterior.STEP_TERMS", 7)
             split = ExactPosterior(prior=prior).fit(table)
         assert len(split.trace_) > len(whole.trace_)
         assert np.array_equal(split.edge_probabilities_, whole.edge_probabilities_)

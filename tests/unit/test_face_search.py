@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from counterpane.errors import ParameterError, TableSizeError
-from counterpane.learn import face_tables
-from counterpane.learn.face_climb import WINDOW
-from counterpane.learn.face_search import FaceSearch, map_faces
+from counterpane.learn.faces import face_tables
+from counterpane.learn.faces.face_climb import WINDOW
+from counterpane.learn.faces.face_search import FaceSearch, map_faces
 from counterpane.progress import Control, Stopped
 from reference.markov_classifier_reference import Reference, complex_of
 

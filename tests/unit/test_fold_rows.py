@@ -8,9 +8,9 @@ from scipy.stats import norm
 
 from counterpane.data.cuts import mdl_cuts
 from counterpane.errors import DataError
-from counterpane.learn import fold_rows
-from counterpane.learn.fold_coding import RawRows, find_coding, with_thirds
-from counterpane.learn.fold_rows import deal_folds, sorted_rows, unit_weight
+from counterpane.learn.interactions import fold_rows
+from counterpane.learn.interactions.fold_coding import RawRows, find_coding, with_thirds
+from counterpane.learn.interactions.fold_rows import deal_folds, sorted_rows, unit_weight
 from counterpane.models.coding import Coding, parted
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import counterpane as cp
 from counterpane.learn import StoppedEarly
-from counterpane.learn.fold_rows import sorted_rows
-from counterpane.learn.interaction_search import TURNED, InteractionSearch, fit_at
+from counterpane.learn.interactions.fold_rows import sorted_rows
+from counterpane.learn.interactions.interaction_search import TURNED, InteractionSearch, fit_at
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.progress import Control
 

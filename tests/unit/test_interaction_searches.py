@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.learn import _leave_one_out_kernels as kernels
-from counterpane.learn import leave_one_out_search
-from counterpane.learn.candidate_faces import candidate_faces, subsets_of
-from counterpane.learn.face_design import lay_out_faces
-from counterpane.learn.leave_one_out_search import Climb, leave_one_out_faces
-from counterpane.learn.ridge import Ridge
-from counterpane.learn.score_search import STRENGTH, _Search, score_search
+from counterpane.learn.interactions import _leave_one_out_kernels as kernels
+from counterpane.learn.interactions import leave_one_out_search
+from counterpane.learn.interactions.candidate_faces import candidate_faces, subsets_of
+from counterpane.learn.interactions.face_design import lay_out_faces
+from counterpane.learn.interactions.leave_one_out_search import Climb, leave_one_out_faces
+from counterpane.learn.interactions.ridge import Ridge
+from counterpane.learn.interactions.score_search import STRENGTH, _Search, score_search
 from reference.interaction_reference import (
     left_out_log_likelihood,
     score_gain,

@@ -11,10 +11,10 @@ import pytest
 import counterpane as cp
 from counterpane.errors import DataError, FitError, ParameterError
 from counterpane.learn import StoppedEarly
-from counterpane.learn.face_average import FaceAverage
-from counterpane.learn.face_climb import Structure
-from counterpane.learn.face_search import FaceSearch
-from counterpane.learn.face_tables import group_rows
+from counterpane.learn.faces.face_average import FaceAverage
+from counterpane.learn.faces.face_climb import Structure
+from counterpane.learn.faces.face_search import FaceSearch
+from counterpane.learn.faces.face_tables import group_rows
 from reference.markov_classifier_reference import Reference, interaction
 
 NAMES = ("a", "b", "c", "d")

@@ -13,8 +13,8 @@ from counterpane.data import Schema, Table, Variable
 from counterpane.errors import FitError, GraphError, ParameterError, UnknownNameError
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learn import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
-from counterpane.learn.constraints import make_limits
-from counterpane.learn.moves import Moves, dag_of
+from counterpane.learn.structure.constraints import make_limits
+from counterpane.learn.structure.moves import Moves, dag_of
 from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families

@@ -9,12 +9,12 @@ import counterpane as cp
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError, TableSizeError
-from counterpane.learn import _chain_kernels as orders
-from counterpane.learn import _partition_kernels as partitions
 from counterpane.learn.convergence import effective_sample_size, split_rhat
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.order_mcmc import OrderMCMC
-from counterpane.learn.parent_tables import parent_tables
+from counterpane.learn.posterior import _chain_kernels as orders
+from counterpane.learn.posterior import _partition_kernels as partitions
+from counterpane.learn.posterior.order_mcmc import OrderMCMC
+from counterpane.learn.posterior.parent_tables import parent_tables
 from counterpane.models.mixture import Mixture
 from counterpane.scores import BDeu, LocalScore
 from reference.posterior_reference import all_dags, brute_force, n_orders, squeezed

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from counterpane.learn._exp_kernels import exponentials, logarithms
-from counterpane.learn._ridge_kernels import CHUNK, evaluate
-from counterpane.learn._solver_kernels import empty_memory, turn_to
-from counterpane.learn.face_design import blocks_of, lay_out_faces, mixed_radix, number
-from counterpane.learn.ridge import Ridge, log_prior, normalize, smooth
+from counterpane.learn.interactions._exp_kernels import exponentials, logarithms
+from counterpane.learn.interactions._ridge_kernels import CHUNK, evaluate
+from counterpane.learn.interactions._solver_kernels import empty_memory, turn_to
+from counterpane.learn.interactions.face_design import blocks_of, lay_out_faces, mixed_radix, number
+from counterpane.learn.interactions.ridge import Ridge, log_prior, normalize, smooth
 from reference.interaction_reference import objective, one_hot
 
 FACES = ((0,), (1,), (2,), (3,), (0, 1), (1, 3), (0, 1, 3))

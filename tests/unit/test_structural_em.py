@@ -12,9 +12,9 @@ from counterpane.errors import DataError, ParameterError
 from counterpane.evaluate import structural_hamming_distance
 from counterpane.graphs import Dag
 from counterpane.learn import StoppedEarly
-from counterpane.learn.completed_rows import completed_rows
 from counterpane.learn.driver import Driver
-from counterpane.learn.structural_em import StructuralEM, renumbered
+from counterpane.learn.structure.completed_rows import completed_rows
+from counterpane.learn.structure.structural_em import StructuralEM, renumbered
 from counterpane.scores import BIC, score_dag
 
 NAMES = tuple("abcdefgh")
@@ -197,7 +197,7 @@ def test_a_first_structure_that_is_too_wide_gets_fewer_parents(monkeypatch, reas
         return inner(self, dag)
 
     monkeypatch.setattr(StructuralEM, "em", em)
-    monkeypatch.setattr("counterpane.learn.structural_em.FIRST_CELLS", 10.5)
+    monkeypatch.setattr("counterpane.learn.structure.structural_em.FIRST_CELLS", 10.5)
     assert search._first(None).dag.n_edges == 1
     assert calls == [4, 2]
 

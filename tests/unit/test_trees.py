@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from counterpane.learn.trees import maximum_branching, maximum_forest
+from counterpane.learn.structure.trees import maximum_branching, maximum_forest
 
 KINDS = ("positive", "mixed", "negative", "tied", "holes")
 

@@ -1,0 +1,1 @@
+"""What classifiers share, and those that are Bayesian networks."""

@@ -1,0 +1,219 @@
+"""What all classifiers share: any table and a class come in, probabilities of classes go out."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.data.cells import encode_rows
+from counterpane.data.columns import Column, Numbers, n_rows
+from counterpane.data.frames import encode_column
+from counterpane.data.schema import Schema, Variable
+from counterpane.data.table import Table
+from counterpane.data.weights import check_weights
+from counterpane.errors import DataError, NotFittedError
+from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.classify.features import (
+    check_sizes,
+    class_labels,
+    column_called,
+    column_of_classes,
+    read_features,
+)
+from counterpane.learn.classify.training import Training as Training
+from counterpane.learn.classify.training import make_training
+from counterpane.typing import Array, Codes, Floats
+
+
+class ClassifierOptions(LearnerOptions, total=False):
+    """The parameters that all classifiers share; see `Classifier`."""
+
+    categorical: Iterable[str | int] | None
+    max_states: int
+    max_bins: int | None
+
+
+class Classifier(Learner):
+    """A learner of P(class | row) in scikit-learn's manner.
+
+    Texts, booleans and declared categories are states; numbers are cut into intervals by minimum
+    description length against the class, on the training rows alone (one interval where no cut is
+    worth it). Whole numbers of at most `max_states` different values are states as well, since an
+    order of so few says little. To decide otherwise, name in `categorical` the columns (by name or
+    position) that are states: every other column of numbers is then cut. `max_bins` bounds the
+    intervals of a column. A `Table` has states only.
+
+    Missing cells are a state of their own where the training rows have any (`missing`). A state
+    that was not seen in training says nothing at prediction. A row of weight zero is no row.
+
+    Results: `classes_` (sorted, or as the categories were declared, also those without a row),
+    `n_features_in_`, `feature_names_in_` (where `X` had names), `schema_` of the features,
+    `target_`, the variable of the class.
+    """
+
+    def __init__(
+        self,
+        *,
+        categorical: Iterable[str | int] | None = None,
+        max_states: int = 10,
+        max_bins: int | None = None,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.categorical = categorical
+        self.max_states = max_states
+        self.max_bins = max_bins
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Spell out the parameters of all bases: for `help`, and for what asks the signature."""
+        super().__init_subclass__(**options)
+        found: dict[str, inspect.Parameter] = {}
+        for owner in cls.__mro__[:-1]:
+            if "__init__" in vars(owner):
+                for p in list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]:
+                    if p.kind is not p.VAR_KEYWORD:
+                        found.setdefault(p.name, p)
+        ordered = sorted(found.values(), key=lambda p: p.kind)
+        cls.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+
+    @abstractmethod
+    def _learn(self, training: Training) -> None:
+        """Learn from the rows and set the results."""
+
+    @abstractmethod
+    def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
+        """ln P(class | row), shape (rows, classes), normalized.
+
+        `codes` are (features, rows), where a code equal to the card of its column is a state that
+        training did not see; `numbers` are as in `Training`.
+        """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X` (a frame, an array, a path, a `Table`) and `y`, an array of classes.
+
+        `y` may also be the name of the column of `X` that holds the classes.
+        """
+        named, columns = read_features(X)
+        dtype: Any = object
+        if y is None:
+            raise DataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; pass "
+                "the classes, or the name of their column."
+            )
+        if isinstance(y, str):
+            column = column_called(columns, y, named)
+            columns = [c for c in columns if c is not column]
+            if isinstance(column, Numbers):
+                dtype = column.distinct.dtype
+        else:
+            column, dtype = column_of_classes(y, [c.name for c in columns])
+        target = class_labels(column)
+        check_sizes(columns, n_rows(column))
+        weights = X.weights if isinstance(X, Table) else None
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, n_rows(column))
+        training = make_training(
+            columns,
+            target,
+            weights,
+            categorical=self.categorical,
+            max_states=self.max_states,
+            max_bins=self.max_bins,
+            missing=self.missing,
+            cuts={v.name: v.cuts for v in X.schema} if isinstance(X, Table) else {},
+        )
+        before = dict(vars(self))
+        try:
+            vars(self).pop("feature_names_in_", None)
+            if named:
+                self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
+            self.n_features_in_ = len(columns)
+            classes = np.empty(training.target.card, dtype=object)
+            classes[:] = training.target.states
+            self.classes_ = classes.astype(dtype)
+            self.schema_: Schema = training.table.schema
+            self.target_: Variable = training.target
+            self._numeric = training.numeric
+            self._learn(training)
+        except BaseException:  # a fit that fails leaves the classifier as it was
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """ln P(class | row), shape (rows, classes), in the order of `classes_`."""
+        self._check_fitted()
+        return self._of_columns(*read_features(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | row), shape (rows, classes), in the order of `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row."""
+        log_proba = self.predict_log_proba(X)
+        found: Array = self.classes_[log_proba.argmax(axis=1)]
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose most probable class is `y`: classes, or the name of a column."""
+        self._check_fitted()
+        named, columns = read_features(X)
+        column = (
+            column_called(columns, y, named) if isinstance(y, str) else column_of_classes(y, ())[0]
+        )
+        found = self._of_columns(named, columns).argmax(axis=1)
+        right = found == encode_column(column, self.target_, "unknown")
+        weights = None if sample_weight is None else check_weights(sample_weight, len(right))
+        return float(np.average(right, weights=weights))
+
+    def _of_columns(self, named: bool, columns: Sequence[Column]) -> Floats:
+        """ln P(class | row) of columns."""
+        codes, numbers = self._encoded(named, columns)
+        if not codes.shape[1]:
+            return np.empty((0, len(self.classes_)))
+        return self._log_proba(codes, numbers)
+
+    def _encoded(self, named: bool, columns: Sequence[Column]) -> tuple[Codes, Floats]:
+        """The codes and numbers of columns, found by name where there are names."""
+        if named and hasattr(self, "feature_names_in_"):
+            by_name = {c.name: c for c in columns}
+            for name in self.feature_names_in_:
+                if name not in by_name:
+                    raise DataError(
+                        f"X has no column {name!r}, and {type(self).__name__} was fitted with one; "
+                        "add it, with missing cells if nothing is known."
+                    )
+            columns = [by_name[name] for name in self.feature_names_in_]
+        elif len(columns) != self.n_features_in_:
+            raise DataError(
+                f"X has {len(columns)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return encode_rows(columns, tuple(self.schema_), self._numeric)
+
+    def _check_fitted(self) -> None:
+        if "classes_" not in vars(self):
+            from sklearn.exceptions import NotFittedError as Theirs  # slow, and only needed here
+
+            kind = type("NotFittedError", (NotFittedError, Theirs), {})
+            raise kind(f"this {type(self).__name__} is not fitted yet; call fit first.")
+
+    def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
+        return {**super()._provenance(source, seconds), "target": self.target_.name}
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # slow to import
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(categorical=True, string=True, allow_nan=True),
+        )

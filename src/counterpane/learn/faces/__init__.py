@@ -1,0 +1,1 @@
+"""The Markov classifier: products of face tables, climbed and averaged."""

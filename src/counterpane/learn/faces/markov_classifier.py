@@ -1,0 +1,232 @@
+"""Class probabilities from Markov networks with hyperedges, averaged over structures.
+
+A. Jakulin and I. Rish, Bayesian learning of Markov network structure: application to class
+probability estimation, IBM Research Report (2006).
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
+from counterpane.data.schema import Schema
+from counterpane.drawing import draw
+from counterpane.errors import ParameterError
+from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
+from counterpane.learn.classify.explain import Explanation, check_one, explanation, one_row
+from counterpane.learn.classify.features import read_features
+from counterpane.learn.classify.training import Training
+from counterpane.learn.faces.face_average import FaceAverage
+from counterpane.learn.faces.face_climb import Structure
+from counterpane.learn.faces.face_search import FaceSearch, Prior
+from counterpane.models.markov_network import MarkovNetwork
+from counterpane.models.mixture import Mixture
+from counterpane.potentials import Potential
+from counterpane.typing import Codes, Floats
+
+Average = bool | Literal["accepted"]
+
+
+class MarkovClassifier(Classifier):
+    """P(class | row) from hyperedges of the class and up to `max_order` − 1 features.
+
+    A structure is a set of hyperedges, each with a table of joint probabilities estimated as if
+    `outliers` rows were spread evenly over its cells; the product of the tables, each overlap
+    counted once, is the model. Structures are found by a staged climb on Σ ln P(class | row) plus
+    the log of a prior on their degrees of freedom: "aicc" (−m df / (m − df − 1) for m rows) or
+    "orthodox" (−df). Above `max_candidates` hyperedges of one size, those are tried whose parts
+    gained most. With `cycles` False hyperedges have at most two features, and these form a forest.
+
+    Predictions average over all structures looked at, in proportion to their posterior, down to
+    1 % of the best; over those that the climb went through with average="accepted"; or take the
+    best alone with average=False. A state that was not seen in training leaves out the tables it
+    would be looked up in. `outliers` takes the place of `equivalent_sample_size`, which is not
+    used.
+
+    Results beyond those of `Classifier`: `hyperedges_` (names of the features, in the order in
+    which the best structure was built), `log_posterior_`, `structures_`, `model_` (a `Mixture` of
+    `MarkovNetwork`s over the features and the class), `graph_`, `trace_`.
+
+    >>> import counterpane as cp
+    >>> learner = cp.MarkovClassifier().fit(cp.load_dataset("titanic"), "survived")
+    >>> learner.hyperedges_[-2:], round(learner.log_posterior_, 3)
+    ([('sex', 'status'), ('age', 'status')], -1063.116)
+    >>> [round(structure["posterior"], 3) for structure in learner.structures_]
+    [0.823, 0.126, 0.051]
+    """
+
+    def __init__(
+        self,
+        *,
+        max_order: int = 4,
+        outliers: float = 1.0,
+        prior: Prior = "aicc",
+        average: Average = True,
+        cycles: bool = True,
+        max_candidates: int = 1000,
+        **options: Unpack[ClassifierOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.max_order = max_order
+        self.outliers = outliers
+        self.prior = prior
+        self.average = average
+        self.cycles = cycles
+        self.max_candidates = max_candidates
+
+    def _learn(self, training: Training) -> None:
+        if self.average not in (True, False, "accepted"):
+            raise ParameterError(f"average={self.average!r}; True, False or 'accepted' is allowed.")
+        began = time.monotonic()
+        source = MemoryCounts(training.joint)
+        names = self.schema_.names
+        # In order of the names, so that equal gains are settled alike however columns are laid out.
+        self._order = sorted(range(len(names)), key=names.__getitem__)
+        cards = self.schema_.cards[self._order]
+        search = FaceSearch(
+            training.table.codes[self._order],
+            cards,
+            training.labels,
+            self.target_.card,
+            training.table.weights,
+            max_order=self.max_order,
+            outliers=self.outliers,
+            prior=self.prior,
+            cycles=self.cycles,
+            max_candidates=self.max_candidates,
+            n_jobs=self.n_jobs,
+        )
+        outcome = self._driver(source).run(search, "searching")
+        every = search.structures(outcome.state)
+        accepted = [s for s in every if s.accepted]
+        kept = {True: every, "accepted": accepted, False: accepted[:1]}[self.average]
+        logs = np.array([s.log_posterior for s in kept])
+        weights = np.exp(logs - logs[0]) if logs[0] > -np.inf else np.ones(1)
+        weights /= weights.sum()
+        self._average = FaceAverage(
+            search.tables.rows, cards, self.target_.card, self.outliers, kept, weights
+        )
+        self.hyperedges_ = self._named(kept[0])
+        self.log_posterior_ = kept[0].log_posterior
+        self.trace_ = outcome.trace
+        for record in self.trace_:
+            if "hyperedge" in record:
+                record["hyperedge"] = tuple(names[self._order[c]] for c in record["hyperedge"])
+        self._how = self._provenance(source, time.monotonic() - began)
+        for name in ("model_", "graph_", "structures_"):
+            vars(self).pop(name, None)
+
+    def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
+        return self._average.log_proba(codes[self._order])
+
+    @cached_property
+    def structures_(self) -> list[dict[str, Any]]:
+        """The structures averaged, the best first.
+
+        Each with its `posterior`, the `step` of the climb at which it was reached or looked at,
+        `log_posterior`, degrees of freedom `df`, `hyperedges`, and for each of these the
+        interaction information as a share of the class entropy, `interactions`.
+        """
+        known: dict[tuple[int, ...], float] = {}
+        records = []
+        for structure, weight in zip(
+            self._average.structures, self._average.weights.tolist(), strict=True
+        ):
+            for hyperedge in structure.hyperedges:
+                if hyperedge not in known:
+                    known[hyperedge] = self._average.interaction(hyperedge)
+            records.append(
+                {
+                    "posterior": weight,
+                    "step": len(structure.hyperedges),
+                    "accepted": structure.accepted,
+                    "log_posterior": structure.log_posterior,
+                    "df": structure.free,
+                    "hyperedges": self._named(structure),
+                    "interactions": [known[h] for h in structure.hyperedges],
+                }
+            )
+        return records
+
+    @cached_property
+    def model_(self) -> Mixture:
+        """The structures as Markov networks, averaged with weights that evidence does not shift."""
+        schema = Schema([*self.schema_, self.target_])
+        average, last = self._average, len(self.schema_)
+        potentials = {
+            face: Potential((*(self._order[c] for c in face), last), average.phi(face))
+            for face in [(), *average.faces]
+        }
+        networks = [
+            MarkovNetwork(schema, [potentials[f] for f in [(), *average.faces_of(structure)]])
+            for structure in average.structures
+        ]
+        return Mixture(networks, average.weights, fixed=True, provenance=self._how)
+
+    @cached_property
+    def graph_(self) -> Any:
+        """The edges of all structures, as a networkx graph."""
+        return self.model_.graph
+
+    def explain(self, row: Any) -> Explanation:
+        """What each face adds to the logs of the class probabilities of one row, largest first.
+
+        `row` is a mapping from names to cells, a list, or a frame or array of one row. See
+        `counterpane.learn.classify.explain.explanation` for the records.
+        """
+        self._check_fitted()
+        codes, _ = self._encoded(*read_features(one_row(row)))
+        check_one(codes.shape[1])
+        average, variables = self._average, [self.schema_[c] for c in self._order]
+        codes = codes[self._order]
+        faces = [(), *average.faces]
+        cells = codes[:, 0].tolist()
+        return explanation(
+            [tuple(variables[c].name for c in face) for face in faces],
+            [tuple((*variables[c].states, "?")[cells[c]] for c in face) for face in faces],
+            average.values(codes) * np.append(1.0, average.shares)[:, None],
+            [1.0, *average.shares],
+            average.log_proba(codes)[0],
+            self.classes_,
+        )
+
+    def plot(self, *, average: bool = True, **options: Any) -> Any:
+        """The hypergraph of all structures averaged, or of the best alone, on matplotlib axes.
+
+        Hyperedges are numbered by the step of the climb; then comes the interaction information in
+        percent of the class entropy, and the posterior of the structure that the hyperedge
+        completes where it is 1 % or more. `options` are those of `counterpane.plots.hypergraph`.
+        """
+        self._check_fitted()
+        records = _pictured(self.structures_ if average else self.structures_[:1])
+        return draw("hypergraph", records, **{"title": self.target_.name} | options)
+
+    def _named(self, structure: Structure) -> list[tuple[str, ...]]:
+        names = self.schema_.names
+        return [tuple(names[self._order[c]] for c in edge) for edge in structure.hyperedges]
+
+
+def _pictured(structures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The hyperedges of structures, each with its share of the posterior and its label."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    completes: dict[tuple[str, ...], float] = {}
+    total = sum(structure["posterior"] for structure in structures)
+    for structure in structures:
+        pairs = zip(structure["hyperedges"], structure["interactions"], strict=True)
+        for step, (hyperedge, interaction) in enumerate(pairs, 1):
+            label = f"{step}: {100 * interaction:.1f} %"
+            record = found.setdefault(
+                hyperedge, {"hyperedge": hyperedge, "share": 0.0, "label": label}
+            )
+            record["share"] += structure["posterior"] / total
+        if structure["hyperedges"]:
+            last = structure["hyperedges"][-1]
+            completes[last] = completes.get(last, 0.0) + structure["posterior"]
+    for hyperedge, posterior in completes.items():
+        if posterior >= 0.01:
+            found[hyperedge]["label"] += f"\n{posterior:.2f}"
+    return list(found.values())

@@ -1,0 +1,1 @@
+"""The interaction classifier: weights on joint states, by cross-validated ridge."""

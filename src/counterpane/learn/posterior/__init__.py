@@ -1,0 +1,1 @@
+"""Posterior probabilities of edges: sums over all networks, and samples of orders."""

@@ -1,0 +1,114 @@
+"""The scores of all families over a few variables, as arrays indexed by bit masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.errors import ParameterError
+from counterpane.learn.posterior import _family_kernels as kernels
+from counterpane.progress import Control
+from counterpane.scores import LocalScore, score_families
+from counterpane.scores._kernels import CONSTANT
+from counterpane.scores.base import clogc_table
+from counterpane.typing import Floats, Ints
+
+SPLIT = 6  # the first members of a set choose its step: at most 2⁶ steps
+BATCH = 4096  # families asked for at a time where the kernels do not know the score
+
+
+class FamilyTables:
+    """The scores of each of `columns` given sets of at most `max_parents` of the others.
+
+    The table's distinct rows are read once. `steps` calls of `count` fill the terms of all sets,
+    O(2ᵏ × distinct rows) for k columns; `child` then gives one child's scores. A score that the
+    kernels do not know has no steps, and `child` asks the source for its families in batches.
+
+    >>> from counterpane.counts import MemoryCounts
+    >>> from counterpane.data.datasets import load_dataset
+    >>> from counterpane.scores import BIC
+    >>> tables = FamilyTables(MemoryCounts(load_dataset("titanic")), BIC(), [2, 3], 1)
+    >>> for step in range(tables.steps):
+    ...     tables.count(step)
+    >>> tables.child(1).round(3).tolist()  # survived given nothing, given sex
+    [-1388.577, -1175.191]
+    """
+
+    def __init__(
+        self, source: CountSource, score: LocalScore, columns: Sequence[int], max_parents: int
+    ) -> None:
+        self.source = source
+        self.score = score
+        self.columns = list(columns)
+        self.max_parents = max_parents
+        self.cards: Ints = source.schema.cards[self.columns].astype(np.int64)
+        n, k = len(source.schema), len(self.columns)
+        self._by_count = score.structure_prior.by_count(n)
+        by_edge = score.structure_prior.by_edge(n)
+        self._by_edge = by_edge[np.ix_(self.columns, self.columns)] if by_edge.size else None
+        rows = source.distinct(self.columns)
+        rows = rows.resolve_missing("error")
+        assert rows.weights is not None
+        self._codes = rows.codes.astype(np.int32)
+        self._weights = rows.weights.astype(np.float64)
+        total = float(self._weights.sum())
+        # An average is no sum of terms of sets, which is how the kernels go.
+        self.form = None if score.available_case else score.form(total)
+        self._logs = clogc_table(total)
+        self._ranks, self._rank_of = np.unique(self.cards, return_inverse=True)
+        self._split = min(SPLIT, k)
+        self.steps = 0 if self.form is None else 2**self._split
+        rows_of_terms = 1 + (self._ranks.size if self.form and self.form.kind == CONSTANT else 0)
+        self.terms: Floats = np.zeros((rows_of_terms, 2**k if self.steps else 0))
+
+    def count(self, step: int) -> None:
+        """Fill the terms of one share of the sets."""
+        assert self.form is not None
+        kernels.fill_terms(
+            self._codes, self._weights, self.cards, self._split, step, self.max_parents + 1,
+            *self.form, self._ranks, self._logs, self.terms,
+        )  # fmt: skip
+
+    def child(self, position: int, *, ctl: Control | None = None) -> Floats:
+        """ln-scores of columns[position] given each set of the others, −∞ for larger sets."""
+        k = len(self.columns)
+        out: Floats = np.full(2 ** (k - 1), -np.inf)
+        if self.form is None:
+            self._ask(position, out, ctl)
+            return out
+        own = 1 + int(self._rank_of[position]) if len(self.terms) > 1 else 0
+        by_edge = np.zeros(k) if self._by_edge is None else self._by_edge[:, position].copy()
+        kernels.fill_families(
+            self.terms[0], self.terms[own], self.cards, position, self.max_parents, *self.form,
+            self._by_count, by_edge, out,
+        )  # fmt: skip
+        return out
+
+    def _ask(self, position: int, out: Floats, ctl: Control | None) -> None:
+        others = np.array(self.columns[:position] + self.columns[position + 1 :], dtype=np.int64)
+        masks = np.arange(out.size)
+        masks = masks[np.bitwise_count(masks) <= self.max_parents]
+        for start in range(0, masks.size, BATCH):
+            part = masks[start : start + BATCH]
+            asked = [(self.columns[position], members(mask, others)) for mask in part.tolist()]
+            out[part] = score_families(self.score, self.source, asked, ctl=ctl)
+
+
+def members(mask: int, others: Ints) -> list[int]:
+    """The columns whose bits are set, rising with the bits.
+
+    >>> members(0b101, np.array([4, 5, 7]))
+    [4, 7]
+    """
+    return [int(v) for bit, v in enumerate(others) if mask >> bit & 1]
+
+
+def checked_limit(max_parents: int | None, n: int) -> int:
+    """`max_parents` as a number of other variables; None is all of them."""
+    if max_parents is None:
+        return n - 1
+    if not isinstance(max_parents, (int, np.integer)) or max_parents < 0:
+        raise ParameterError(f"max_parents={max_parents!r}; a whole number from 0 is needed.")
+    return min(int(max_parents), n - 1)

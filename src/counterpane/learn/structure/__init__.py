@@ -1,0 +1,1 @@
+"""Searches for the structure of a Bayesian network."""

@@ -1,0 +1,179 @@
+"""The moves of network searches, with the rows they need: what the learners are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from counterpane.errors import ParameterError
+from counterpane.graphs.bits import members
+from counterpane.learn.structure import (
+    _class_kernels,
+    _dag_kernels,
+    _knock_out_kernels,
+    _order_kernels,
+)
+from counterpane.learn.structure._class_kernels import Pattern
+from counterpane.learn.structure._dag_kernels import MISS, DagState, Limits, Rows
+from counterpane.progress import Control
+from counterpane.scores.row_cache import RowCache
+from counterpane.typing import Ints, Words
+
+WITHOUT_END = 1 << 30
+CALLS = 64  # a pass over many nodes is cut into so many kernel calls, to answer Ctrl-C in between
+FEW = 16  # nodes that one call takes in any case
+
+
+def empty_dag(n: int) -> DagState:
+    """A DAG state without edges."""
+    words = -(-n // 64)
+    reach = np.zeros((n, words), dtype=np.uint64)
+    nodes = np.arange(n)
+    reach[nodes, nodes // 64] = np.uint64(1) << (nodes % 64).astype(np.uint64)
+    return DagState(
+        np.zeros((n, words), dtype=np.uint64),
+        np.zeros((n, words), dtype=np.uint64),
+        reach,
+        np.full(n, -1, dtype=np.int64),
+        np.zeros(n),
+    )
+
+
+def dag_of(parents: Words) -> DagState:
+    """The state of the DAG with these parent rows."""
+    state = empty_dag(len(parents))
+    _dag_kernels.add_edges(state, parents)
+    return state
+
+
+def pattern_of(parents: Words) -> Pattern:
+    """The class of the DAG with these parent rows, nothing looked up yet."""
+    n = len(parents)
+    pattern = Pattern(
+        parents=np.zeros_like(parents),
+        children=np.zeros_like(parents),
+        neighbors=np.zeros_like(parents),
+        member=parents.copy(),
+        bound=np.full(n, -np.inf),
+        drop_gain=np.full(n, -np.inf),
+        drop_node=np.full(n, -1, dtype=np.int64),
+        drop_clique=np.zeros_like(parents),
+        dirty=np.ones(n, dtype=bool),
+    )
+    _class_kernels.relabel(pattern)
+    pattern.dirty[:] = True
+    return pattern
+
+
+def rows_needed(n: int) -> int:
+    """Rows that a search over n variables needs at one time: those of all nodes, and some more."""
+    return 2 * n + 64
+
+
+class Moves:
+    """Search moves over one row cache; `limits` says which edges are allowed and required.
+
+    Each method changes the state it is given and returns how many gains it made. A pass looks at
+    `ctl` in between; when that stops it, the state is whole.
+    """
+
+    def __init__(self, cache: RowCache, limits: Limits) -> None:
+        self.n = len(cache.names)
+        if len(cache.store.keys) < rows_needed(self.n):
+            raise ParameterError(
+                f"the row cache holds {len(cache.store.keys)} rows; a search over {self.n} columns "
+                f"needs {rows_needed(self.n)} at a time: give it more memory."
+            )
+        self.cache = cache
+        self.limits = limits
+        self.max_parents = cache.max_parents
+        words = self.limits.allowed.shape[1]
+        room = min(4 * self.n + 64, len(cache.store.keys) // 2)
+        self.rows = Rows(
+            cache.store,
+            np.zeros(1, dtype=np.int64),
+            np.zeros(room, dtype=np.int64),
+            np.zeros((room, words), dtype=np.uint64),
+            np.zeros(1, dtype=np.int64),
+        )
+        self._kept = empty_dag(self.n)
+        self._kept_class = pattern_of(self._kept.parents)
+
+    def score(self, dag: DagState) -> float:
+        """The total score of a DAG."""
+        self._run(_dag_kernels.load_families, dag)
+        return float(dag.own.sum())
+
+    def edge_gains(self, parents: Words) -> list[tuple[int, int, float]]:
+        """(parent, child, the score that would be lost without the edge) for each edge of a DAG."""
+        dag = dag_of(parents)
+        self._run(_dag_kernels.load_families, dag)
+        gains = dag.own[:, None] - self.cache.store.scores[dag.slot]
+        return [(p, x, float(gains[x, p])) for x in range(self.n) for p in members(parents[x])]
+
+    def climb(self, dag: DagState, ctl: Control) -> int:
+        """Hill-climb by add, drop and turn."""
+        return self._search(ctl, _dag_kernels.climb, dag, self.limits)
+
+    def tabu_walk(self, dag: DagState, length: int) -> int:
+        """Walk on past local optima, never back to one of the last `length` graphs."""
+        cursor, tabu = np.zeros(2, dtype=np.int64), np.zeros(length, dtype=np.uint64)
+        self._run(_dag_kernels.tabu_walk, dag, self._kept, self.limits, tabu, cursor)
+        return int(cursor[0])
+
+    def reinsert(self, dag: DagState, ctl: Control) -> int:
+        """One pass of node reinsertion (Moore & Wong 2003, in DAG space)."""
+        return self._pass(_dag_kernels.reinsert, ctl, dag, self._kept, self.limits)
+
+    def knock_out(self, dag: DagState, ctl: Control) -> int:
+        """One pass of edge knock-outs in DAG space."""
+        return self._pass(_dag_kernels.knock_out, ctl, dag, self._kept, self.limits)
+
+    def ges(self, pattern: Pattern, ctl: Control) -> int:
+        """Greedy equivalence search from `pattern`."""
+        return self._search(ctl, _class_kernels.ges, pattern, self.limits, self.max_parents)
+
+    def knock_out_classes(self, pattern: Pattern, ctl: Control) -> int:
+        """One pass of edge knock-outs in the space of classes."""
+        kernel = _knock_out_kernels.knock_out_classes
+        return self._pass(kernel, ctl, pattern, self._kept_class, self.limits, self.max_parents)
+
+    def place_nodes(self, order: Ints, ctl: Control) -> int:
+        """Move each node to its best place in `order`."""
+        return self._pass(_order_kernels.place_nodes, ctl, order, self.limits)
+
+    def parents_in_order(self, order: Ints, *, shrink: bool) -> tuple[Words, float]:
+        """The best parents of each node among those before it, greedily, and their score."""
+        parents = np.zeros_like(self.limits.allowed)
+        total = np.zeros(1)
+        self._run(_order_kernels.parents_in_order, self.limits, order, shrink, parents, total)
+        return parents, float(total[0])
+
+    def _search(self, ctl: Control, kernel: Callable[..., int], *state: Any) -> int:
+        """A search to its end; the number of moves. Between moves the state is whole."""
+        before = int(self.rows.n_moves[0])
+        while self._run(kernel, *state, CALLS, ctl=ctl) == CALLS:
+            ctl.check()
+        return int(self.rows.n_moves[0]) - before
+
+    def _pass(self, kernel: Callable[..., int], ctl: Control, *state: Any) -> int:
+        """A pass over all nodes, in parts; the number of gains."""
+        cursor = np.zeros(4, dtype=np.int64)
+        step = max(FEW, self.n // CALLS)
+        for last in [*range(step, self.n, step), self.n]:
+            ctl.check()
+            self._run(kernel, *state, cursor, last)
+        return int(cursor[3])
+
+    def _run(self, kernel: Callable[..., int], *arguments: Any, ctl: Control | None = None) -> int:
+        """The result of a kernel, called again after the rows that it lacked were filled."""
+        rows = self.rows
+        while (result := kernel(rows, *arguments)) == MISS:
+            count = int(rows.n_wanted[0])
+            rows.n_wanted[0] = 0
+            if ctl is not None:
+                ctl.check()
+            self.cache.fill(rows.children[:count], rows.families[:count])
+        return int(result)
