@@ -42,6 +42,7 @@ quality: $(VENV)/bench.stamp  ## compare scores on all known networks, for hours
 
 papers: $(VENV)/bench.stamp  ## reproduce the papers' tables; hours, can be stopped and resumed; needs COUNTERPANE_DATA
 	$(BIN)/python benchmarks/papers/jakulin_rish.py
+	$(BIN)/python benchmarks/papers/bromberg_margaritis.py
 
 clean:  ## remove the environment, caches and compiled kernels
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,6 +12,7 @@ _HOMES = {
     "counterpane.data": ("Schema", "Table", "Variable", "dataset_names", "load_dataset", "read"),
     "counterpane.data.discretize": ("MDLDiscretizer",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
+    "counterpane.counts.sql": ("SqlSource",),
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
     "counterpane.scores": (
         "AIC",
@@ -34,6 +35,10 @@ _HOMES = {
         "fit_parameters",
         "fit_parameters_em",
     ),
+    "counterpane.learn.fields.graph_potentials": ("fit_potentials",),
+    "counterpane.learn.questions.gsimn": ("GSIMN",),
+    "counterpane.learn.questions.gsmn": ("GSMN",),
+    "counterpane.learn.questions.pfmn": ("PFMN",),
     "counterpane.learn.posterior.exact_posterior": ("ExactPosterior",),
     "counterpane.learn.posterior.order_mcmc": ("OrderMCMC",),
     "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
@@ -41,7 +46,12 @@ _HOMES = {
     "counterpane.learn.interactions.interaction_classifier": ("InteractionClassifier",),
     "counterpane.learn.faces.markov_classifier": ("MarkovClassifier",),
     "counterpane.learn.classify.naive_bayes": ("TAN", "NaiveBayes"),
-    "counterpane.evaluate": ("compare_structures", "structural_hamming_distance"),
+    "counterpane.evaluate": (
+        "compare_structures",
+        "independence_accuracy",
+        "independence_questions",
+        "structural_hamming_distance",
+    ),
     "counterpane.errors": ("CounterpaneError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -65,6 +75,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.counts import CountSource as CountSource
     from counterpane.counts import MemoryCounts as MemoryCounts
     from counterpane.counts import StreamCounts as StreamCounts
+    from counterpane.counts.sql import SqlSource as SqlSource
     from counterpane.data import Schema as Schema
     from counterpane.data import Table as Table
     from counterpane.data import Variable as Variable
@@ -74,6 +85,8 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.data.discretize import MDLDiscretizer as MDLDiscretizer
     from counterpane.errors import CounterpaneError as CounterpaneError
     from counterpane.evaluate import compare_structures as compare_structures
+    from counterpane.evaluate import independence_accuracy as independence_accuracy
+    from counterpane.evaluate import independence_questions as independence_questions
     from counterpane.evaluate import structural_hamming_distance as structural_hamming_distance
     from counterpane.graphs import Dag as Dag
     from counterpane.graphs import UndirectedGraph as UndirectedGraph
@@ -98,11 +111,15 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.classify.naive_bayes import TAN as TAN
     from counterpane.learn.classify.naive_bayes import NaiveBayes as NaiveBayes
     from counterpane.learn.faces.markov_classifier import MarkovClassifier as MarkovClassifier
+    from counterpane.learn.fields.graph_potentials import fit_potentials as fit_potentials
     from counterpane.learn.interactions.interaction_classifier import (
         InteractionClassifier as InteractionClassifier,
     )
     from counterpane.learn.posterior.exact_posterior import ExactPosterior as ExactPosterior
     from counterpane.learn.posterior.order_mcmc import OrderMCMC as OrderMCMC
+    from counterpane.learn.questions.gsimn import GSIMN as GSIMN
+    from counterpane.learn.questions.gsmn import GSMN as GSMN
+    from counterpane.learn.questions.pfmn import PFMN as PFMN
     from counterpane.models import BayesianNetwork as BayesianNetwork
     from counterpane.models import MarkovNetwork as MarkovNetwork
     from counterpane.models import Mixture as Mixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
+from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -20,7 +22,9 @@ from contract.count_source_suite import (
 )
 from counterpane.counts import CountSource, MemoryCounts, StreamCounts, _kernels
 from counterpane.counts.bits import BitColumns
+from counterpane.counts.database import quoted
 from counterpane.counts.reordered import reordered
+from counterpane.counts.sql import SqlSource
 from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, ParameterError
@@ -73,12 +77,57 @@ def stream_reordered(table):
     return reordered(inner, np.argsort(order).tolist())
 
 
+WEIGHT = "how many"  # a name that must be quoted
+
+
+@cache  # tables are cached too, and a source only reads
+def sqlite_table(table):
+    """A connection to a table `rows` with the codes of a table as its values."""
+    connection = sqlite3.connect(":memory:")
+    names = [*table.schema.names, *([] if table.weights is None else [WEIGHT])]
+    connection.execute(f"CREATE TABLE rows ({', '.join(map(quoted, names))})")
+    cells = [column.tolist() for column in table.codes]
+    for variable, column in zip(table.schema, cells, strict=True):
+        column[:] = [None if c == variable.card else c for c in column]
+    if table.weights is not None:
+        cells.append(table.weights.tolist())
+    marks = ", ".join("?" * len(names))
+    connection.executemany(f"INSERT INTO rows VALUES ({marks})", zip(*cells, strict=True))
+    return connection
+
+
+@cache
+def duckdb_table(table):
+    """The same in DuckDB."""
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: extra [duckdb]")
+    codes = table.codes.astype(float)
+    codes[table.codes == table.schema.cards[:, None]] = np.nan
+    frame = pd.DataFrame(codes.T, columns=table.schema.names).astype("Int32")
+    if table.weights is not None:
+        frame[WEIGHT] = table.weights
+    connection = duckdb.connect()
+    connection.register("frame", frame)
+    connection.execute("CREATE TABLE rows AS SELECT * FROM frame")
+    return connection
+
+
+def database(connect):
+    @cache
+    def make(table):
+        weights = None if table.weights is None else WEIGHT
+        return SqlSource(connect(table), "rows", schema=table.schema, weights=weights)
+
+    return make
+
+
 SOURCES = [
     ("memory", MemoryCounts),
     ("memory-2-threads", lambda table: MemoryCounts(table, n_jobs=2)),
     ("stream-of-tables", stream_of_tables),
     ("stream-of-frames", stream_of_frames),
     ("stream-reordered", stream_reordered),
+    ("sqlite", database(sqlite_table)),
+    ("duckdb", database(duckdb_table)),
 ]
 
 

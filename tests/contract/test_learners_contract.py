@@ -38,6 +38,9 @@ LEARNERS = [
     pytest.param(lambda **options: GES(**options), id="ges"),
     pytest.param(lambda **options: StructureSearch(**options), id="structure-search"),
     pytest.param(lambda **options: K2Search(restarts=3, **options), id="k2-search"),
+    pytest.param(lambda **options: cp.GSMN(**options), id="gsmn"),
+    pytest.param(lambda **options: cp.GSIMN("g2", **options), id="gsimn"),
+    pytest.param(lambda **options: cp.PFMN(moves=20, random_state=0, **options), id="pfmn"),
 ]
 all_learners = pytest.mark.parametrize("make", LEARNERS)
 
@@ -58,14 +61,22 @@ def make_frame(rows=400, seed=0):
 
 def same_model(a, b):
     assert a.schema == b.schema
-    assert a.dag.edges == b.dag.edges
-    for x, y in zip(a.tables, b.tables, strict=True):
-        assert x.tobytes() == y.tobytes()
+    assert set(a.graph.edges) == set(b.graph.edges)
+    arrays, others = a.to_arrays(), b.to_arrays()
+    assert arrays.keys() == others.keys()
+    for name, array in arrays.items():
+        assert array.tobytes() == others[name].tobytes()
 
 
 def same_results(a, b):
     same_model(a.model_, b.model_)
-    assert a.score_ == b.score_
+    assert set(a.graph_.edges) == set(b.graph_.edges)
+    assert objective(a) == objective(b)
+
+
+def objective(learner):
+    """The score of the result, or what it cost to ask for it."""
+    return learner.score_ if hasattr(learner, "score_") else learner.cost_
 
 
 def skeleton(learner):
@@ -79,7 +90,7 @@ def skeleton(learner):
 def test_parameters_are_stored_and_cloned(make):
     learner = make()
     params = learner.get_params()
-    assert {"score", "missing", "time_limit", "n_jobs", "progress", "checkpoint"} <= set(params)
+    assert {"missing", "time_limit", "n_jobs", "progress", "checkpoint"} <= set(params)
     changed = make().set_params(time_limit=3.5, n_jobs=2)
     assert (changed.time_limit, changed.n_jobs) == (3.5, 2)
     twin = clone(changed)
@@ -194,8 +205,9 @@ def test_an_array_is_a_table_of_numbers(make):
     table = cp.read(make_frame())
     learner = make().fit(table.codes.T.astype(np.int64))
     assert learner.model_.schema.names == ("x0", "x1", "x2", "x3", "x4")
-    edges = {frozenset((f"x{a}", f"x{b}")) for a, b in make().fit(table).model_.dag.edges}
-    assert skeleton(learner) == edges
+    number = {name: f"x{i}" for i, name in enumerate(table.schema.names)}
+    edges = make().fit(table).graph_.edges
+    assert skeleton(learner) == {frozenset((number[a], number[b])) for a, b in edges}
 
 
 @all_learners
@@ -229,7 +241,8 @@ def test_the_order_of_columns_does_not_matter(make):
         learner = make().fit(frame[names])
         assert learner.model_.schema.names == tuple(names)
         assert skeleton(learner) == skeleton(expected)
-        assert learner.score_ == pytest.approx(expected.score_, rel=1e-12)
+        if hasattr(learner, "score_"):
+            assert learner.score_ == pytest.approx(expected.score_, rel=1e-12)
 
 
 @all_learners
@@ -244,7 +257,7 @@ def test_names_and_states_are_kept(make):
     frame["mood"] = pd.Categorical(frame["mood"], ["up", "flat", "down"])
     learner = make().fit(frame)
     assert set(learner.graph_.nodes) == set(frame)
-    assert isinstance(learner.graph_, nx.DiGraph)
+    assert isinstance(learner.graph_, nx.Graph)
     assert learner.model_.schema["mood"].states == ("up", "flat", "down")
     assert learner.model_.schema["lung"].states == ("bad", "good", "so-so")
 
@@ -267,7 +280,7 @@ def test_names_and_states_are_kept(make):
 def test_odd_tables_are_learned(make, frame):
     learner = make().fit(frame)
     assert learner.model_.schema.names == tuple(frame)
-    assert np.isfinite(learner.score_)
+    assert np.isfinite(objective(learner))
     assert np.isfinite(learner.model_.score_samples(frame)).all()
 
 
@@ -299,6 +312,10 @@ def test_missing_cells_are_completed(make):
     frame = make_frame()
     gone = np.random.default_rng(2).random(frame.shape) < 0.15
     frame = frame.mask(gone)
+    if hasattr(make(), "test"):  # graphs by questions, for which no EM is known here
+        with pytest.raises(ParameterError, match="missing='em'"):
+            make(missing="em").fit(frame)
+        return
     learner = make(missing="em").fit(frame)
     assert learner.model_.schema["lung"].states == ("bad", "good", "so-so")
     assert np.isfinite(learner.score_)

@@ -1,0 +1,55 @@
+"""Long work as lines of a file: what has a line is not done again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed
+
+from counterpane.progress import TextBar
+
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+def run_lines(
+    tasks: Sequence[T], run: Callable[[T], list[dict[str, Any]]], path: Path, jobs: int
+) -> list[dict[str, Any]]:
+    """The records of all tasks, named tuples of plain values; each is run once, ever.
+
+    Every finished task is one line. A line that was cut short is passed over.
+    """
+    known = _read(path)
+    left = [task for task in tasks if _key(task) not in known]
+    path.parent.mkdir(exist_ok=True)
+    workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    with path.open("a") as file, TextBar(after=0.0) as bar:
+        work = (delayed(_labeled)(run, task) for task in left)
+        for done, (task, records) in enumerate(workers(work), start=1):
+            line = json.dumps([_key(task), records])
+            known[_key(task)] = json.loads(line)[1]  # as a later run will read it
+            file.write(line + "\n")
+            file.flush()
+            bar(" ".join(map(str, task)), done, len(left))
+    return [record for task in tasks for record in known.get(_key(task), [])]
+
+
+def _labeled(run: Callable[[T], list[dict[str, Any]]], task: T) -> tuple[T, list[dict[str, Any]]]:
+    return task, run(task)
+
+
+def _key(task: tuple[Any, ...]) -> str:
+    return json.dumps(task)
+
+
+def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
+    found = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            key, records = json.loads(line)
+        except ValueError:
+            continue
+        found[key] = records
+    return found

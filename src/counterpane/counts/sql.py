@@ -1,0 +1,264 @@
+"""Counts of a table in a database: each table of counts is one GROUP BY, sent where the rows are.
+
+The statements hold quoted names and nothing else: states are read from the database and matched
+here, so that no value is ever written into a statement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.batch import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out
+from counterpane.counts.database import DatabaseTable, StateCodes, objects, plain, quoted
+from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
+from counterpane.data.columns import from_objects
+from counterpane.data.schema import MAX_STATES, Schema, code_dtype
+from counterpane.data.states import infer_schema
+from counterpane.data.table import Table
+from counterpane.errors import DataError, WeightError, unknown_name
+from counterpane.progress import Control
+from counterpane.typing import Array, Codes, State
+
+
+class SqlSource(CountSource):
+    """Counts of a table or view, over any DB-API connection whose SQL quotes names by `"`.
+
+    `table` is a name, or (schema, name). What is not a table yet, such as a parquet file in DuckDB,
+    is made a view first: `CREATE VIEW visits AS SELECT * FROM 'visits.parquet'`. `columns` names
+    those to use, all by default. Their states are read once and sorted as `Table.from_frame` does;
+    DuckDB's enums keep their order and unobserved states, and `states` declares them by column.
+    `schema` takes all that from an older table instead. NULL is missing. `weights` names a column
+    of row weights.
+
+    `n_queries` counts the statements sent, and `rows_scanned` the rows they look at, which is all
+    of them each time. Rows must not change meanwhile. Real weights are added up by the database,
+    in an order of its own.
+
+    >>> import sqlite3
+    >>> connection = sqlite3.connect(":memory:")
+    >>> _ = connection.execute("CREATE TABLE visits (sex TEXT, ill TEXT)")
+    >>> rows = [("f", "no"), ("m", "yes"), ("f", None), ("m", "no")]
+    >>> _ = connection.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+    >>> source = SqlSource(connection, "visits")
+    >>> before = source.n_queries
+    >>> source.counts([["sex", "ill"], ["ill"]])[0].tolist(), source.n_queries - before
+    ([[1, 0], [1, 1]], 1)
+    """
+
+    n_rows: int
+    total_weight: float
+
+    def __init__(
+        self,
+        connection: Any,
+        table: str | Sequence[str],
+        *,
+        columns: Sequence[str] | None = None,
+        states: Mapping[str, Sequence[State]] | None = None,
+        schema: Schema | None = None,
+        weights: str | None = None,
+        max_states: int = 20,
+    ) -> None:
+        self._table = DatabaseTable(connection, table)
+        known = self._table.types
+        names = list(columns or (known if schema is None else schema.names))
+        for name in (*names, *([] if weights is None else [weights])):
+            if name not in known:  # SQLite would take an unknown name for a text
+                raise unknown_name("the table's column", name, known)
+        names = [name for name in names if name != weights]
+        self._measure(weights)
+        observed = {name: self._observed(name) for name in names}
+        if schema is None:
+            declared = {n: d for n in names if (d := self._table.declared(n)) is not None}
+            schema = infer_schema(
+                {name: from_objects(name, values) for name, values in observed.items()},
+                {**declared, **(states or {})},
+                None, None, np.ones(0), max_states=max_states, n_bins=1,
+            )  # fmt: skip
+        self.schema = schema.select([schema.index(name) for name in names])
+        self._codes = [StateCodes(v) for v in self.schema]
+        self.has_missing = np.array([
+            len(seen := observed[v.name]) > MAX_STATES or v.card in map(codes.__getitem__, seen)
+            for v, codes in zip(self.schema, self._codes, strict=True)
+        ])  # fmt: skip
+
+    def _measure(self, weights: str | None) -> None:
+        """Find the number of rows, and what to select for their weights."""
+        if weights is None:
+            (self.n_rows,) = self._table.row("COUNT(*)")
+            self.total_weight = float(self.n_rows)
+            self._weight: str | None = None
+            self._summed = "COUNT(*)"
+            self._dtype: np.dtype[Any] = np.dtype(np.int64)
+        else:
+            w = quoted(weights)
+            self.n_rows, present, least, total = self._table.row(
+                "COUNT(*)", f"COUNT({w})", f"MIN({w})", f"SUM({w})"
+            )
+        if self.n_rows == 0:
+            raise DataError(f"the table {self._table.name} has no rows; at least one is needed.")
+        if weights is None:
+            return
+        least, total = plain(least), plain(total)
+        if not all(isinstance(x, int | float) for x in (least, total)):
+            raise WeightError(f"the weight column {weights!r} holds no numbers; it must.")
+        if present < self.n_rows or least < 0 or not 0 < total < math.inf:
+            raise WeightError(
+                f"the weight column {weights!r} has {self.n_rows - present} missing cells, the "
+                f"least weight {least} and the sum {total}; weights must be finite and not "
+                "negative, with a positive sum."
+            )
+        whole = total < 2**53
+        if whole:  # counts of whole weights are exact
+            kind = f"CASE WHEN {w} = CAST({w} AS BIGINT) THEN 0 ELSE 1 END"
+            whole = self._table.row(f"MAX({kind})")[0] == 0
+        kind = "BIGINT" if whole else "DOUBLE PRECISION"
+        self.total_weight = float(total)
+        self._weight, self._summed = f"CAST({w} AS {kind})", f"CAST(SUM({w}) AS {kind})"
+        self._dtype = np.dtype(np.int64 if whole else np.float64)
+
+    def _observed(self, column: str) -> list[Any]:
+        """The distinct values of a column, NULL among them; more than allowed are cut off."""
+        wanted, limit = f"DISTINCT {quoted(column)}", f" LIMIT {MAX_STATES + 2}"
+        return [v for block in self._table.blocks([wanted], limit) for v in objects(block[0])]
+
+    @property
+    def n_queries(self) -> int:
+        """The number of statements sent so far, those that read the states included."""
+        return self._table.n_queries
+
+    @property
+    def rows_scanned(self) -> int:
+        """The rows that these statements have looked at."""
+        return (self.n_queries - 1) * self.n_rows  # the first asked for names only
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        return self._reduce(fn, columns, grouped=False, ctl=ctl)
+
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        """The tables of several sets of columns, one GROUP BY each.
+
+        A set that lies within another of the same call is summed from that one's answer.
+        """
+        sent = self.n_queries
+        layout = self.lay_out(subsets, missing, max_cells)
+        out = np.zeros(layout.n_cells, dtype=self._dtype)
+        scopes = {q: layout.scope(q).tolist() for q in layout.dense.tolist()}
+        groups = _under_largest(scopes)
+        for done, (columns, members) in enumerate(groups):
+            asked = lay_out(
+                [[columns.index(v) for v in scopes[q]] for q in members],
+                self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
+            )  # fmt: skip
+            share = (done / len(groups), (done + 1) / len(groups))
+            values = self._reduce(CountTask(asked), columns, grouped=True, ctl=ctl, share=share)
+            for k, q in enumerate(members):
+                cells = values[asked.out_from[k] : asked.out_from[k + 1]]
+                out[layout.out_from[q] : layout.out_from[q + 1]] = cells
+        sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
+        return self._settle(layout, out, sparse, self.n_queries - sent, missing)
+
+    def pair_counts(
+        self,
+        columns: Scope | None = None,
+        *,
+        against: Scope | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:
+        """Joint counts of pairs of columns, from one statement: grouped where that sends less."""
+        left, right = self.pair_columns(columns, against)
+        asked = left + (right or [])
+        task = PairTask(len(left), right is None, self.counted_cards[asked])
+        few = math.prod(self.counted_cards[sorted(set(asked))].tolist()) <= self.n_rows / 2
+        counted = self._reduce(task, asked, grouped=few, ctl=ctl)
+        return self.observed_pairs(counted, left, left if right is None else right)
+
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        where = self.positions(columns)
+        task = DistinctTask(self.schema.select(where), limit)
+        rows: Table = self._reduce(task, where, grouped=True, ctl=ctl).table
+        return rows
+
+    def _reduce(
+        self,
+        fn: Callable[..., Any],
+        columns: Sequence[int],
+        *,
+        grouped: bool,
+        ctl: Control | None,
+        share: tuple[float, float] = (0.0, 1.0),
+    ) -> Any:
+        """The sum of `fn` over blocks of rows, or of their groups, each with its weight."""
+        if grouped and not columns:  # all rows are alike
+            whole = np.array([self.total_weight], dtype=self._dtype)
+            return fn(np.zeros((0, 1), dtype=np.uint8), whole)
+        names = [quoted(self.schema.names[v]) for v in columns]
+        weight = self._summed if grouped else self._weight
+        tail = f" GROUP BY {', '.join(names)}" if grouped else ""
+        self._report(ctl, share[0])
+        total, done = None, 0
+        wanted = [*names, *([] if weight is None else [weight])]
+        for block in self._table.blocks(wanted or ["1"], tail):
+            weights = None if weight is None else _numbers(block[-1], self._dtype)
+            part = fn(self._encode(block, columns), weights)
+            total = part if total is None else total + part
+            done += len(block[0])
+            if not grouped:
+                self._report(ctl, min(1.0, done / self.n_rows))
+        if grouped:
+            self._report(ctl, share[1])
+        if total is None:
+            raise DataError(f"the table {self._table.name} has lost its rows; make it again.")
+        return total
+
+    def _report(self, ctl: Control | None, share: float) -> None:
+        if ctl is not None:
+            ctl.report("counting rows", share * self.n_rows, self.n_rows)
+
+    def _encode(self, block: list[Any], columns: Sequence[int]) -> Codes:
+        codes: Codes = np.empty((len(columns), len(block[0])), code_dtype(self.schema.cards))
+        for out, values, v in zip(codes, block, columns, strict=False):  # the weight is left over
+            self._codes[v].encode(values, out)
+            if not self.has_missing[v] and (out == self.schema.cards[v]).any():
+                raise DataError(
+                    f"column {self.schema.names[v]!r} has missing cells, and had none when the "
+                    "source was made; make it again."
+                )
+        return codes
+
+
+def _numbers(values: Any, dtype: np.dtype[Any]) -> Array:
+    """Weights, from a tuple or an Arrow array."""
+    if isinstance(values, tuple):
+        return np.array(values, dtype=dtype)
+    found: Array = values.to_numpy(zero_copy_only=False).astype(dtype)
+    return found
+
+
+def _under_largest(scopes: Mapping[int, Sequence[int]]) -> list[tuple[list[int], list[int]]]:
+    """(columns, queries): each query is in the first group that holds its columns, or makes one."""
+    groups: list[tuple[list[int], list[int]]] = []
+    for q in sorted(scopes, key=lambda q: -len(scopes[q])):
+        for columns, members in groups:
+            if set(scopes[q]) <= set(columns):
+                members.append(q)
+                break
+        else:
+            groups.append((list(scopes[q]), [q]))
+    return groups

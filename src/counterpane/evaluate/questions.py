@@ -1,0 +1,127 @@
+"""How well a graph answers independence questions that nobody asked while it was learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from counterpane.errors import GraphError, ParameterError
+from counterpane.graphs import Dag, UndirectedGraph
+from counterpane.independence import IndependenceTest, Oracle
+from counterpane.independence.base import Question
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.markov_network import MarkovNetwork
+
+ENUMERATED = 8  # variables: 28 · 63 = 1,764 questions, about as many as are drawn above
+DRAWN = 2000
+TOGETHER = 32  # questions counted at a time: their tables must fit
+
+
+def independence_questions(
+    n: int, *, size: int | None = None, random_state: int = 0
+) -> list[Question]:
+    """Questions (x, y, given) about n variables with at least one given, each once.
+
+    All of them up to 8 variables, else 2,000; or `size` of them. Drawn ones are spread evenly over
+    the sizes 1 … n−2 of `given`, as far as there are so many, and uniform among those of a size
+    (Bromberg & Margaritis 2007 ask all of them for 5 and 6 variables).
+
+    >>> len(independence_questions(5)), len(independence_questions(6))
+    (70, 225)
+    >>> questions = independence_questions(20)
+    >>> len(questions), sorted({len(given) for _, _, given in questions}) == list(range(1, 19))
+    (2000, True)
+    """
+    if n < 3 or (size is not None and size < 1):
+        raise ParameterError(
+            f"n={n}, size={size}; at least 3 variables and one question are needed."
+        )
+    if size is None and n <= ENUMERATED:
+        return [q for k in range(1, n - 1) for q in _all_of_size(n, k)]
+    rng = np.random.default_rng(random_state)
+    shares = _shares(n, DRAWN if size is None else size)
+    return [q for k, share in shares.items() for q in _drawn(rng, n, k, share)]
+
+
+def independence_accuracy(
+    graph: UndirectedGraph | Dag | MarkovNetwork | BayesianNetwork,
+    truth: IndependenceTest | UndirectedGraph | Dag | Sequence[bool],
+    questions: Iterable[Question],
+) -> float:
+    """The share of `questions` to which `graph` gives the true answer, by separation.
+
+    The truth is another graph, a test bound to data, or the answers themselves: True where x and
+    y are independent.
+
+    >>> chain, pair = UndirectedGraph(3, [(0, 1), (1, 2)]), UndirectedGraph(3, [(0, 1)])
+    >>> independence_accuracy(pair, chain, independence_questions(3))  # wrong on 1 – 2 given 0
+    0.6666666666666666
+    """
+    asked = list(questions)
+    if not asked:
+        raise ParameterError("there are no questions; at least one is needed.")
+    given = _answers(_structure(graph), asked)
+    true = list(truth) if isinstance(truth, Sequence) else _answers(truth, asked)
+    if len(true) != len(asked):
+        raise ParameterError(f"{len(true)} answers were given to {len(asked)} questions.")
+    return sum(a == bool(b) for a, b in zip(given, true, strict=True)) / len(asked)
+
+
+def _structure(
+    model: UndirectedGraph | Dag | MarkovNetwork | BayesianNetwork,
+) -> UndirectedGraph | Dag:
+    if isinstance(model, MarkovNetwork):
+        return model.undirected
+    return model.dag if isinstance(model, BayesianNetwork) else model
+
+
+def _answers(judge: IndependenceTest | UndirectedGraph | Dag, asked: list[Question]) -> list[bool]:
+    if isinstance(judge, UndirectedGraph | Dag):
+        judge = Oracle(judge)
+    if not isinstance(judge, IndependenceTest):
+        raise GraphError(
+            f"a {type(judge).__name__} answers no independence question; pass a graph, a network, "
+            "or a test bound to data."
+        )
+    parts = (asked[i : i + TOGETHER] for i in range(0, len(asked), TOGETHER))
+    return [verdict.independent for part in parts for verdict in judge.verdicts(part)]
+
+
+def _all_of_size(n: int, k: int) -> list[Question]:
+    pairs = combinations(range(n), 2)
+    return [
+        (x, y, given)
+        for x, y in pairs
+        for given in combinations([v for v in range(n) if v not in (x, y)], k)
+    ]
+
+
+def _shares(n: int, size: int) -> dict[int, int]:
+    """How many questions to draw with k given: alike, but never more than there are."""
+    there = {k: math.comb(n, 2) * math.comb(n - 2, k) for k in range(1, n - 1)}
+    if size > sum(there.values()):
+        raise ParameterError(
+            f"size={size}; {n} variables allow {sum(there.values())} questions with one or more "
+            "variables given."
+        )
+    shares, left = {}, size
+    for i, k in enumerate(sorted(there, key=lambda k: there[k])):  # the scarce give what they have
+        shares[k] = min(there[k], left // (len(there) - i))
+        left -= shares[k]
+    return shares
+
+
+def _drawn(rng: np.random.Generator, n: int, k: int, share: int) -> list[Question]:
+    """`share` different questions with k given; listed first where most of them are wanted."""
+    there = math.comb(n, 2) * math.comb(n - 2, k)
+    if there < 4 * share:
+        every = _all_of_size(n, k)
+        return [every[i] for i in sorted(rng.choice(there, share, replace=False).tolist())]
+    found: dict[Question, None] = {}
+    while len(found) < share:
+        x, y, *given = rng.permutation(n)[: k + 2].tolist()
+        found[min(x, y), max(x, y), tuple(sorted(given))] = None
+    return list(found)

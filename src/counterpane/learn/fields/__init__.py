@@ -1,0 +1,1 @@
+"""Potentials, rules and weights of Markov and dependency networks."""

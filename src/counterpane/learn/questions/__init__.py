@@ -1,0 +1,1 @@
+"""Markov network structure from few independence questions."""

@@ -1,0 +1,211 @@
+"""Grow–shrink for Markov networks: each variable's blanket, by independence tests.
+
+GSMN* (Bromberg, Margaritis & Honavar, JAIR 35, 2009). A variable's blanket first grows by every
+variable that it depends on given the blanket so far, then shrinks by every one it does not need.
+Cost: C(n, 2) unconditional tests, asked in one batch, and at most two conditional ones for each
+ordered pair; what one blanket tells of another is not asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.graphs import UndirectedGraph
+from counterpane.graphs.bits import pack, unpack
+from counterpane.independence import IndependenceTest, Ledger, Question, Verdict
+from counterpane.learn.driver import Search
+from counterpane.learn.questions.asking import Asked, AskingLearner, Remembered, moved
+from counterpane.learn.questions.knowledge import Knowledge
+from counterpane.progress import Control
+from counterpane.typing import Bools, Floats, Ints
+
+LEAST_P = 1e-300  # so that a p-value of 0 has a logarithm
+
+
+class Examined(NamedTuple):
+    """Tests so far, the number of variables examined (−1: not even pairs), and their blankets."""
+
+    done: int
+    order: Ints  # the examined variables, in order
+    blankets: Ints  # bit rows, empty where not examined
+    pairs: Ints
+    given: Ints
+    numbers: Floats
+
+
+class GrowShrink:
+    """The algorithm itself, a variable at a time; `infer` asks the knowledge base first."""
+
+    def __init__(self, ledger: Ledger, n: int, *, infer: bool) -> None:
+        self.ledger = ledger
+        self.n = n
+        self.knowledge = Knowledge(n) if infer else None
+        self.blankets: dict[int, list[int]] = {}
+
+    def ask_pairs(self) -> None:
+        """Ask all unconditional tests; they set the order of all that follows."""
+        n = self.n
+        pairs = [(x, y, ()) for x in range(n) for y in range(x + 1, n)]
+        self.linked: Bools = np.zeros((n, n), dtype=np.bool_)
+        p_values: Floats = np.ones((n, n))
+        for (x, y, _), verdict in zip(pairs, self.ledger.answer(pairs), strict=True):
+            self.linked[x, y] = self.linked[y, x] = not verdict.independent
+            p_values[x, y] = p_values[y, x] = chance(verdict)
+            if self.knowledge is not None:
+                self.knowledge.add(x, y, 0, verdict.independent)
+        logs = np.log(np.maximum(p_values, LEAST_P)).sum(axis=1)  # p = 1 of itself adds nothing
+        self.waiting: list[int] = np.argsort(logs, kind="stable").tolist()
+        self.lists: list[list[int]] = [
+            [y for y in np.argsort(p_values[x], kind="stable").tolist() if y != x] for x in range(n)
+        ]
+
+    def examine(self) -> int:
+        """Find the blanket of the next variable, and return it."""
+        x = self.waiting.pop(0)
+        inside = [y for y in self.lists[x] if y in self.blankets and x in self.blankets[y]]
+        outside = [y for y in self.lists[x] if y in self.blankets and x not in self.blankets[y]]
+        known = {**dict.fromkeys(inside, False), **dict.fromkeys(outside, True)}
+        self.lists[x] = [y for y in self.lists[x] if y not in known] + inside + outside
+        blanket: list[int] = []
+        for y in self.lists[x]:
+            if self.linked[x, y] and not self.independent(x, y, blanket, known):
+                first = [*blanket, x]
+                self.lists[y] = first + [v for v in self.lists[y] if v not in first]
+                blanket.append(y)
+        for y in reversed(blanket):
+            if y in self.waiting:
+                self.waiting.remove(y)
+                self.waiting.insert(0, y)
+                break
+        for y in reversed(list(blanket)):
+            others = [v for v in blanket if v != y]
+            if self.independent(x, y, others, known):
+                blanket = others
+        self.blankets[x] = blanket
+        return x
+
+    def independent(self, x: int, y: int, given: list[int], known: dict[int, bool]) -> bool:
+        """Whether x ⊥ y | given: by propagation from `known`, by inference, or by a test."""
+        told = known.get(y)
+        bits = sum(1 << v for v in given)
+        if self.knowledge is not None:
+            told = self.knowledge.infer(x, y, bits, told)
+        if told is None:
+            told = self.ledger(x, y, given).independent
+            if self.knowledge is not None:
+                self.knowledge.add(x, y, bits, told)
+        return told
+
+
+class GrowShrinkSearch(Search[Examined]):
+    """First all pairs, then a variable a step.
+
+    The algorithm is deterministic, so a state need not hold its lists: after an interruption they
+    are made again from the answers in the state, without a look at the data.
+    """
+
+    def __init__(self, test: IndependenceTest, source: CountSource, *, infer: bool) -> None:
+        self.test = test
+        self.source = source
+        self.n = len(source.schema)
+        self.infer = infer
+        self._run: GrowShrink | None = None
+        self._known: dict[Question, Verdict] = {}
+
+    def start(self) -> Examined:
+        empty = pack(np.zeros((self.n, self.n), dtype=np.bool_)).view(np.int64)
+        return Examined(-1, np.zeros(0, dtype=np.int64), empty, *Asked.nothing(self.n))
+
+    def done(self, state: Examined) -> bool:
+        return state.done == self.n
+
+    def size(self, state: Examined) -> tuple[float, float]:
+        return state.done + 1, self.n + 1
+
+    def step(self, state: Examined, ctl: Control) -> tuple[Examined, dict[str, Any]]:
+        asked = Asked(*state[-3:])
+        run = self._run
+        if run is None:
+            self._known = asked.verdicts()
+            test = Remembered(self.test.bind(self.source, ctl=ctl), self._known)
+            run = GrowShrink(Ledger(test), self.n, infer=self.infer)
+            for done in range(-1, state.done):
+                advance(run, done)
+        self._run = None  # until the step is whole
+        examined = advance(run, state.done)
+        self._run = run
+        fresh = list(self._known.items())[len(asked.pairs) :]
+        flags = np.zeros((self.n, self.n), dtype=np.bool_)
+        for x, blanket in run.blankets.items():
+            flags[x, blanket] = True
+        names = self.source.schema.names
+        info = {
+            "variable": None if examined is None else names[examined],
+            "n_tests": run.ledger.n_tests,
+            "cost": run.ledger.cost,
+        }
+        order = state.order if examined is None else np.append(state.order, examined)
+        rows = pack(flags).view(np.int64)
+        return Examined(state.done + 1, order, rows, *asked.extended(self.n, fresh)), info
+
+
+def advance(run: GrowShrink, done: int) -> int | None:
+    """The next stage: pairs first, then one variable, which is returned."""
+    if done < 0:
+        run.ask_pairs()
+        return None
+    return run.examine()
+
+
+def chance(verdict: Verdict) -> float:
+    """The p-value, else the probability of independence, else 0 or 1."""
+    for number in (verdict.p_value, verdict.probability):
+        if number is not None:
+            return number
+    return float(verdict.independent)
+
+
+def agreed(state: Examined, n: int) -> UndirectedGraph:
+    """The graph that joins two variables where all blankets that were found say so."""
+    rows = unpack(state.blankets.view(np.uint64), n)
+    open_ = np.ones(n, dtype=np.bool_)
+    open_[state.order] = False
+    flags = (rows | open_[:, None]) & (rows.T | open_[None, :])
+    return UndirectedGraph.from_bits(pack(flags & ~(open_[:, None] & open_[None, :])))
+
+
+class GSMN(AskingLearner):
+    """Learns a Markov network by growing and shrinking each variable's blanket.
+
+    Parameters: `test` ("chi2", "g2", "bayesian", or a test such as `Oracle`), `alpha`, the level of
+    a test given by name, `equivalent_sample_size` of the potentials, and those of every learner.
+
+    Results: `graph_` (networkx), `undirected_`, `blankets_`, `model_` (a `MarkovNetwork`), `tests_`
+    (a record of each executed test), `n_tests_`, `cost_` (|given| + 2 a test), `trace_`.
+
+    >>> import counterpane as cp
+    >>> learner = cp.GSMN("g2").fit(cp.load_dataset("titanic"))
+    >>> learner.n_tests_, learner.cost_
+    (14, 42)
+    """
+
+    _infer = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        test = self._test()
+        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        inner, order = self._laid_out(source, test)
+        search = GrowShrinkSearch(test, inner, infer=self._infer)
+        outcome = self._driver(source).run(search, "asking tests")
+        ledger = Asked(*outcome.state[-3:]).ledger(inner.schema.names)
+        graph = moved(agreed(outcome.state, len(order)), order)
+        self._settle(source, graph, ledger, time.monotonic() - began)
+        self.tests_ = ledger.records
+        self.trace_ = outcome.trace
+        return self

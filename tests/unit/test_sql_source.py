@@ -1,0 +1,257 @@
+"""A table in a database: states, names, refusals, and learners that only send statements."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterpane as cp
+from counterpane.data import Table
+from counterpane.errors import (
+    DataError,
+    DiscretizeError,
+    ParameterError,
+    StateError,
+    UnknownNameError,
+    WeightError,
+)
+
+ODD = {
+    'size "L"': ["b", "a", None, "a"],
+    "select; --": [3, 1, 1, 2],
+    "100%s ?": ["x'y", "é", "?", "%"],
+}
+
+
+class PlainConnection:
+    """As little as the DB-API asks for: cursors, and nothing else."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def cursor(self):
+        return self._inner.cursor()
+
+
+def sqlite_of(frame, name="t"):
+    connection = sqlite3.connect(":memory:")
+    frame.to_sql(name, connection, index=False)
+    return connection
+
+
+def plain_of(frame, name="t"):
+    return PlainConnection(sqlite_of(frame, name))
+
+
+def duckdb_of(frame, name="t"):
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: extra [duckdb]")
+    connection = duckdb.connect()
+    connection.register("given", frame)
+    connection.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')
+    connection.unregister("given")
+    return connection
+
+
+ENGINES = pytest.mark.parametrize("connect", [sqlite_of, plain_of, duckdb_of])
+
+
+def titanic():
+    table = cp.load_dataset("titanic")
+    return table, pd.DataFrame({v.name: table.column(v.name) for v in table.schema})
+
+
+@ENGINES
+def test_states_are_those_of_a_frame(connect):
+    frame = pd.DataFrame({**ODD, "flag": [True, False, True, None], "half": [0.0, 1.0, None, 7.0]})
+    source = cp.SqlSource(connect(frame), "t")
+    expected = Table.from_frame(frame)
+    assert source.schema.names == expected.schema.names
+    for ours, theirs in zip(source.schema, expected.schema, strict=True):
+        assert ours.states == theirs.states
+    assert source.has_missing.tolist() == expected.has_missing.tolist()
+    memory = cp.MemoryCounts(expected)
+    scopes = [list(s) for k in (1, 2, 3) for s in combinations(range(5), k)]
+    for missing in ("drop", "state"):
+        pairs = zip(source.counts(scopes, missing=missing), memory.counts(scopes, missing=missing),
+                    strict=True)  # fmt: skip
+        assert all(np.array_equal(a, b) for a, b in pairs)
+
+
+@ENGINES
+def test_columns_states_and_schema(connect):
+    connection = connect(pd.DataFrame(ODD))
+    name = "select; --"
+    source = cp.SqlSource(connection, "t", columns=[name], states={name: [3, 2, 1, 0]})
+    assert source.counts([[name]])[0].tolist() == [1, 1, 2, 0]
+    again = cp.SqlSource(connection, "t", schema=source.schema)
+    assert again.schema == source.schema
+    assert again.counts([[name]])[0].tolist() == [1, 1, 2, 0]
+    cut = Table.from_frame({name: [1, 2, 3, 4]}, discretize={name: [1.5]}).schema
+    assert cp.SqlSource(connection, "t", schema=cut).counts([[name]])[0].tolist() == [2, 2]
+
+
+def test_values_are_never_written_into_statements():
+    nasty = "'); DROP TABLE t; --"
+    connection = sqlite_of(pd.DataFrame({"a": [nasty, "b"], "b": [0, 1]}))
+    sent = []
+    connection.set_trace_callback(sent.append)
+    source = cp.SqlSource(connection, "t")
+    source.counts([["a", "b"]])
+    source.distinct(["a"])
+    source.pair_counts()
+    assert sent
+    assert not any("DROP" in statement for statement in sent)
+    assert all(statement.startswith("SELECT") for statement in sent)
+    assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (2,)
+
+
+def test_statements_are_counted():
+    table, frame = titanic()
+    source = cp.SqlSource(sqlite_of(frame), "t")
+    assert source.n_queries == 2 + 4  # names, size, and the states of four columns
+    assert source.rows_scanned == 5 * table.n_rows
+    batch = source.counts([["sex"], ["sex", "age"], ["age", "sex"], ["survived", "status"], []])
+    assert batch.scans == 2
+    assert source.n_queries == 8
+    source.pair_counts()
+    source.distinct(["sex", "age"])
+    assert source.n_queries == 10
+    assert source.rows_scanned == 9 * table.n_rows
+
+
+def test_pairs_are_grouped_where_that_sends_less():
+    frame = pd.DataFrame({"a": [0, 1] * 8, "b": [0, 0, 1, 1] * 4, "c": [i % 6 for i in range(16)]})
+    connection = sqlite_of(frame)
+    source = cp.SqlSource(connection, "t")
+    sent = []
+    connection.set_trace_callback(sent.append)
+    assert source.pair_counts(["a"], against=["b"]).counts.tolist() == [[4, 4], [4, 4]]
+    assert source.pair_counts().counts.sum() == 9 * 16
+    assert ["GROUP BY" in statement for statement in sent] == [True, False]
+
+
+@ENGINES
+def test_an_independence_test_is_one_statement(connect):
+    table, frame = titanic()
+    source = cp.SqlSource(connect(frame), "t", schema=table.schema)
+    before = source.n_queries
+    verdict = cp.BayesianTest().bind(source)("sex", "survived", ["status", "age"])
+    assert source.n_queries == before + 1
+    assert verdict == cp.BayesianTest().bind(cp.MemoryCounts(table))(
+        "sex", "survived", ["status", "age"]
+    )
+
+
+@ENGINES
+def test_learners_find_the_same_to_the_last_bit(connect):
+    table, frame = titanic()
+    source = cp.SqlSource(connect(frame), "t", schema=table.schema)
+    for learner in (cp.ChowLiu(score="bic"), cp.HillClimb(score="bdeu")):
+        ours, theirs = learner.fit(source).model_, learner.fit(table).model_
+        assert ours.dag.edges == theirs.dag.edges
+        for a, b in zip(ours.tables, theirs.tables, strict=True):
+            assert np.array_equal(a, b)
+    square = cp.UndirectedGraph(4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    before = source.n_queries
+    fitted = cp.fit_potentials(source, square)
+    assert source.n_queries == before + 4  # one a variable, however many steps
+    known = cp.fit_potentials(cp.MemoryCounts(table), square)
+    for p, q in zip(fitted.potentials, known.potentials, strict=True):
+        assert np.array_equal(p.log_values, q.log_values)
+
+
+def test_parquet_through_a_view(tmp_path):
+    table, frame = titanic()
+    frame.to_parquet(tmp_path / "it's.parquet")
+    connection = duckdb_of(pd.DataFrame({"other": [1]}))
+    path = str(tmp_path / "it's.parquet").replace("'", "''")
+    connection.execute(f"CREATE VIEW passengers AS SELECT * FROM '{path}'")
+    source = cp.SqlSource(connection, "passengers", schema=table.schema)
+    expected = cp.MemoryCounts(table).counts([["sex", "survived"]])[0]
+    assert np.array_equal(source.counts([["sex", "survived"]])[0], expected)
+
+
+def test_types_of_duckdb():
+    connection = duckdb_of(pd.DataFrame({"other": [1]}))
+    connection.execute("CREATE TYPE grade AS ENUM ('low', 'mid', 'high')")
+    connection.execute(
+        "CREATE TABLE s AS SELECT 'high'::grade AS g, 'nan'::DOUBLE AS x, 1.5::DECIMAL(4,2) AS w"
+        " UNION ALL SELECT NULL, 2.0, 0.25"
+    )
+    source = cp.SqlSource(connection, ("main", "s"), weights="w")
+    assert [v.states for v in source.schema] == [("low", "mid", "high"), (2,)]
+    assert source.has_missing.tolist() == [True, True]
+    assert source.counts([["g"]])[0].tolist() == [0.0, 0.0, 1.5]
+    assert source.total_weight == 1.75
+    numbers = cp.SqlSource(connection, "s", columns=["w"], states={"w": [0.25, 1.5]})
+    assert numbers.counts([["w"]])[0].tolist() == [1, 1]
+
+
+@ENGINES
+def test_rows_that_came_later(connect):
+    connection = connect(pd.DataFrame({"a": ["x", "y"]}))
+    source = cp.SqlSource(connection, "t")
+    cursor = connection.cursor() if connect is plain_of else connection
+    cursor.execute("INSERT INTO t VALUES ('z')")
+    with pytest.raises(StateError, match=r"'a': 'z' is not one of 2 states.*rows were added"):
+        source.counts([["a"]])
+    cursor.execute("UPDATE t SET a = NULL WHERE a = 'z'")
+    with pytest.raises(DataError, match="'a' has missing cells, and had none"):
+        source.counts([["a"]])
+    cursor.execute("DELETE FROM t")
+    with pytest.raises(DataError, match="lost its rows"):
+        source.counts([["a"]])
+    cursor.execute("DROP TABLE t")
+    with pytest.raises(DataError, match=r'refused a statement on "t"'):
+        source.counts([["a"]])
+
+
+@ENGINES
+def test_what_is_no_table(connect):
+    connection = connect(pd.DataFrame({"a": ["x", "y"], "n": [0.5, 1.5], "w": [2, -1]}))
+    with pytest.raises(DataError, match=r'refused a statement on "tt"'):
+        cp.SqlSource(connection, "tt")
+    with pytest.raises(DataError, match="refused"):  # a name, and nothing but a name
+        cp.SqlSource(connection, "t; DROP TABLE t")
+    for bad in ("", "a\0b", 3, ()):
+        with pytest.raises((ParameterError, DataError)):
+            cp.SqlSource(connection, bad)
+    for options in ({"columns": ["b"]}, {"columns": ["a"], "weights": "ww"}):
+        with pytest.raises(UnknownNameError, match="the table's column"):
+            cp.SqlSource(connection, "t", **options)
+    with pytest.raises(DiscretizeError, match="'n' holds 2 different real"):
+        cp.SqlSource(connection, "t", columns=["n"])
+    with pytest.raises(WeightError, match="'w' has 0 missing cells, the least weight -1"):
+        cp.SqlSource(connection, "t", columns=["a"], weights="w")
+    with pytest.raises((WeightError, DataError)):
+        cp.SqlSource(connection, "t", columns=["n"], weights="a")
+
+
+def test_an_empty_table_and_a_closed_connection():
+    connection = sqlite_of(pd.DataFrame({"a": ["x"]}).iloc[:0])
+    with pytest.raises(DataError, match='"t" has no rows'):
+        cp.SqlSource(connection, "t")
+    connection = sqlite_of(pd.DataFrame({"a": ["x"], "w": [2]}))
+    source = cp.SqlSource(connection, "t", weights="w")
+    assert (source.schema.names, source.n_rows, source.total_weight) == (("a",), 1, 2.0)
+    connection.close()
+    with pytest.raises(DataError, match="closed"):
+        source.counts([["a"]])
+
+
+def test_too_many_states():
+    connection = sqlite_of(pd.DataFrame({"a": [f"id{i}" for i in range(70_000)]}))
+    with pytest.raises(DataError, match=r"'a' has 655\d\d different values"):
+        cp.SqlSource(connection, "t")
+
+
+def test_more_numbers_than_states_are_cut_by_a_schema():
+    numbers = np.append(np.linspace(0, 1, 70_000), np.nan)
+    schema = Table.from_frame({"x": [0.0, 1.0]}, discretize={"x": [0.25]}).schema
+    source = cp.SqlSource(sqlite_of(pd.DataFrame({"x": numbers})), "t", schema=schema)
+    assert source.counts([["x"]])[0].tolist() == [17_500, 52_500]
+    assert source.counts([["x"]], missing="state")[0].tolist() == [17_500, 52_500, 1]
