@@ -34,10 +34,11 @@ def publish_report(name: str, records: list[dict[str, Any]]) -> None:
             texts.append(text)
             rows += facts
     draw(name, parts)
-    document = "\n".join(texts)
-    (RESULTS / f"{name}.md").write_text(document)
-    print(document)
     publish(name, rows)
+    path = RESULTS / f"{name}.md"
+    document = "\n".join([*texts, "## What was asked\n", path.read_text()])
+    path.write_text(document)
+    print(document)
 
 
 def table_1(own: pd.DataFrame) -> tuple[str, list[dict[str, Any]]]:
