@@ -26,16 +26,19 @@ check: $(VENV)/check.stamp  ## lint, format, types, architecture
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
 
-bench: $(VENV)/bench.stamp  ## measure counting, growth, start-up; files go to benchmarks/results
+bench: $(VENV)/bench.stamp  ## measure counting, growth, start-up, weights, Gibbs sampling; files go to benchmarks/results
 	$(BIN)/python benchmarks/micro/counts.py
 	$(BIN)/python benchmarks/micro/growth.py
 	$(BIN)/python benchmarks/micro/startup.py
+	$(BIN)/python benchmarks/micro/weights.py
+	$(BIN)/python benchmarks/micro/gibbs.py
 
 peers: $(VENV)/bench.stamp  ## measure beside other libraries; needs COUNTERPANE_DATA
 	$(BIN)/python benchmarks/peers/bayesian.py
 	$(BIN)/python benchmarks/peers/inference.py
 	$(BIN)/python benchmarks/peers/chow_liu.py
 	$(BIN)/python benchmarks/peers/margins.py
+	$(BIN)/python benchmarks/peers/dependency.py
 
 quality: $(VENV)/bench.stamp  ## compare scores on all known networks, for hours; can be resumed
 	$(BIN)/python benchmarks/peers/quality.py
@@ -43,6 +46,8 @@ quality: $(VENV)/bench.stamp  ## compare scores on all known networks, for hours
 papers: $(VENV)/bench.stamp  ## reproduce the papers' tables; hours, can be stopped and resumed; needs COUNTERPANE_DATA
 	$(BIN)/python benchmarks/papers/jakulin_rish.py
 	$(BIN)/python benchmarks/papers/bromberg_margaritis.py
+	$(BIN)/python benchmarks/papers/lowd.py
+	$(BIN)/python benchmarks/papers/freno.py
 
 clean:  ## remove the environment, caches and compiled kernels
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

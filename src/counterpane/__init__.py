@@ -11,6 +11,7 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "counterpane.data": ("Schema", "Table", "Variable", "dataset_names", "load_dataset", "read"),
     "counterpane.data.discretize": ("MDLDiscretizer",),
+    "counterpane.data.links": ("read_links",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
     "counterpane.counts.sql": ("SqlSource",),
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
@@ -24,7 +25,15 @@ _HOMES = {
         "NodeAverageLikelihood",
     ),
     "counterpane.independence": ("BayesianTest", "ChiSquare", "GTest", "Ledger", "Oracle"),
-    "counterpane.models": ("BayesianNetwork", "MarkovNetwork", "Mixture", "load"),
+    "counterpane.inference": ("ICM", "BeliefPropagation", "Gibbs", "MaxProduct", "MeanField"),
+    "counterpane.models": (
+        "BayesianNetwork",
+        "DependencyNetwork",
+        "HybridRandomField",
+        "MarkovNetwork",
+        "Mixture",
+        "load",
+    ),
     "counterpane.learn": (
         "GES",
         "ChowLiu",
@@ -35,7 +44,12 @@ _HOMES = {
         "fit_parameters",
         "fit_parameters_em",
     ),
+    "counterpane.learn.fields.conversion": ("to_markov_network",),
+    "counterpane.learn.fields.dependency_network": ("DependencyNetworkLearner",),
     "counterpane.learn.fields.graph_potentials": ("fit_potentials",),
+    "counterpane.learn.fields.pairwise": ("PairwiseMarkovLearner",),
+    "counterpane.learn.fields.weights": ("fit_weights",),
+    "counterpane.learn.hybrid.hybrid_random_field": ("HybridRandomFieldLearner",),
     "counterpane.learn.questions.gsimn": ("GSIMN",),
     "counterpane.learn.questions.gsmn": ("GSMN",),
     "counterpane.learn.questions.pfmn": ("PFMN",),
@@ -52,6 +66,8 @@ _HOMES = {
         "independence_questions",
         "structural_hamming_distance",
     ),
+    "counterpane.learn.links.ranker": ("LinkRanker",),
+    "counterpane.models.certainty": ("InexactAnswer",),
     "counterpane.errors": ("CounterpaneError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -60,6 +76,8 @@ __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("evaluate", "plots"):
+        return import_module(f"counterpane.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'counterpane' has no attribute {name!r}")
     value = getattr(import_module(_HOME_OF[name]), name)
@@ -83,6 +101,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.data import load_dataset as load_dataset
     from counterpane.data import read as read
     from counterpane.data.discretize import MDLDiscretizer as MDLDiscretizer
+    from counterpane.data.links import read_links as read_links
     from counterpane.errors import CounterpaneError as CounterpaneError
     from counterpane.evaluate import compare_structures as compare_structures
     from counterpane.evaluate import independence_accuracy as independence_accuracy
@@ -95,6 +114,11 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.independence import GTest as GTest
     from counterpane.independence import Ledger as Ledger
     from counterpane.independence import Oracle as Oracle
+    from counterpane.inference import ICM as ICM
+    from counterpane.inference import BeliefPropagation as BeliefPropagation
+    from counterpane.inference import Gibbs as Gibbs
+    from counterpane.inference import MaxProduct as MaxProduct
+    from counterpane.inference import MeanField as MeanField
     from counterpane.learn import GES as GES
     from counterpane.learn import ChowLiu as ChowLiu
     from counterpane.learn import HillClimb as HillClimb
@@ -111,19 +135,32 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.classify.naive_bayes import TAN as TAN
     from counterpane.learn.classify.naive_bayes import NaiveBayes as NaiveBayes
     from counterpane.learn.faces.markov_classifier import MarkovClassifier as MarkovClassifier
+    from counterpane.learn.fields.conversion import to_markov_network as to_markov_network
+    from counterpane.learn.fields.dependency_network import (
+        DependencyNetworkLearner as DependencyNetworkLearner,
+    )
     from counterpane.learn.fields.graph_potentials import fit_potentials as fit_potentials
+    from counterpane.learn.fields.pairwise import PairwiseMarkovLearner as PairwiseMarkovLearner
+    from counterpane.learn.fields.weights import fit_weights as fit_weights
+    from counterpane.learn.hybrid.hybrid_random_field import (
+        HybridRandomFieldLearner as HybridRandomFieldLearner,
+    )
     from counterpane.learn.interactions.interaction_classifier import (
         InteractionClassifier as InteractionClassifier,
     )
+    from counterpane.learn.links.ranker import LinkRanker as LinkRanker
     from counterpane.learn.posterior.exact_posterior import ExactPosterior as ExactPosterior
     from counterpane.learn.posterior.order_mcmc import OrderMCMC as OrderMCMC
     from counterpane.learn.questions.gsimn import GSIMN as GSIMN
     from counterpane.learn.questions.gsmn import GSMN as GSMN
     from counterpane.learn.questions.pfmn import PFMN as PFMN
     from counterpane.models import BayesianNetwork as BayesianNetwork
+    from counterpane.models import DependencyNetwork as DependencyNetwork
+    from counterpane.models import HybridRandomField as HybridRandomField
     from counterpane.models import MarkovNetwork as MarkovNetwork
     from counterpane.models import Mixture as Mixture
     from counterpane.models import load as load
+    from counterpane.models.certainty import InexactAnswer as InexactAnswer
     from counterpane.scores import AIC as AIC
     from counterpane.scores import BIC as BIC
     from counterpane.scores import K2 as K2

@@ -61,15 +61,15 @@ def test_a_name_without_suffix_is_native(tmp_path):
 
 
 def test_an_unknown_suffix_names_the_known_ones(tmp_path):
-    known = r"\.cp, \.bif, \.xmlbif, \.bifxml, \.xml, \.uai, \.net, \.xdsl"
-    for name in ("net.bn", "net.bn.gz"):
+    known = r"\.cp, \.bif, \.xmlbif, \.bifxml, \.xml, \.uai, \.net, \.xdsl, \.bn"
+    for name in ("net.dne", "net.dne.gz"):
         with pytest.raises(
-            ParameterError, match=rf"cannot be saved as '\.bn'; known.*: {known}, e"
+            ParameterError, match=rf"cannot be saved as '\.dne'; known.*: {known}, e"
         ):
             small_network().save(tmp_path / name)
-    (tmp_path / "net.bn").write_text("network unknown { }")
-    with pytest.raises(FileFormatError, match=f"{known} are read"):
-        load(tmp_path / "net.bn")
+    (tmp_path / "net.dne").write_text("network unknown { }")
+    with pytest.raises(FileFormatError, match=rf"{known}, \.cn, \.dn, \.mn are read"):
+        load(tmp_path / "net.dne")
 
 
 def test_a_model_that_is_no_bayesian_network_is_only_saved_as_native(tmp_path, monkeypatch):

@@ -251,7 +251,7 @@ def test_the_best_is_not_always_the_last(monkeypatch):
             function(start + step)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("counterpane.learn.fields.pseudo_likelihood._minimize", interrupted)
+    monkeypatch.setattr("counterpane.learn.fields.pseudo_likelihood.minimize", interrupted)
     codes, _ = square_sample(50)
     with pytest.warns(cp.StoppedEarly):
         model = fit_potentials(source_of(codes), SQUARE)

@@ -9,7 +9,6 @@ import counterpane as cp
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError, TableSizeError
-from counterpane.learn.convergence import effective_sample_size, split_rhat
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.posterior import _chain_kernels as orders
 from counterpane.learn.posterior import _partition_kernels as partitions
@@ -226,31 +225,6 @@ def test_what_is_refused():
             OrderMCMC(**{name: value}).fit(table)
     with pytest.raises(TableSizeError, match=r"lower max_candidates"):
         OrderMCMC(max_candidates=26).fit(chain_table(30, 20))
-
-
-# ---- convergence -------------------------------------------------------------------------------
-
-
-def test_rhat_tells_chains_apart():
-    rng = np.random.default_rng(0)
-    chains = rng.normal(size=(4, 1000))
-    good = split_rhat(chains.mean(axis=1), chains.var(axis=1), 1000)
-    assert good == pytest.approx(1.0, abs=0.01)
-    chains[0] += 3.0
-    assert split_rhat(chains.mean(axis=1), chains.var(axis=1), 1000) > 1.5
-    assert split_rhat(np.full(4, 0.3), np.zeros(4), 1000) == 1.0
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_effective_size_of_autoregressions(rho):
-    """An AR(1) chain of n samples tells as much as n (1 − ρ) / (1 + ρ) independent ones."""
-    rng = np.random.default_rng(1)
-    chains = np.zeros((4, 20_000))
-    noise = rng.normal(size=chains.shape)
-    for t in range(1, chains.shape[1]):
-        chains[:, t] = rho * chains[:, t - 1] + noise[:, t]
-    expected = chains.size * (1 - rho) / (1 + rho)
-    assert effective_sample_size(chains) == pytest.approx(expected, rel=0.15)
 
 
 def test_alarm_runs(shared_data):

@@ -175,6 +175,24 @@ def predictions(model: Any, data: str, target: str | None) -> Predictions:
     return Predictions(columns, model.schema[name], probabilities)
 
 
+def rows_for(model: Any, data: str) -> cp.Table:
+    """The rows of DATA in terms of a model's schema."""
+    source = read_raw(data)
+    return cp.Table.from_frame(source, schema=model.schema)
+
+
+def csv_lines(table: cp.Table) -> Iterator[bytes]:
+    """A table as CSV, in chunks."""
+    columns = table.labels()
+    for low in range(0, max(table.n_rows, 1), CHUNK):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if low == 0:
+            writer.writerow(table.schema.names)
+        writer.writerows(zip(*(_cells(c, low, low + CHUNK) for c in columns), strict=True))
+        yield text.getvalue().encode()
+
+
 def _cells(column: Column, low: int, high: int) -> list[Any]:
     """Some cells as they are written; a missing one is empty."""
     if isinstance(column, Labels):

@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 from rich.tree import Tree
 
 BAR = 30
+SHOWN = 12  # variables, and neighbors of one
 
 
 def forest_picture(
@@ -43,6 +44,32 @@ def edge_list(
         bits = gain / weight / math.log(2)
         arrow = f"[bold]{escape(parent)}[/bold] → [bold]{escape(child)}[/bold]"
         grid.add_row(arrow, f"[dim]gains {bits:.4f} bits a row[/dim]")
+    return grid
+
+
+def field_picture(model: Any, first: str | None) -> Grid:
+    """The variables with the most neighbors, `first` on top, each with some of them."""
+    graph = model.graph.to_undirected()
+    grid = Grid(box=None, show_header=False)
+    names = sorted(graph.nodes, key=lambda n: (n != first, -graph.degree(n)))
+    for name in names[:SHOWN]:
+        near = sorted(graph.neighbors(name), key=lambda n: -graph.degree(n))
+        more = f", … {len(near) - SHOWN} more" if len(near) > SHOWN else ""
+        told = ", ".join(map(escape, near[:SHOWN])) + more if near else "nothing"
+        grid.add_row(f"[bold]{escape(name)}[/bold]", f"[dim]beside[/dim] {told}")
+    if len(names) > SHOWN:
+        grid.add_row(f"[dim]… {len(names) - SHOWN:,} more[/dim]")
+    return grid
+
+
+def ranking(found: Sequence[tuple[str, float]], chosen: Sequence[str]) -> Grid:
+    """Items and their probabilities, the best first."""
+    title = f"after {', '.join(chosen)}" if chosen else "with nothing chosen yet"
+    grid = Grid(title=escape(title), box=None)
+    for name in ("", "item", "probability"):
+        grid.add_column(name, justify="left" if name == "item" else "right")
+    for place, (item, score) in enumerate(found, start=1):
+        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{math.exp(score):.4f}")
     return grid
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from counterpane.data.arff import read_arff
 from counterpane.data.datasets import dataset_names
 from counterpane.data.delimited import read_delimited
+from counterpane.data.libra import read_libra_data
 from counterpane.data.table import Table
 from counterpane.errors import DataError, FileFormatError, NoFileError, ParameterError, no_file
 
-_SUFFIXES = ".csv, .tsv, .txt, .arff (each also with .gz), .parquet or .pq"
+_SUFFIXES = ".csv, .tsv, .txt, .arff, .data (each also with .gz), .parquet or .pq"
 
 
 def read(
@@ -22,7 +23,8 @@ def read(
     """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
 
     A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is found unless
-    given), .arff, all of them also packed as .gz, and .parquet or .pq (with pyarrow or polars).
+    given), .arff, .data (Libra's: state numbers and no header), all of them also packed as .gz, and
+    .parquet or .pq (with pyarrow or polars).
     `options` are those of `Table.from_frame`: states, weights, discretize, target, schema, ….
 
     >>> read({"rain": ["no", "yes", "no"], "wet": [False, True, True]})
@@ -30,13 +32,20 @@ def read(
     """
     if not isinstance(source, str | os.PathLike):
         return Table.from_frame(source, **options)
-    return Table.from_frame(read_columns(source, delimiter=delimiter, encoding=encoding), **options)
+    found = _read_file(source, delimiter=delimiter, encoding=encoding)
+    return Table.from_frame(found, **options)
 
 
 def read_columns(
     source: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str = "utf-8-sig"
 ) -> Any:
     """What a file holds before it is encoded, as `columns_of` takes it; see `read`."""
+    found = _read_file(source, delimiter=delimiter, encoding=encoding)
+    return found.labels() if isinstance(found, Table) else found
+
+
+def _read_file(source: str | os.PathLike[str], *, delimiter: str | None, encoding: str) -> Any:
+    """The columns or frame in a file; a table where it says codes and weights itself."""
     if delimiter is not None and len(delimiter) != 1:
         raise ParameterError(f"delimiter={delimiter!r}; one character is needed.")
     path = Path(source)
@@ -49,6 +58,8 @@ def read_columns(
     kind = (suffixes[:-1] if packed else suffixes)[-1:]
     if kind == [".arff"]:
         return read_arff(path, encoding=encoding)
+    if kind == [".data"]:
+        return read_libra_data(path, encoding=encoding)
     if kind in ([".csv"], [".tsv"], [".txt"]):
         return read_delimited(path, delimiter=delimiter, encoding=encoding)
     if kind in ([".parquet"], [".pq"]) and not packed:

@@ -1,6 +1,13 @@
 """How good a result is, beside a truth or another result."""
 
+from counterpane.evaluate.density import RowScore, cmll, log_likelihood, normalized_pll, pll
 from counterpane.evaluate.questions import independence_accuracy, independence_questions
+from counterpane.evaluate.ranking import (
+    Agreement,
+    degree_of_agreement,
+    mean_reciprocal_rank,
+    reciprocal_ranks,
+)
 from counterpane.evaluate.structure import (
     StructureComparison,
     compare_structures,
@@ -9,10 +16,19 @@ from counterpane.evaluate.structure import (
 )
 
 __all__ = [
+    "Agreement",
+    "RowScore",
     "StructureComparison",
+    "cmll",
     "compare_structures",
+    "degree_of_agreement",
     "hamming_distance",
     "independence_accuracy",
     "independence_questions",
+    "log_likelihood",
+    "mean_reciprocal_rank",
+    "normalized_pll",
+    "pll",
+    "reciprocal_ranks",
     "structural_hamming_distance",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import NoReturn
 
 import numpy as np
@@ -56,6 +57,11 @@ def plan_query(
         raise ScopeError(f"the variables to keep, {kept}, hold a repeat.")
     sizes: list[int] = np.asarray(cards).tolist()
     neighbors = _neighbors([*scopes, kept] if joint else [*scopes, *((v,) for v in kept)])
+    most = max_cells.bit_length() - 1  # variables of two states in one table
+    if sum(around.bit_count() for around in neighbors.values()) > most * most:
+        crowd = _crowd(neighbors, sizes)  # planning would take minutes where there is no plan
+        if len(crowd) > most:
+            refuse(crowd, 2 ** len(crowd), names, max_cells=max_cells, least=True)
     hidden = [v for v in sorted(neighbors) if v not in kept]
     final = kept if joint else ()
     best = _greedy(neighbors, sizes, hidden, _smallest_table, final)
@@ -77,21 +83,27 @@ def refuse(
     total: int = 0,
     *,
     max_cells: int = MAX_CELLS,
+    least: bool = False,
 ) -> NoReturn:
     """Raise the `TableSizeError` of a plan whose largest table, over `culprit`, is too large.
 
     `total` is what all tables take where they are held at one time; four times `max_cells` is
-    allowed for that.
+    allowed for that. With `least` the table may turn out larger still.
     """
     shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
     more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
     held = f" and {total:,} cells in all" if total > 4 * max_cells else ""
     raise TableSizeError(
-        f"the query needs a table of {largest:,} cells (width {len(culprit) - 1}) over "
+        f"the query needs a table of {'at least ' * least}{_count(largest)} cells (width "
+        f"{len(culprit) - 1}) over "
         f"{', '.join(shown)}{more}{held}; at most {max_cells:,} are allowed"
         f"{f', {4 * max_cells:,} in all' if held else ''}: ask about fewer variables, give "
-        "evidence on some of these, or estimate by likelihood weighting (sample_weighted)."
+        "evidence on some of these, or estimate by method='gibbs', 'mean_field' or 'bp'."
     )
+
+
+def _count(cells: int) -> str:
+    return f"{cells:,}" if cells < 10**18 else f"10^{len(str(cells)) - 1}"
 
 
 Neighbors = dict[int, int]  # for each variable, the variables it shares a table with, as bits
@@ -127,6 +139,29 @@ def _greedy(
         order.append(v)
         tables.append((*around, v))
     return tuple(order), tables, sum(_cells(cards, scope) for scope in tables)
+
+
+def _crowd(neighbors: Neighbors, cards: Sequence[int]) -> tuple[int, ...]:
+    """Variables as many as any order must bring into one table; all have two states or more.
+
+    The variable with the fewest neighbors is taken away again and again: the most that it ever has
+    left is a lower bound on the width (Bodlaender & Koster 2011). Cost: the number of edges.
+    """
+    left = sum(1 << v for v in neighbors if cards[v] > 1)
+    waiting = [((neighbors[v] & left).bit_count(), v) for v in _bits(left)]
+    heapify(waiting)
+    crowd: tuple[int, ...] = ()
+    while waiting:
+        degree, v = heappop(waiting)
+        around = neighbors[v] & left
+        if not left >> v & 1 or degree != around.bit_count():
+            continue  # it is gone, or waits again with fewer neighbors
+        left ^= 1 << v
+        if degree >= len(crowd):
+            crowd = (v, *_bits(around))
+        for u in _bits(around):
+            heappush(waiting, ((neighbors[u] & left).bit_count(), u))
+    return crowd
 
 
 def _smallest_table(neighbors: Neighbors, cards: Sequence[int], v: int) -> tuple[float, ...]:

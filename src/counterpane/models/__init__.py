@@ -3,8 +3,19 @@
 from counterpane.models.answer import Answer
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
 
-__all__ = ["Answer", "BayesianNetwork", "MarkovNetwork", "Mixture", "Model", "load"]
+__all__ = [
+    "Answer",
+    "BayesianNetwork",
+    "DependencyNetwork",
+    "HybridRandomField",
+    "MarkovNetwork",
+    "Mixture",
+    "Model",
+    "load",
+]

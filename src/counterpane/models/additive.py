@@ -116,9 +116,15 @@ class AdditiveClassifier:
         return np.exp(self.log_proba(*self.encode(frame)))
 
     def query(
-        self, variables: str | Iterable[str], evidence: Mapping[str, Any] | None = None
+        self,
+        variables: str | Iterable[str],
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: str = "auto",
     ) -> Answer:
         """P(class | evidence); what is not given says nothing. Only the class can be asked."""
+        if method not in ("auto", "exact"):
+            raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
         asked = [variables] if isinstance(variables, str) else list(variables)
         given = {name: [value] for name, value in (evidence or {}).items()}
         if asked != [self.target.name] or self.target.name in given:

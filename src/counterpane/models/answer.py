@@ -9,6 +9,7 @@ from typing import Any
 
 from counterpane.data.schema import Variable
 from counterpane.errors import ParameterError, unknown_name
+from counterpane.models.certainty import Certainty
 from counterpane.typing import Floats, State
 
 SHOWN = 24
@@ -19,6 +20,7 @@ class Answer:
 
     `log_evidence` is ln P(evidence), 0 when there is none. It may be given as a function, which is
     called when it is first asked: a model that is not normalized must sum over all rows for it.
+    `certainty` says how sure an answer is that is not exact.
 
     >>> import numpy as np
     >>> answer = Answer([Variable("lung", ("no", "yes"))], np.array([0.9, 0.1]))
@@ -35,8 +37,10 @@ class Answer:
         variables: Sequence[Variable],
         probabilities: Floats,
         log_evidence: float | Callable[[], float] = 0.0,
+        certainty: Certainty | None = None,
     ) -> None:
         self.variables = tuple(variables)
+        self.certainty = certainty
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence

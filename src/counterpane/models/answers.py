@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from counterpane.data.schema import Variable
 from counterpane.models.answer import Answer
+from counterpane.models.certainty import Certainty
 from counterpane.typing import Floats
 
 
@@ -15,7 +16,8 @@ class Answers(Sequence[Answer]):
     """P(variables | row) for each row: `probabilities` has the shape (n_rows, states…).
 
     `log_evidence` is ln P(evidence of the row), −∞ for a row that is impossible; it may be given
-    as a function, as in an `Answer`. Indexed by the row, it gives an `Answer`.
+    as a function, as in an `Answer`. `certainty` says how sure answers are that are not exact.
+    Indexed by the row, it gives an `Answer`.
 
     >>> import numpy as np
     >>> lung = Variable("lung", ("no", "yes"))
@@ -29,8 +31,10 @@ class Answers(Sequence[Answer]):
         variables: Sequence[Variable],
         probabilities: Floats,
         log_evidence: Floats | Callable[[], Floats],
+        certainty: Certainty | None = None,
     ) -> None:
         self.variables = tuple(variables)
+        self.certainty = certainty
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence

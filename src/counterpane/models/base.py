@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from counterpane.data.schema import Schema
@@ -13,17 +12,16 @@ from counterpane.data.table import Table
 from counterpane.errors import ParameterError
 from counterpane.models.evidence import Evidence as Evidence
 from counterpane.models.formats import (
-    FORMATS,
-    MARKOV_FORMATS,
     NATIVE,
+    Conditionals,
     Factors,
     Network,
+    formats_of,
     suffix_of,
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.questions import Questions, listed
-from counterpane.potentials import Blanket
 from counterpane.typing import Array, Codes, Floats
 
 
@@ -52,11 +50,6 @@ class Model(Questions):
         cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
     ) -> Self:
         """The model that `to_arrays` described."""
-
-    @cached_property
-    def blanket(self) -> Blanket:
-        """The potentials compiled for full conditionals."""
-        return Blanket(self.schema.cards, self.to_potentials(), self.schema.names)
 
     def score_samples(self, X: Any) -> Floats:
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
@@ -90,22 +83,24 @@ class Model(Questions):
         also written as `.bif`, `.xmlbif` (or `.bifxml`, `.xml`), `.uai`, `.net` (Hugin) and `.xdsl`
         (GeNIe), the tables bit for bit and states as text; UAI keeps no names. There `plain_names`
         replaces what other tools may refuse in names and states by underscores. Markov networks
-        are written as `.uai`. A further `.gz` compresses.
+        are written as `.uai`. For Libra, which knows no names either, Bayesian networks are written
+        as `.bn`, Markov networks as `.mn`, dependency networks as `.dn` or `.cn`. A further `.gz`
+        compresses.
         """
         suffix, network = suffix_of(path), self._network()
         if suffix == NATIVE:
             content = Content(self.kind, self.schema, self.to_arrays(), self.provenance)
             write_native(path, content)
-        elif network is not None and suffix in _formats_of(network):
+        elif network is not None and suffix in formats_of(network):
             write_network(path, network, plain_names=plain_names)
         else:
-            known = ", ".join([NATIVE, *_formats_of(network)])
+            known = ", ".join([NATIVE, *formats_of(network)])
             raise ParameterError(
                 f"a {type(self).__name__} cannot be saved as {suffix!r}; known suffixes: {known}, "
                 "each also with .gz."
             )
 
-    def _network(self) -> Network | Factors | None:
+    def _network(self) -> Network | Factors | Conditionals | None:
         """The model as the formats of other tools hold it, if they do."""
         return None
 
@@ -113,10 +108,3 @@ class Model(Questions):
         same = isinstance(X, Table) and X.schema == self.schema
         table: Table = X if same else Table.from_frame(X, schema=self.schema)
         return table.codes
-
-
-def _formats_of(network: Network | Factors | None) -> tuple[str, ...]:
-    """The suffixes under which a model can be written for other tools."""
-    if network is None:
-        return ()
-    return tuple(FORMATS) if isinstance(network, Network) else MARKOV_FORMATS

@@ -18,10 +18,11 @@ from counterpane.inference.sampling import sample_forward
 from counterpane.inference.uncertainty import answer_interval
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Interval
+from counterpane.models.approximate import Approximator
 from counterpane.models.base import Evidence, Model
 from counterpane.models.formats import Network
 from counterpane.models.questions import check_n_rows
-from counterpane.potentials import Potential
+from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Array, Codes, Floats, Ints
 
 TOLERANCE = 1e-6
@@ -197,7 +198,9 @@ class BayesianNetwork(Model):
                 "the network does not say how certain its tables are; learn it from data, or pass "
                 "strengths, one for each row of a table."
             )
-        answer = self.query(variables, evidence)  # checks the question and the evidence
+        answer = self.query(
+            variables, evidence, method="exact"
+        )  # checks the question and the evidence
         asked, given = self.schema.indices(answer.names), self._given(evidence)
         families = {
             p.scope: self.strengths[p.scope[-1]][..., None] * self.tables[p.scope[-1]]
@@ -212,6 +215,14 @@ class BayesianNetwork(Model):
     def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
         """The families of `nodes` and their ancestors: the rest is barren and sums to 1."""
         return [self._potentials[i] for i in sorted({*nodes, *self.dag.ancestors(nodes)})]
+
+    def _estimator(self, nodes: set[int]) -> Approximator:
+        relevant = self._relevant(nodes)
+        if len(relevant) == len(self.schema):
+            return self._approximator
+        # Chains mix better without the families of barren nodes, which then are uniform.
+        blanket = Blanket(self.schema.cards, relevant, self.schema.names)
+        return Approximator(self.schema, blanket, lambda: relevant)
 
     def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
         if given:

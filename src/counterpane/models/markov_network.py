@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
@@ -69,10 +68,8 @@ class MarkovNetwork(Model):
     @cached_property
     def undirected(self) -> UndirectedGraph:
         """The graph whose edges join the variables that share a potential or a rule."""
-        scopes = [p.scope for p in self.potentials]
-        scopes += [scope for rules in self.rules for scope, _ in _by_scope(rules)]
-        edges = {pair for scope in scopes for pair in combinations(scope, 2)}
-        return UndirectedGraph(len(self.schema), edges)
+        edges = {pair for p in self.potentials for pair in combinations(sorted(p.scope), 2)}
+        return UndirectedGraph(len(self.schema), edges.union(*(r.edges() for r in self.rules)))
 
     @property
     def graph(self) -> Any:
@@ -101,7 +98,7 @@ class MarkovNetwork(Model):
     def _dense(self) -> tuple[Potential, ...]:
         dense = [*self.potentials]
         for rules in self.rules:
-            dense += [_write_out(rules, scope, members) for scope, members in _by_scope(rules)]
+            dense += rules.to_potentials()
         alone = set(range(len(self.schema))).difference(*(p.scope for p in dense))
         dense += [Potential((v,), np.zeros(self.schema.cards[v])) for v in sorted(alone)]
         return tuple(dense)
@@ -150,7 +147,7 @@ class MarkovNetwork(Model):
         return np.exp(logs - np.where(total == -np.inf, 0.0, total)[:, None]), total
 
     def _network(self) -> Factors | None:
-        return Factors(self.schema, self.to_potentials())
+        return Factors(self.schema, [*self.potentials, *self.rules])
 
     def to_arrays(self) -> dict[str, Array]:
         """Scopes and log-values of the potentials, and the rules, each end to end."""
@@ -211,28 +208,6 @@ def _check_fit(schema: Schema, part: Potential | Rules) -> None:
         raise ScopeError(
             f"the potential over {names} has shape {part.log_values.shape}; {needed} is needed."
         )
-
-
-def _by_scope(rules: Rules) -> list[tuple[tuple[int, ...], list[int]]]:
-    """The sets of variables that rules are about, each with the numbers of its rules."""
-    found: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
-    for rule, (start, stop) in enumerate(zip(rules.offsets, rules.offsets[1:], strict=False)):
-        found[tuple(sorted(set(rules.variables[start:stop].tolist())))].append(rule)
-    return list(found.items())
-
-
-def _write_out(rules: Rules, scope: tuple[int, ...], members: list[int]) -> Potential:
-    """The rules of one scope as a table."""
-    shape = rules.cards[list(scope)]
-    check_cells(shape, f"the table of the rules over the variables {scope}")
-    values: Floats = np.zeros(shape)
-    for rule in members:
-        allowed = [np.ones(r, dtype=bool) for r in shape]
-        for k in range(rules.offsets[rule], rules.offsets[rule + 1]):
-            own = allowed[scope.index(rules.variables[k])]
-            own &= (np.arange(own.size) == rules.values[k]) != rules.negated[k]
-        values[np.ix_(*allowed) if scope else ()] += rules.weights[rule]
-    return Potential(scope, values)
 
 
 def _ints(numbers: Iterable[int]) -> Ints:

@@ -13,10 +13,10 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
 from counterpane.inference.exact import log_sum
-from counterpane.models.base import Evidence, Model
+from counterpane.models.base import Model
 from counterpane.models.questions import listed
 from counterpane.potentials import Potential
-from counterpane.typing import Array, Codes, Floats, State
+from counterpane.typing import Array, Codes, Floats
 
 BLOCK_ROWS = 2**13
 
@@ -42,6 +42,7 @@ class Mixture(Model):
 
     kind = "mixture"
     fixed: bool
+    _estimates = False
 
     def __init__(
         self,
@@ -148,15 +149,11 @@ class Mixture(Model):
             out[lo : lo + BLOCK_ROWS] = np.take_along_axis(conditionals, own, axis=1)
         return out.sum(axis=1) if total else out
 
-    def map_query(
-        self, variables: str | Iterable[str] | None = None, evidence: Evidence = None
-    ) -> dict[str, State]:
-        """The most probable joint states of `variables`, from the table of all their states."""
-        given = self._given(evidence)
-        rest = [name for v, name in enumerate(self.schema.names) if v not in given]
-        answer = self.query(rest if variables is None else variables, evidence)
-        best = np.unravel_index(int(answer.probabilities.argmax()), answer.probabilities.shape)
-        return {v.name: v.states[c] for v, c in zip(answer.variables, best, strict=True)}
+    def _best(self, asked: Sequence[int], given: Mapping[int, int]) -> tuple[dict[int, int], float]:
+        """As in `Model`, from the table of all joint states."""
+        table, log_weight = self._ask(asked, given, {})
+        states = np.unravel_index(int(table.argmax()), table.shape)
+        return {v: int(s) for v, s in zip(asked, states, strict=True)}, log_weight
 
     def _ask(
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import EvidenceError, ParameterError
-from counterpane.inference import Propagation, map_query, marginal, query_rows, sample
+from counterpane.errors import EvidenceError, ParameterError, TableSizeError
+from counterpane.inference.gibbs import Gibbs
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Answers
+from counterpane.models.approximate import (
+    Approximator,
+    MapMethod,
+    Method,
+    as_map_method,
+    as_method,
+)
+from counterpane.models.certainty import Certainty, report, warn
 from counterpane.models.evidence import (
     Evidence,
     Unseen,
@@ -23,27 +29,23 @@ from counterpane.models.evidence import (
     read_likelihoods,
     read_rows,
 )
-from counterpane.potentials import Potential
+from counterpane.models.exact_answers import ExactAnswers
+from counterpane.potentials import Blanket
 from counterpane.typing import Codes, Floats, State
 
-TREE_CELLS = 2**15  # up to here a tree answers a question sooner than a plan of its own
+T = TypeVar("T")
 
 
-class Questions(ABC):
-    """Exact answers and samples from potentials over the variables of `schema`.
+class Questions(ExactAnswers):
+    """Answers and samples from potentials over the variables of `schema`.
 
-    A model that is no product of potentials overrides the hooks `_ask`, `_ask_each`, `_ask_rows`
-    and `_draw`; what is public stays as it is. Hooks give the weight of the evidence as it comes
-    out of the potentials; `log_partition` is taken off only where ln P(evidence) is asked for,
-    since it may be out of reach where the question is easy.
+    The `method` of a question is "exact"; "gibbs", "mean_field" or "bp" (loopy belief propagation),
+    or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
+    `BeliefPropagation(…)`; or "auto": exact, unless tables would be too large, else by Gibbs
+    sampling, with a warning that says how sure it is. So does the answer's `certainty`.
     """
 
-    schema: Schema
-    log_partition: float = 0.0  # ln of the sum of exp(Σ potentials) over all rows
-
-    @abstractmethod
-    def to_potentials(self) -> tuple[Potential, ...]:
-        """The potentials whose sum is ln P(x) + `log_partition`."""
+    _estimates: ClassVar[bool] = True  # whether there is a blanket for inexact answers
 
     def query(
         self,
@@ -51,13 +53,14 @@ class Questions(ABC):
         evidence: Evidence = None,
         *,
         virtual_evidence: VirtualEvidence = None,
+        method: Method = "auto",
     ) -> Answer:
-        """P(variables | evidence), exactly; the answer's axes follow the order asked.
+        """P(variables | evidence); the answer's axes follow the order asked.
 
         `virtual_evidence` weighs the states of variables that were not seen themselves: by
         {state: likelihood}, or by a vector in the order of the states.
 
-        >>> from counterpane import BayesianNetwork, Dag
+        >>> from counterpane import BayesianNetwork, Dag, Schema
         >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
         >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
         >>> round(model.query("x0", {"x1": 1})[1], 4)
@@ -67,21 +70,34 @@ class Questions(ABC):
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
         asked = self._asked(listed(variables), given)
-        probabilities, log_weight = self._ask(asked, given, likelihoods)
-        if log_weight == -np.inf:
-            raise self._impossible(given, likelihoods)
-        log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
-        return Answer([self.schema[v] for v in asked], probabilities, log_evidence)
+        told = [self.schema[v] for v in asked]
+        exact, how, why = self._exactly(
+            method, asked, given, lambda: self._ask(asked, given, likelihoods)
+        )
+        if exact is not None:
+            probabilities, log_weight = exact
+            if log_weight == -np.inf:
+                raise self._impossible(given, likelihoods)
+            log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
+            return Answer(told, probabilities, log_evidence)
+        estimator = self._estimator({*asked, *given, *likelihoods})
+        probabilities, certainty = estimator.joint(asked, given, likelihoods, how)
+        report(certainty, why)
+        late = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
+        return Answer(told, probabilities, late, certainty)
 
     def marginals(
-        self, evidence: Evidence = None, *, virtual_evidence: VirtualEvidence = None
+        self,
+        evidence: Evidence = None,
+        *,
+        virtual_evidence: VirtualEvidence = None,
+        method: Method = "auto",
     ) -> dict[str, Answer]:
         """P(variable | evidence) for every variable that is not given, all at once.
 
-        By messages in a junction tree, compiled at the first call and kept. Where it is too large
-        `TableSizeError` is raised before anything is allocated.
+        Exactly by messages in a junction tree, compiled at the first call and kept.
 
-        >>> from counterpane import BayesianNetwork, Dag
+        >>> from counterpane import BayesianNetwork, Dag, Schema
         >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
         >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
         >>> {name: round(answer[1], 4) for name, answer in model.marginals().items()}
@@ -89,13 +105,23 @@ class Questions(ABC):
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
         rest = [v for v in range(len(self.schema)) if v not in given]
-        found, log_weight = self._ask_each(rest, given, likelihoods)
-        if log_weight == -np.inf:
-            raise self._impossible(given, likelihoods)
-        log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
+        exact, how, why = self._exactly(
+            method, rest, given, lambda: self._ask_each(rest, given, likelihoods)
+        )
+        if exact is not None:
+            each, log_weight = exact
+            if log_weight == -np.inf:
+                raise self._impossible(given, likelihoods)
+            log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
+            sure: Sequence[Certainty | None] = [None] * len(rest)
+        else:
+            each, sure = self._approximator.each(rest, given, likelihoods, how)
+            if sure:
+                report(max(sure, key=lambda c: (not c.converged, c.rhat or 1.0)), why)
+            log_evidence = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return {
-            self.schema.names[v]: Answer([self.schema[v]], probabilities, log_evidence)
-            for v, probabilities in zip(rest, found, strict=True)
+            self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty)
+            for v, p, certainty in zip(rest, each, sure, strict=True)
         }
 
     def log_evidence(
@@ -115,18 +141,19 @@ class Questions(ABC):
         *,
         impossible: Literal["error", "prior"] = "error",
         unseen: Unseen = "error",
+        method: Method = "auto",
     ) -> Answers:
-        """P(variables | row) for each row of a frame or `Table`, exactly.
+        """P(variables | row) for each row of a frame or `Table`.
 
         Evidence is what the frame's columns say of the model's other variables; columns of the
         variables asked are not read, columns that the model does not know are passed over, and a
         missing cell is not observed. A row that is impossible raises `EvidenceError` with its
         number, or, with impossible="prior", is answered as if nothing were observed; its
-        `log_evidence` is then minus infinity. A state that the model does not know raises, or is
-        taken as missing or as not observed (`unseen`, as in `Table.from_frame`). Equal rows are
-        answered once.
+        `log_evidence` is then minus infinity; sampling always raises. A state that the model does
+        not know raises, or is taken as missing or as not observed (`unseen`, as in
+        `Table.from_frame`). Equal rows are answered once.
 
-        >>> from counterpane import BayesianNetwork, Dag
+        >>> from counterpane import BayesianNetwork, Dag, Schema
         >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
         >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
         >>> model.query_many("x0", {"x1": [1, 0, None]}).probabilities[:, 1].round(4).tolist()
@@ -136,7 +163,20 @@ class Questions(ABC):
             raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")
         asked = self._asked(listed(variables), {})
         columns, codes = read_rows(self.schema, frame, asked, unseen)
-        found, log_weights = self._ask_rows(asked, columns, codes)
+        told = [self.schema[v] for v in asked]
+        shape = (-1, *(v.card for v in told))
+        full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
+        exact, how, why = self._exactly(
+            method, asked, np.array(columns)[full].tolist(),
+            lambda: self._ask_rows(asked, columns, codes),
+        )  # fmt: skip
+        if exact is None:
+            estimator = self._estimator({*asked, *columns})
+            found, certainty = estimator.rows(asked, columns, codes, how)
+            report(certainty, why)
+            late = partial(self._late_evidence, asked, columns, codes)
+            return Answers(told, found.reshape(shape), late, certainty)
+        found, log_weights = exact
         bad = np.flatnonzero(log_weights == -np.inf)
         if bad.size and impossible == "error":
             row = zip(columns, codes[:, bad[0]].tolist(), strict=True)
@@ -144,49 +184,108 @@ class Questions(ABC):
             raise self._impossible(given, row=int(bad[0]))
         if bad.size:
             found[bad] = self._ask(asked, {}, {})[0].reshape(-1)
-        told = [self.schema[v] for v in asked]
         log_evidence = partial(self._log_evidence_rows, log_weights, asked, columns, codes)
-        return Answers(told, found.reshape(-1, *(v.card for v in told)), log_evidence)
+        return Answers(told, found.reshape(shape), log_evidence)
 
     def map_query(
-        self, variables: str | Iterable[str] | None = None, evidence: Evidence = None
+        self,
+        variables: str | Iterable[str] | None = None,
+        evidence: Evidence = None,
+        *,
+        method: MapMethod = "auto",
     ) -> dict[str, State]:
-        """The most probable joint states of `variables`, by default of all that are not given."""
-        given = self._given(evidence)
+        """The most probable joint states of `variables`, by default of all that are not given.
+
+        `method` is "exact"; "icm", coordinate ascent from random rows; "max_product", messages and
+        an ascent from the row they spell out; `ICM(…)` or `MaxProduct(…)`; or "auto": exact, unless
+        tables would be too large, else the better of the two, with a warning. Only "exact" sums out
+        variables that are neither asked nor given.
+        """
+        how, given = as_map_method(method), self._given(evidence)
         rest = [n for i, n in enumerate(self.schema.names) if i not in given]
         asked = self._asked(rest if variables is None else listed(variables), given)
-        relevant = self._relevant({*asked, *given})
-        best, log_weight = map_query(
-            relevant, self.schema.cards, asked, given, names=self.schema.names
-        )
-        if log_weight == -np.inf:
-            raise self._impossible(given)
-        return {self.schema.names[v]: self.schema[v].states[code] for v, code in best.items()}
+        partly = len(asked) < len(rest)
+        if isinstance(how, str):
+            try:
+                best, log_weight = self._best(asked, given)
+                if log_weight == -np.inf:
+                    raise self._impossible(given)
+                return self._told(best)
+            except TableSizeError as error:
+                if how == "exact" or partly or not self._estimates:
+                    raise
+                warn(f"{str(error).split(';')[0]}; the best row found may not be the best one.")
+        if partly:
+            raise ParameterError(
+                f"{len(asked)} of {len(rest)} variables are asked; what is neither asked nor given "
+                "is summed out by method='exact' alone: ask for all."
+            )
+        codes = self._approximator.best(given, how)
+        return self._told({v: int(codes[v]) for v in asked})
 
     def sample(
         self,
         n: int,
         evidence: Evidence = None,
         random_state: int | np.random.Generator | None = None,
+        *,
+        method: Method = "auto",
     ) -> Table:
-        """A table of `n` independent rows, drawn exactly from P(row | evidence)."""
-        given = self._given(evidence)
-        codes = self._draw(check_n_rows(n), given, np.random.default_rng(random_state))
-        if codes is None:
+        """A table of `n` rows drawn from P(row | evidence), independent if drawn exactly.
+
+        By Gibbs sampling they are rows along the chains, at even distances.
+        """
+        given, rng = self._given(evidence), np.random.default_rng(random_state)
+        rows = check_n_rows(n)
+        every = range(len(self.schema))
+        exact, how, why = self._exactly(
+            method, every, given, lambda: (self._draw(rows, given, rng),)
+        )
+        if exact is None:
+            if why is not None:
+                warn(f"{str(why).split(';')[0]}; rows along Gibbs chains are drawn instead.")
+            return Table(self.schema, self._approximator.draw(rows, given, how, rng))
+        if exact[0] is None:
             raise self._impossible(given)
-        return Table(self.schema, codes)
+        return Table(self.schema, exact[0])
 
     @cached_property
-    def _propagation(self) -> Propagation:
-        return Propagation(self.to_potentials(), self.schema.cards, self.schema.names)
+    def blanket(self) -> Blanket:
+        """The potentials compiled for full conditionals."""
+        return Blanket(self.schema.cards, self.to_potentials(), self.schema.names)
 
-    def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
-        cards, names = self.schema.cards, self.schema.names
-        return sample(self.to_potentials(), cards, given, n, rng, names=names)
+    @cached_property
+    def _approximator(self) -> Approximator:
+        return Approximator(self.schema, self.blanket, self.to_potentials)
 
-    def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
-        """The potentials that bear on `nodes`; the others would sum to 1."""
-        return self.to_potentials()
+    def _estimator(self, nodes: set[int]) -> Approximator:
+        """What estimates answers about `nodes`."""
+        return self._approximator
+
+    def _has_exact(self, asked: Sequence[int], told: Collection[int]) -> bool:
+        """Whether a question has an exact answer, if only its tables are not too large."""
+        return True
+
+    def _exactly(
+        self, method: Method, asked: Sequence[int], told: Collection[int], ask: Callable[[], T]
+    ) -> tuple[T | None, Any, TableSizeError | None]:
+        """(what `ask` gives, or None; then the settings of an estimate; why it is not exact)."""
+        how = as_method(method)
+        if not isinstance(how, str):
+            if not self._estimates:
+                raise ParameterError(
+                    f"a {type(self).__name__} answers exactly only; pass method='exact', or ask "
+                    "one of its models."
+                )
+            return None, how, None
+        if how == "exact" or self._has_exact(asked, told):
+            try:
+                return ask(), how, None
+            except TableSizeError as error:
+                if how == "exact" or not self._estimates:
+                    raise
+                return None, Gibbs(), error
+        return None, Gibbs(), None
 
     def _given(self, evidence: Evidence) -> dict[int, int]:
         return read_evidence(self.schema, evidence)
@@ -196,52 +295,6 @@ class Questions(ABC):
     ) -> tuple[dict[int, int], dict[int, Floats]]:
         given = self._given(evidence)
         return given, read_likelihoods(self.schema, virtual_evidence, given)
-
-    def _ask(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[Floats, float]:
-        """(P(asked | evidence), ln of the weight of the evidence, −∞ where it is impossible).
-
-        A plan is made for the question, which leaves out what does not bear on it. One variable
-        is read from the tree instead, if `marginals` has compiled it and it is small.
-        """
-        cards, names = self.schema.cards, self.schema.names
-        if (
-            len(asked) == 1
-            and "_propagation" in vars(self)
-            and self._propagation.tree.cells(cards) <= TREE_CELLS
-        ):
-            each, log_evidence = self._ask_each(asked, given, likelihoods)
-            return each[0], log_evidence
-        relevant = self._relevant({*asked, *given, *likelihoods})
-        with np.errstate(divide="ignore"):
-            soft = [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
-        return marginal([*relevant, *soft], cards, asked, given, names=names)
-
-    def _ask_each(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[list[Floats], float]:
-        """(P(v | evidence) for each v in `asked`, ln of the weight of the evidence)."""
-        return self._propagation.run(asked, given, likelihoods)
-
-    def _ask_rows(
-        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
-    ) -> tuple[Floats, Floats]:
-        """(P(asked | row), shape (n_rows, cells); ln of each row's weight); see `query_rows`."""
-        cards, names = self.schema.cards, self.schema.names
-        return query_rows(self._relevant, cards, asked, columns, codes, names=names)
-
-    def _log_evidence(
-        self, log_weight: float, given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> float:
-        """ln P(evidence), from what `_ask` gave."""
-        return log_weight - self.log_partition if given or likelihoods else 0.0
-
-    def _log_evidence_rows(
-        self, log_weights: Floats, asked: Sequence[int], columns: Sequence[int], codes: Codes
-    ) -> Floats:
-        """ln P(evidence of each row), from what `_ask_rows` gave."""
-        return log_weights - self.log_partition
 
     def _asked(self, names: Sequence[str], given: Mapping[int, int]) -> tuple[int, ...]:
         asked = self.schema.indices(names)
@@ -254,27 +307,13 @@ class Questions(ABC):
             raise ParameterError(f"the question {list(names)} must name each variable once.")
         return asked
 
-    def _impossible(
-        self,
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats] | None = None,
-        row: int | None = None,
-    ) -> EvidenceError:
-        """An error that names the smallest conflict found by leaving out one item at a time."""
-        hard, soft = dict(given), dict(likelihoods or {})
-        for v in [*given, *soft]:
-            fewer = {u: code for u, code in hard.items() if u != v}
-            softer = {u: weights for u, weights in soft.items() if u != v}
-            if self._ask((), fewer, softer)[1] == -np.inf:
-                hard, soft = fewer, softer
-        names = self.schema.names
-        shown = [f"{names[v]}={self.schema[v].states[code]!r}" for v, code in hard.items()]
-        shown += [f"the virtual evidence on {names[v]!r}" for v in soft]
-        where = "" if row is None else f"row {row}: "
-        way = "change or drop one of it" if row is None else "change it, or pass impossible='prior'"
-        return EvidenceError(
-            f"{where}the evidence {', '.join(shown)} has probability zero under the model; {way}."
-        )
+    def _told(self, codes: Mapping[int, int]) -> dict[str, State]:
+        return {self.schema.names[v]: self.schema[v].states[code] for v, code in codes.items()}
+
+    def _late_evidence(self, asked: Sequence[int], columns: Sequence[int], codes: Codes) -> Floats:
+        """ln P(evidence of each row), exactly, where the answers were not."""
+        log_weights = self._ask_rows(asked, columns, codes)[1]
+        return self._log_evidence_rows(log_weights, asked, columns, codes)
 
 
 def listed(variables: str | Iterable[str]) -> list[str]:

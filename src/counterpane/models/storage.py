@@ -10,13 +10,30 @@ from counterpane.errors import CounterpaneError, FileFormatError, no_file
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.formats import FORMATS, NATIVE, Network, read_network, suffix_of
+from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.formats import (
+    NATIVE,
+    SUFFIXES,
+    Conditionals,
+    Network,
+    read_network,
+    suffix_of,
+)
 from counterpane.models.formats.native import is_native, read_native
+from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 
 KINDS: dict[str, Any] = {
-    model.kind: model for model in (AdditiveClassifier, BayesianNetwork, MarkovNetwork, Mixture)
+    model.kind: model
+    for model in (
+        AdditiveClassifier,
+        BayesianNetwork,
+        DependencyNetwork,
+        HybridRandomField,
+        MarkovNetwork,
+        Mixture,
+    )
 }
 """The models that a native file may hold."""
 
@@ -25,20 +42,23 @@ def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, gzipped or not: native (known by its first bytes), else by its suffix.
 
     `.bif`, `.xmlbif`, `.bifxml`, `.xml` (XMLBIF), `.uai`, `.net` (Hugin) and `.xdsl` (GeNIe) hold
-    Bayesian networks, `.uai` also Markov networks; their states are text. What is damaged, cut
-    short or hostile is refused.
+    Bayesian networks, `.uai` also Markov networks; their states are text. Libra's `.bn`, `.dn`,
+    `.cn` and `.mn` hold Bayesian, dependency and Markov networks. What is damaged, cut short or
+    hostile is refused.
     """
     if not Path(path).is_file():
         raise no_file(Path(path))
     if not is_native(path) and (suffix := suffix_of(path)) != NATIVE:
-        if suffix not in FORMATS:
+        if suffix not in SUFFIXES:
             raise FileFormatError(
-                f"{str(path)!r} is not a model file that is known; {', '.join([NATIVE, *FORMATS])} "
-                "are read, also with .gz."
+                f"{str(path)!r} is not a model file that is known; "
+                f"{', '.join([NATIVE, *SUFFIXES])} are read, also with .gz."
             )
         found = read_network(path)
         if isinstance(found, Network):
             return BayesianNetwork(*found)
+        if isinstance(found, Conditionals):
+            return DependencyNetwork(*found)
         return MarkovNetwork(*found)
     content = read_native(path)
     if content.kind not in KINDS:

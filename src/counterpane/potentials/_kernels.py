@@ -12,11 +12,14 @@ from counterpane.typing import Bools, Codes, Floats, Ints
 
 
 class Parts(NamedTuple):
-    """Potentials and rules as flat arrays, and for each variable the ones that touch it.
+    """Potentials, rules and trees as flat arrays, and for each variable the ones it answers to.
 
     Potential t has the cells from value_offsets[t] on, and the scope and strides
     scope_offsets[t] … scope_offsets[t+1]−1. The potentials that touch variable v are
-    potentials[potential_offsets[v] … potential_offsets[v+1]−1]; so for the rules.
+    potentials[potential_offsets[v] … potential_offsets[v+1]−1]; so for the rules. The trees of
+    variable v are tree_offsets[v] … tree_offsets[v+1]−1; tree t has the rows from tree_roots[t] on
+    of `nodes`: a variable, a value, the node if it has the value, the node otherwise. A leaf has
+    the variable −1, and its states start where nodes[k, 2] says in `leaf_values`.
     """
 
     cards: Ints
@@ -34,6 +37,10 @@ class Parts(NamedTuple):
     rule_variables: Ints
     rule_values: Ints
     rule_negated: Bools
+    tree_offsets: Ints
+    tree_roots: Ints
+    nodes: Ints
+    leaf_values: Floats
 
 
 @inlined
@@ -83,6 +90,14 @@ def conditional(parts: Parts, codes: Codes, row: int, v: int, out: Floats) -> No
                     excluded |= parts.rule_variables[k] == v and parts.rule_values[k] == s
                 if not excluded:
                     out[s] += parts.rule_weights[r]
+    for e in range(parts.tree_offsets[v], parts.tree_offsets[v + 1]):
+        node = parts.tree_roots[e]
+        while parts.nodes[node, 0] >= 0:
+            same = np.int64(codes[parts.nodes[node, 0], row]) == parts.nodes[node, 1]
+            node = parts.nodes[node, 2] if same else parts.nodes[node, 3]
+        leaf = parts.nodes[node, 2]
+        for s in range(card):
+            out[s] += parts.leaf_values[leaf + s]
 
 
 @kernel

@@ -1,17 +1,27 @@
-"""Potentials and rules compiled per variable: a full conditional is the sum of what touches it."""
+"""Potentials, rules and trees compiled per variable: its own ones sum to its full conditional."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.errors import DataError, EvidenceError, ScopeError, TableSizeError
+from counterpane.errors import (
+    DataError,
+    EvidenceError,
+    ParameterError,
+    ScopeError,
+    TableSizeError,
+)
 from counterpane.potentials import _kernels as kernels
+from counterpane.potentials import _word_kernels as words
+from counterpane.potentials.flat_parts import Part, compile_parts, segments
 from counterpane.potentials.potential import Potential
 from counterpane.potentials.rules import Rules
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.potentials.tree import Tree
+from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 BLOCK_ROWS = 2**16  # between two blocks an interruption is heard
 MAX_OUTPUT = 2**30  # cells of an answer: 8 GiB
@@ -33,30 +43,72 @@ class Blanket:
         parts: Iterable[Potential | Rules],
         names: Sequence[str] | None = None,
     ) -> None:
+        self._compile(cards, [(part, -1) for part in parts], names)
+
+    @classmethod
+    def of_conditionals(
+        cls,
+        cards: npt.ArrayLike,
+        conditionals: Sequence[Iterable[Potential | Rules | Tree]],
+        names: Sequence[str] | None = None,
+    ) -> Blanket:
+        """The blanket whose conditional of v is the sum of conditionals[v], which serve v only.
+
+        What does not depend on v itself is left out, and trees are walked, not tried leaf by leaf.
+        No joint distribution need have these conditionals: `log_potential` is refused.
+
+        >>> copy = Potential((0, 1), [[0.0, -np.inf], [-np.inf, 0.0]])
+        >>> blanket = Blanket.of_conditionals([2, 2], [[copy], []])
+        >>> np.exp(blanket.full_conditionals([[0], [1]])).tolist()
+        [[0.0, 1.0, 0.5, 0.5]]
+        """
+        blanket = cls.__new__(cls)
+        size = np.size(np.asarray(cards))
+        if len(conditionals) != size:
+            raise ScopeError(f"{len(conditionals)} conditionals were given for {size} variables.")
+        owned = [(part, v) for v, parts in enumerate(conditionals) for part in parts]
+        blanket._compile(cards, owned, names)
+        blanket.joint = False
+        return blanket
+
+    def _compile(
+        self,
+        cards: npt.ArrayLike,
+        owned: Sequence[tuple[Part, int]],
+        names: Sequence[str] | None,
+    ) -> None:
+        """Check and compile parts, each with the one variable it serves, −1 for all it names."""
         self.cards: Ints = np.array(cards, dtype=np.int64)
+        self.joint = True
         self._names = names
-        given = list(parts)
-        potentials = [p for p in given if isinstance(p, Potential)]
-        rules = [p for p in given if isinstance(p, Rules)]
-        for potential in potentials:
-            _check_shape(potential, self.cards)
-        for part in rules:
-            if not np.array_equal(part.cards, self.cards):
-                raise ScopeError("the rules were written for other numbers of states.")
-        self.parts = _compile(self.cards, potentials, rules)
+        self.parts = compile_parts(self.cards, owned)
 
     def __repr__(self) -> str:
         potentials, rules = self.parts.value_offsets.size - 1, self.parts.rule_weights.size
-        return f"Blanket({self.cards.size} variables, {potentials} potentials, {rules} rules)"
+        trees = self.parts.tree_roots.size - 1
+        return (
+            f"Blanket({self.cards.size} variables, {potentials} potentials, {rules} rules, "
+            f"{trees} trees)"
+        )
 
     def neighbors(self, variable: int) -> tuple[int, ...]:
-        """The variables that share a potential or a rule with `variable`, sorted."""
+        """The variables that the conditional of `variable` depends on, sorted."""
         p = self.parts
         mine = p.potentials[p.potential_offsets[variable] : p.potential_offsets[variable + 1]]
         rules = p.touching[p.touching_offsets[variable] : p.touching_offsets[variable + 1]]
-        members = {int(u) for t in mine for u in _segment(p.scopes, p.scope_offsets, t)}
-        members.update(int(u) for r in rules for u in _segment(p.rule_variables, p.rule_offsets, r))
-        return tuple(sorted(members - {variable}))
+        first, last = p.tree_roots[p.tree_offsets[variable : variable + 2]]
+        members = np.bincount(
+            np.concatenate(
+                [
+                    p.scopes[segments(p.scope_offsets, mine)],
+                    p.rule_variables[segments(p.rule_offsets, rules)],
+                    p.nodes[first:last, 0][p.nodes[first:last, 0] >= 0],
+                ]
+            ),
+            minlength=self.cards.size,
+        )
+        members[variable] = 0
+        return tuple(np.flatnonzero(members).tolist())
 
     def full_conditionals(
         self, codes: npt.ArrayLike, variables: Iterable[int] | None = None
@@ -77,29 +129,73 @@ class Blanket:
                 "cells; pass fewer rows at a time, or name the variables you need."
             )
         out: Floats = np.empty((data.shape[1], width))
+        rules = self._word_rules() if variables is None else None
         for start, stop, scratch in self._blocks(data):
-            self._refuse_impossible(
-                kernels.fill_conditionals(self.parts, data, asked, start, stop, scratch, out)
-            )
+            if rules is None:
+                place = kernels.fill_conditionals(
+                    self.parts, data, asked, start, stop, scratch, out
+                )
+            else:
+                place = words.fill_conditionals_by_words(*rules, data, start, stop, out)
+            self._refuse_impossible(place)
         return out
 
     def pseudo_log_likelihood(self, codes: npt.ArrayLike, *, total: bool = False) -> Floats:
         """ln P(x_v | all else), shape (n_rows, n_variables); with `total` its sums, (n_rows,)."""
         data = self._checked(codes, None)
         out: Floats = np.zeros((data.shape[1], 1 if total else self.cards.size))
+        rules = self._word_rules()
         for start, stop, scratch in self._blocks(data):
-            self._refuse_impossible(
-                kernels.add_pseudo_log_likelihood(self.parts, data, start, stop, scratch, out)
-            )
+            if rules is None:
+                place = kernels.add_pseudo_log_likelihood(
+                    self.parts, data, start, stop, scratch, out
+                )
+            else:
+                place = words.add_pseudo_log_likelihood_by_words(*rules, data, start, stop, out)
+            self._refuse_impossible(place)
         return out[:, 0] if total else out
 
     def log_potential(self, codes: npt.ArrayLike) -> Floats:
         """The unnormalized log-probability of whole rows, shape (n_rows,)."""
+        if not self.joint:
+            raise ParameterError(
+                "conditionals that were given one by one have no joint log-potential; convert the "
+                "dependency network with to_markov_network."
+            )
         data = self._checked(codes, None)
         out: Floats = np.zeros(data.shape[1])
         for start, stop, _ in self._blocks(data):
             kernels.add_log_potential(self.parts, data, start, stop, out)
         return out
+
+    @cached_property
+    def _sorted_rules(self) -> tuple[Ints, Ints, Bools]:
+        """(variables, places, negated) of the rules' conditions, each rule's by variable."""
+        p = self.parts
+        sizes = np.diff(p.rule_offsets)
+        keys = np.repeat(np.arange(sizes.size) * self.cards.size, sizes) + p.rule_variables
+        order = np.argsort(keys, kind="stable")
+        variables = p.rule_variables[order]
+        firsts = np.cumsum(self.cards) - self.cards
+        return variables, firsts[variables] + p.rule_values[order], p.rule_negated[order]
+
+    def _word_rules(self) -> tuple[kernels.Parts, words.WordRules] | None:
+        """The other parts, and the rules with room for 64 rows, if rules serve all they name."""
+        p = self.parts
+        if not self.joint or not p.rule_weights.size:
+            return None
+        width = int(self.cards.sum())
+        rules = words.WordRules(
+            p.rule_weights,
+            p.rule_offsets,
+            *self._sorted_rules,
+            cards=self.cards,
+            firsts=np.cumsum(self.cards) - self.cards,
+            bits=np.empty(width, dtype=np.uint64),
+            logits=np.empty((width, 64)),
+            scratch=np.empty(int(self.cards.max())),
+        )
+        return p._replace(touching_offsets=np.zeros_like(p.touching_offsets)), rules
 
     def _blocks(self, codes: Codes) -> Iterator[tuple[int, int, Floats]]:
         scratch: Floats = np.empty(int(self.cards.max(initial=1)))
@@ -155,53 +251,3 @@ class Blanket:
         return (
             f"variable {variable}" if self._names is None else f"column {self._names[variable]!r}"
         )
-
-
-def _check_shape(potential: Potential, cards: Ints) -> None:
-    scope, shape = potential.scope, potential.log_values.shape
-    if max(scope, default=-1) >= cards.size or shape != tuple(cards[list(scope)]):
-        known = [int(cards[v]) if v < cards.size else "unknown" for v in scope]
-        raise ScopeError(f"{potential!r} does not fit variables whose cards are {known}.")
-
-
-def _segment(array: Ints, offsets: Ints, k: int) -> Ints:
-    return array[offsets[k] : offsets[k + 1]]
-
-
-def _offsets(sizes: Iterable[int]) -> Ints:
-    return np.cumsum([0, *sizes], dtype=np.int64)
-
-
-def _joined(arrays: Sequence[Array], dtype: type[np.generic]) -> Array:
-    return np.concatenate([np.empty(0, dtype), *arrays], dtype=dtype)
-
-
-def _by_variable(n: int, owners: Ints, variables: Ints) -> tuple[Ints, Ints]:
-    """(offsets, members): for each variable the distinct owners that name it, in order."""
-    pairs = np.unique(variables * (owners.max(initial=0) + 1) + owners)
-    where, members = np.divmod(pairs, owners.max(initial=0) + 1)
-    return np.searchsorted(where, np.arange(n + 1)), members
-
-
-def _compile(cards: Ints, potentials: list[Potential], rules: list[Rules]) -> kernels.Parts:
-    scopes = _joined([np.array(p.scope, dtype=np.int64) for p in potentials], np.int64)
-    strides = [np.array(p.log_values.strides, dtype=np.int64) // 8 for p in potentials]
-    scope_offsets = _offsets(len(p.scope) for p in potentials)
-    owners = np.repeat(np.arange(len(potentials)), np.diff(scope_offsets))
-    sizes = _joined([np.diff(r.offsets) for r in rules], np.int64)
-    rule_variables = _joined([r.variables for r in rules], np.int64)
-    return kernels.Parts(
-        cards,
-        *_by_variable(cards.size, owners, scopes),
-        scope_offsets,
-        scopes,
-        _joined(strides, np.int64),
-        _offsets(p.log_values.size for p in potentials),
-        _joined([p.log_values.reshape(-1) for p in potentials], np.float64),
-        *_by_variable(cards.size, np.repeat(np.arange(sizes.size), sizes), rule_variables),
-        _joined([r.weights for r in rules], np.float64),
-        _offsets(sizes),
-        rule_variables,
-        _joined([r.values for r in rules], np.int64),
-        _joined([r.negated for r in rules], np.bool_),
-    )

@@ -49,6 +49,10 @@ class Potential:
     def __repr__(self) -> str:
         return f"Potential(scope={self.scope}, cards={self.log_values.shape})"
 
+    def to_potentials(self) -> list[Potential]:
+        """Itself alone; rules have several."""
+        return [self]
+
     def at(self, evidence: Mapping[int, int]) -> Potential:
         """The potential of the other variables, with those in `evidence` held at their codes."""
         if evidence.keys().isdisjoint(self.scope):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from counterpane.errors import ParameterError, ScopeError
+from counterpane.potentials import _condition_kernels as kernels
+from counterpane.potentials.potential import Potential, check_cells
 from counterpane.typing import Array, Bools, Floats, Ints
 
 Condition = tuple[int, int, bool]
@@ -72,8 +76,44 @@ class Rules:
     def __len__(self) -> int:
         return int(self.weights.size)
 
+    def edges(self) -> set[tuple[int, int]]:
+        """The pairs of variables that share a rule, the lower one first."""
+        sizes, n = _sizes(self), self.cards.size
+        found = [np.empty(0, dtype=np.int64)]
+        for size in np.unique(sizes).tolist():
+            rows = self.variables[self.offsets[:-1][sizes == size, None] + np.arange(size)]
+            for i, j in combinations(np.sort(rows, axis=1).T, 2):
+                found.append(np.unique(i * n + j))
+        low, high = np.divmod(np.unique(np.concatenate(found)), n)
+        return {(i, j) for i, j in zip(low.tolist(), high.tolist(), strict=True) if i < j}
+
+    def by_scope(self) -> list[tuple[tuple[int, ...], list[int]]]:
+        """The sets of variables that rules are about, each with the numbers of its rules."""
+        found: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        for rule, (start, stop) in enumerate(pairwise(self.offsets.tolist())):
+            found[tuple(sorted(set(self.variables[start:stop].tolist())))].append(rule)
+        return list(found.items())
+
+    def to_potentials(self) -> list[Potential]:
+        """The rules written out, one table for each set of variables they are about."""
+        return [_write_out(self, scope, members) for scope, members in self.by_scope()]
+
     def __repr__(self) -> str:
         return f"Rules({len(self)} rules, {self.variables.size} conditions)"
+
+
+def _write_out(rules: Rules, scope: tuple[int, ...], members: list[int]) -> Potential:
+    """The rules of one scope as a table."""
+    shape = rules.cards[list(scope)]
+    check_cells(shape, f"the table of the rules over the variables {scope}")
+    values: Floats = np.zeros(shape)
+    for rule in members:
+        allowed = [np.ones(r, dtype=bool) for r in shape]
+        for k in range(rules.offsets[rule], rules.offsets[rule + 1]):
+            own = allowed[scope.index(rules.variables[k])]
+            own &= (np.arange(own.size) == rules.values[k]) != rules.negated[k]
+        values[np.ix_(*allowed) if scope else ()] += rules.weights[rule]
+    return Potential(scope, values)
 
 
 def _own(array: npt.ArrayLike, dtype: type[np.generic]) -> Array:
@@ -104,28 +144,18 @@ def _check_known(rules: Rules) -> None:
 
 def _check_consistent(rules: Rules) -> None:
     """Refuse a rule that no row can meet: x=1 ∧ x=2, x=1 ∧ x≠1, or every value excluded."""
-    if not rules.variables.size:
-        return
-    owner = np.repeat(np.arange(len(rules)), _sizes(rules))
-    place = owner * rules.cards.size + rules.variables  # one number for each (rule, variable)
-    width = int(rules.cards.max())
-    cell = place * width + rules.values
-    asked = np.unique(cell[~rules.negated])
-    excluded = np.unique(cell[rules.negated])
-    asked_places = asked // width
-    places, n_excluded = np.unique(excluded // width, return_counts=True)
-    bad = np.concatenate(
-        [
-            asked_places[1:][asked_places[1:] == asked_places[:-1]],
-            np.intersect1d(asked, excluded) // width,
-            places[n_excluded == rules.cards[places % rules.cards.size]],
-        ]
-    )
-    if bad.size:
-        rule, variable = divmod(int(bad.min()), rules.cards.size)
-        mine = np.flatnonzero(place == bad.min())
-        shown = ", ".join(("≠" if rules.negated[k] else "=") + f" {rules.values[k]}" for k in mine)
+    cards = rules.cards
+    asked, left = np.empty((2, cards.size), dtype=np.int64)
+    k = kernels.find_contradiction(
+        cards, rules.offsets, rules.variables, rules.values, rules.negated,
+        np.cumsum(cards) - cards, asked, left, np.zeros(int(cards.sum()), dtype=np.int64),
+    )  # fmt: skip
+    if k >= 0:
+        rule = int(np.searchsorted(rules.offsets, k, side="right")) - 1
+        start, stop, variable = rules.offsets[rule], rules.offsets[rule + 1], rules.variables[k]
+        mine = start + np.flatnonzero(rules.variables[start:stop] == variable)
+        shown = ", ".join(("≠" if rules.negated[j] else "=") + f" {rules.values[j]}" for j in mine)
         raise ScopeError(
-            f"rule {rule} can never hold: it asks variable {variable} "
-            f"({rules.cards[variable]} states) for {shown}."
+            f"rule {rule} can never hold: it asks variable {variable} ({cards[variable]} states) "
+            f"for {shown}."
         )

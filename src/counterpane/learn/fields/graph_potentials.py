@@ -8,6 +8,7 @@ any other graph they are tables over the maximal cliques that maximize the pseud
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import networkx as nx
@@ -17,6 +18,7 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
 from counterpane.graphs.triangulate import Clique, JunctionTree
+from counterpane.learn.fields.features import Part, with_weights
 from counterpane.learn.fields.pseudo_likelihood import PseudoLikelihood, maximize
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.potentials import Potential
@@ -61,6 +63,7 @@ def fit_potentials(
             f"equivalent_sample_size={equivalent_sample_size} must be finite, not negative."
         )
     triangulation = min_fill(graph)
+    potentials: Sequence[Part]
     if not triangulation.fill_edges:
         _check_cells(triangulation.cliques, source, max_cells)
         tree = junction_tree(triangulation)
@@ -108,12 +111,8 @@ def _closed_form(
 
 def _by_pseudo_likelihood(
     source: CountSource, cliques: list[Clique], prior_sd: float, ctl: Control | None
-) -> list[Potential]:
+) -> list[Part]:
     shapes = [tuple(source.schema.cards[list(clique)].tolist()) for clique in cliques]
     empty = [Potential(clique, np.zeros(s)) for clique, s in zip(cliques, shapes, strict=True)]
-    w = maximize(PseudoLikelihood(source, empty, ctl=ctl), prior_sd=prior_sd, ctl=ctl)
-    parts = np.split(w, np.cumsum([math.prod(s) for s in shapes])[:-1])
-    return [
-        Potential(clique, part.reshape(shape))
-        for clique, part, shape in zip(cliques, parts, shapes, strict=True)
-    ]
+    objective = PseudoLikelihood(source, empty, ctl=ctl)
+    return with_weights(empty, maximize(objective, prior_sd=prior_sd, ctl=ctl))

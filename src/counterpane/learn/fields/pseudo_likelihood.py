@@ -1,72 +1,110 @@
 """The weights of potentials and rules that maximize the pseudo-likelihood (Besag 1975).
 
-    minimize −Σ rows weight · Σ v ln P(x_v | rest) + Σ w² / (2 · sd²),
+    minimize −Σ rows weight · Σ v ln P(x_v | rest) + Σ w² / (2 · sd²) + l1 · Σ |w|,
 
-which is convex, by L-BFGS. P(x_v | rest) depends on v and its blanket only, so each variable has
-its own table of distinct rows over these few columns: often a thousandth of the rows, and all that
-is asked of the source, once. Where a blanket has too many distinct rows, every evaluation streams
-the rows instead.
+which is convex, by L-BFGS, by OWL-QN where l1 > 0. P(x_v | rest) depends on v and its blanket only:
+where these have few joint states, the variable reads distinct rows of these columns, often a
+thousandth of all. The others read the distinct rows of the whole table, kept in memory; where there
+are too many of these, every evaluation streams the rows instead.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from counterpane.counts.source import CountSource
+from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.fields._pseudo_kernels import add_pseudo_gradient
+from counterpane.learn.fields._pseudo_kernels import Lists, View, add_pseudo_gradient
+from counterpane.learn.fields.incidence import Incidence
+from counterpane.learn.fields.owl_qn import Minimum, minimize
+from counterpane.learn.fields.views import Features, Reading
 from counterpane.potentials import Blanket, Potential, Rules
-from counterpane.potentials._kernels import Parts
 from counterpane.progress import Control, Stopped
 from counterpane.typing import Array, Codes, Floats, Ints
 
-MAX_ROWS = 2**20  # distinct rows of one blanket that are kept
+MAX_ROWS = 2**20  # distinct rows that are kept
+MAX_CODES = 2**26  # of the rows of whole tables that are kept: 128 MB
+MAX_POSITIONS = 2**28  # rows in the lists of rules that are kept: 512 MB
+NARROW = 2**14  # joint states of a blanket that has rows of its own
+BLOCK_ROWS = 2**14  # short lists cost most in small blocks, and a place in a block has 16 bits
+CHUNKS = 8  # of variables that threads share; fixed, so that sums do not depend on the threads
+MAX_SHARED = 2**18  # cells of tables of which each chunk may have its own sums
+
 GRADIENT = 1e-6  # nats a row: the largest slope at the end
 MAX_STEPS = 2000
 
-_minimize: Any = minimize  # type stubs of scipy, where installed, ask for arrays of known rank
 
+class Gradient:
+    """−PLL and its slopes, while views are added to it."""
 
-class View(NamedTuple):
-    """Weighted rows of some columns, and the parts in terms of these for some of the variables."""
+    def __init__(self, features: Features, w: Floats, n_jobs: int = 1) -> None:
+        self.features = features
+        n_values = features.parts.values.size
+        self.values, rules = np.split(w, [n_values])
+        self.by_slot = features.incidence.by_slot(rules)
+        self.chunks = CHUNKS if n_values <= MAX_SHARED else 1
+        self.minus_pll = np.zeros(features.cards.size)
+        self.value_slopes = np.zeros((self.chunks, n_values))
+        self.slot_slopes = np.zeros(self.by_slot.size)
+        self.n_jobs = n_jobs
 
-    parts: Parts
-    codes: Codes
-    weights: Floats
-    variables: Ints
+    def add(self, view: View, lists: Lists) -> None:
+        """Add the variables of one view."""
+        cuts = np.linspace(0, view.variables.size, self.chunks + 1).astype(np.int64)
+        f = self.features
+
+        def run(chunk: int) -> None:
+            add_pseudo_gradient(
+                view, lists, f.cards, f.incidence.entry_from, f.incidence.slot_from,
+                cuts[chunk], cuts[chunk + 1], self.values, self.by_slot,
+                self.minus_pll, self.value_slopes[chunk], self.slot_slopes,
+            )  # fmt: skip
+
+        if self.n_jobs == 1 or self.chunks == 1:
+            for chunk in range(self.chunks):
+                run(chunk)
+        else:
+            with ThreadPoolExecutor(self.n_jobs) as pool:
+                list(pool.map(run, range(self.chunks)))
+
+    def result(self) -> Floats:
+        """−PLL, then its slope by each weight."""
+        by_value = self.value_slopes.sum(axis=0)
+        by_rule = self.features.incidence.by_rule(self.slot_slopes)
+        return np.concatenate([[self.minus_pll.sum()], by_value, by_rule])
 
 
 @dataclass(frozen=True)
 class GradientTask:
-    """−PLL of `variables` and its gradient over a block of rows, end to end."""
+    """−PLL of the variables of `reading` and its slopes at `w` over a block of rows, end to end."""
 
-    parts: Parts
-    variables: Ints
+    reading: Reading
+    w: Floats
 
     def __call__(self, codes: Codes, weights: Array | None) -> Floats:
-        plain = np.ones(codes.shape[1]) if weights is None else weights.astype(np.float64)
-        return evaluate(View(self.parts, np.ascontiguousarray(codes), plain, self.variables))
+        gradient = Gradient(self.reading.features, self.w)
+        for view in blocks(self.reading, codes, weights):
+            gradient.add(view, self.reading.lists(view))
+        return gradient.result()
 
 
-def evaluate(view: View) -> Floats:
-    """−PLL of a view, then its gradient by the values of the tables and the weights of rules."""
-    n_values = view.parts.values.size
-    out = np.zeros(1 + n_values + view.parts.rule_weights.size)
-    scratch = np.empty(int(view.parts.cards.max()))
-    codes = view.codes.view()
-    codes.flags.writeable = False  # one type for the kernel, whatever was given
-    out[0] = add_pseudo_gradient(
-        view.parts, codes, view.weights, view.variables, scratch,
-        out[1 : 1 + n_values], out[1 + n_values :],
-    )  # fmt: skip
-    return out
+def blocks(reading: Reading, codes: Codes, weights: Array | None) -> Iterator[View]:
+    """Views of a few rows at a time."""
+    n_rows = codes.shape[1]
+    n_blocks = -(-n_rows // BLOCK_ROWS)
+    for lo, hi in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1)):
+        rows = slice(lo, hi)
+        yield reading.shared(codes[:, rows], None if weights is None else weights[rows])
 
 
 class PseudoLikelihood:
@@ -89,89 +127,150 @@ class PseudoLikelihood:
         parts: Sequence[Potential | Rules],
         *,
         max_rows: int = MAX_ROWS,
+        n_jobs: int = 1,
         ctl: Control | None = None,
     ) -> None:
         self.source = source
         self.ctl = ctl
+        self.n_jobs = n_jobs
         blanket = Blanket(source.schema.cards, parts, source.schema.names)
-        self.parts = blanket.parts
-        self.views: list[View] = []
-        streamed = []
-        for v in range(blanket.cards.size):
-            try:
-                self.views.append(self._view(v, blanket.neighbors(v), max_rows))
-            except TableSizeError:
-                streamed.append(v)
-        self.streamed: Ints = np.array(streamed, dtype=np.int64)
-        source.counts([(v,) for v in streamed], missing="error", ctl=ctl)
+        p = blanket.parts
+        rules = Rules(p.cards, p.rule_weights, p.rule_offsets, p.rule_variables, p.rule_values,
+                      p.rule_negated)  # fmt: skip
+        self.features = Features(p, Incidence(rules))
+        self.kept: list[tuple[Reading, View, Lists | None]] = []
+        self._free = MAX_POSITIONS
+        wide = self._keep_narrow(max_rows)
+        self.streamed: Ints = wide[:0] if self._keep_wide(wide, max_rows) else wide
+        if self.streamed.size:
+            source.counts([(v,) for v in self._everything], missing="error", ctl=ctl)
+        self._streaming = Reading(self.features, self.streamed)
 
-    def _view(self, v: int, neighbors: tuple[int, ...], max_rows: int) -> View:
-        """The distinct rows of `v`, first, and its blanket."""
-        columns = [v, *neighbors]
-        rows = self.source.distinct(columns, limit=max_rows, ctl=self.ctl).resolve_missing("error")
-        assert rows.weights is not None
-        place = np.zeros(len(self.source.schema), dtype=np.int64)
-        place[columns] = np.arange(len(columns))
-        p = self.parts
-        local = p._replace(
-            cards=p.cards[columns],
-            scopes=place[p.scopes],  # of potentials that do not touch v: never read
-            rule_variables=place[p.rule_variables],
-            potential_offsets=p.potential_offsets[v : v + 2],
-            touching_offsets=p.touching_offsets[v : v + 2],
-        )
-        return View(local, rows.codes, rows.weights.astype(np.float64), np.zeros(1, dtype=np.int64))
+    @property
+    def _everything(self) -> list[int]:
+        return list(range(len(self.source.schema)))
+
+    def _keep_narrow(self, max_rows: int) -> Ints:
+        """Keep the rows of variables with small blankets; returns the other variables."""
+        bits, most = np.log2(self.features.cards), np.log2(NARROW)
+        columns, tables, wide = [], [], []
+        for v, neighbors in enumerate(self.features.neighbors()):
+            own = np.concatenate([[v], neighbors])
+            table = self._distinct(own.tolist(), max_rows) if bits[own].sum() <= most else None
+            if table is None:
+                wide.append(v)
+                continue
+            columns.append(own)
+            tables.append(table)
+            max_rows -= table.n_rows
+        if columns:
+            variables = np.array([own[0] for own in columns])
+            reading = Reading(self.features, variables, columns)
+            self._keep(reading, reading.stacked(tables))
+        return np.array(wide, dtype=np.int64)
+
+    def _keep_wide(self, variables: Ints, max_rows: int) -> bool:
+        """Keep the distinct rows of the whole table, unless there are too many."""
+        if not variables.size:
+            return True
+        limit = min(max_rows, MAX_CODES // len(self._everything))
+        rows = self._distinct(self._everything, limit)
+        if rows is None:
+            return False
+        reading = Reading(self.features, variables)
+        for view in blocks(reading, rows.codes, rows.weights):
+            self._keep(reading, view)
+        return True
+
+    def _distinct(self, columns: list[int], limit: int) -> Table | None:
+        """The distinct rows of some columns, unless there are too many."""
+        try:
+            with np.errstate(over="ignore"):  # of the number of joint states
+                rows = self.source.distinct(columns, limit=limit, ctl=self.ctl)
+        except TableSizeError:
+            return None
+        return rows.resolve_missing("error")
+
+    def _keep(self, reading: Reading, view: View) -> None:
+        """Keep a view, with its lists while there is room."""
+        lists = None
+        with suppress(TableSizeError):
+            lists = reading.lists(view, self._free)
+            self._free -= lists.positions.size
+        self.kept.append((reading, view, lists))
 
     @property
     def n_weights(self) -> int:
         """The number of weights."""
-        return self.parts.values.size + self.parts.rule_weights.size
+        return self.features.parts.values.size + self.features.incidence.n_rules
 
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """−PLL in nats, not negative, and its gradient."""
-        values, rules = np.split(w, [self.parts.values.size])
-        total: Floats = np.zeros(1 + w.size)
-        for view in self.views:
+        gradient = Gradient(self.features, w, self.n_jobs)
+        for reading, view, lists in self.kept:
             if self.ctl is not None:
                 self.ctl.check()
-            parts = view.parts._replace(values=values, rule_weights=rules)
-            total += evaluate(view._replace(parts=parts))
+            gradient.add(view, reading.lists(view) if lists is None else lists)
+        total = gradient.result()
         if self.streamed.size:
-            everything = self.parts._replace(values=values, rule_weights=rules)
-            task = GradientTask(everything, self.streamed)
-            total += self.source.sum_rows(task, range(len(self.source.schema)), ctl=self.ctl)
+            task = GradientTask(self._streaming, w)
+            total += self.source.sum_rows(task, self._everything, ctl=self.ctl)
         return float(total[0]), total[1:]
 
 
-def maximize(
+class Fitted(NamedTuple):
+    """Weights, their penalized −PLL in nats, the steps taken, and whether slopes became small.
+
+    `stopped` is a sentence where the search had to end early.
+    """
+
+    weights: Floats
+    objective: float
+    steps: int
+    converged: bool
+    stopped: str | None
+
+
+def maximize(objective: PseudoLikelihood, **options: Any) -> Floats:
+    """The weights that `fit` finds; a `StoppedEarly` warning where it was stopped."""
+    fitted = fit(objective, **options)
+    if fitted.stopped is not None:
+        warnings.warn(fitted.stopped, StoppedEarly, stacklevel=3)
+    return fitted.weights
+
+
+def fit(
     objective: PseudoLikelihood,
     *,
     prior_sd: float | Floats = 2.0,
+    l1: float = 0.0,
     start: Floats | None = None,
     tolerance: float = GRADIENT,
     max_steps: int = MAX_STEPS,
     ctl: Control | None = None,
-) -> Floats:
-    """The weights of the largest penalized pseudo-likelihood; `prior_sd` may differ by weight.
+) -> Fitted:
+    """The largest penalized pseudo-likelihood; `prior_sd` may differ by weight, or be infinite.
 
     Stops when no slope is above `tolerance` nats a row. Stopped by `ctl` or by Ctrl-C it returns
-    the best so far, with a `StoppedEarly` warning.
+    the best so far.
     """
     spread = np.broadcast_to(np.asarray(prior_sd, dtype=np.float64), objective.n_weights)
     if not (spread > 0).all():
         raise ParameterError(f"prior_sd={prior_sd!r}; standard deviations above zero are needed.")
     precision = spread**-2.0
     rows = float(objective.source.total_weight or 1.0)
-    best_value, best = np.inf, np.zeros(objective.n_weights) if start is None else start
-    steps = 0
+    first = np.zeros(objective.n_weights) if start is None else start
+    best = Minimum(first, np.inf, np.inf)
+    steps, stopped = 0, None
 
     def penalized(w: Floats) -> tuple[float, Floats]:
-        nonlocal best_value, best
+        nonlocal best
         value, gradient = objective(w)
-        value += 0.5 * float(precision @ (w * w))
-        if value < best_value:
-            best_value, best = value, w.copy()
-        return value / rows, (gradient + precision * w) / rows
+        value = (value + 0.5 * float((precision * w * w).sum())) / rows
+        whole = value + l1 / rows * float(np.abs(w).sum())
+        if whole < best.value:
+            best = Minimum(w.copy(), whole, np.inf)
+        return value, (gradient + precision * w) / rows
 
     def told(_: Floats) -> None:
         nonlocal steps
@@ -179,17 +278,13 @@ def maximize(
         if ctl is not None:
             ctl.report("fitting weights", steps, None)
 
-    options = {
-        "maxiter": max_steps, "maxfun": 2 * max_steps, "gtol": tolerance, "ftol": 0.0, "maxcor": 20,
-    }  # fmt: skip
+    limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
     try:
-        _minimize(penalized, best, jac=True, method="L-BFGS-B", callback=told, options=options)
+        best = minimize(penalized, first, l1=l1 / rows, callback=told, **limits)
     except (Stopped, KeyboardInterrupt) as reason:
         why = reason.reason if isinstance(reason, Stopped) else "Ctrl-C"
-        warnings.warn(
+        stopped = (
             f"fitting weights was stopped ({why}) after {steps} steps; the result is the best so "
-            "far: allow more time to come closer.",
-            StoppedEarly,
-            stacklevel=3,
+            "far: allow more time to come closer."
         )
-    return best
+    return Fitted(best.w, rows * best.value, steps, best.steepest <= tolerance, stopped)

@@ -17,8 +17,8 @@ import numpy as np
 
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
+from counterpane.inference.convergence import effective_sample_size, split_rhat
 from counterpane.learn.base import Learner, LearnerOptions
-from counterpane.learn.convergence import effective_sample_size, split_rhat
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.posterior import _chain_kernels as orders
 from counterpane.learn.posterior import _partition_kernels as partitions

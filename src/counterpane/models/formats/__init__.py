@@ -2,20 +2,23 @@
 
 from counterpane.models.formats.by_suffix import (
     FORMATS,
-    MARKOV_FORMATS,
     NATIVE,
+    SUFFIXES,
+    formats_of,
     read_network,
     suffix_of,
     write_network,
 )
-from counterpane.models.formats.network import Factors, Network
+from counterpane.models.formats.network import Conditionals, Factors, Network
 
 __all__ = [
     "FORMATS",
-    "MARKOV_FORMATS",
     "NATIVE",
+    "SUFFIXES",
+    "Conditionals",
     "Factors",
     "Network",
+    "formats_of",
     "read_network",
     "suffix_of",
     "write_network",

@@ -9,8 +9,10 @@ from typing import NamedTuple, Protocol
 
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.formats.bif import read_bif, write_bif
+from counterpane.models.formats.libra import read_libra
+from counterpane.models.formats.libra_text import write_libra
 from counterpane.models.formats.net import read_net, write_net
-from counterpane.models.formats.network import Factors, Network
+from counterpane.models.formats.network import Conditionals, Factors, Network
 from counterpane.models.formats.source import Source
 from counterpane.models.formats.uai import read_uai, write_uai, write_uai_factors
 from counterpane.models.formats.xdsl import read_xdsl, write_xdsl
@@ -40,8 +42,8 @@ FORMATS = {
     ".net": Format(read_net, write_net),
     ".xdsl": Format(read_xdsl, write_xdsl),
 }
-MARKOV_FORMATS = (".uai",)
-"""The suffixes of files that hold Markov networks as well."""
+LIBRA = (".bn", ".cn", ".dn", ".mn")
+SUFFIXES = (*FORMATS, *LIBRA)
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
@@ -54,19 +56,34 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     return Path(name).suffix or NATIVE
 
 
-def read_network(path: str | os.PathLike[str]) -> Network | Factors:
-    """The network in a file of one of the `FORMATS`; names and states are text."""
-    return FORMATS[suffix_of(path)].read(Source(path))
+def formats_of(network: Network | Factors | Conditionals | None) -> tuple[str, ...]:
+    """The suffixes of files that hold such a network."""
+    if isinstance(network, Network):
+        return (*FORMATS, ".bn")
+    if isinstance(network, Factors):
+        return (".uai", ".mn")
+    return () if network is None else (".dn", ".cn")
+
+
+def read_network(path: str | os.PathLike[str]) -> Network | Factors | Conditionals:
+    """The network in a file of one of the `SUFFIXES`; names and states are text, save Libra's."""
+    suffix = suffix_of(path)
+    return read_libra(Source(path)) if suffix in LIBRA else FORMATS[suffix].read(Source(path))
 
 
 def write_network(
-    path: str | os.PathLike[str], network: Network | Factors, *, plain_names: bool = False
+    path: str | os.PathLike[str],
+    network: Network | Factors | Conditionals,
+    *,
+    plain_names: bool = False,
 ) -> None:
-    """Write `network` in one of the `FORMATS`, whole or not at all.
+    """Write `network` in one of its formats, whole or not at all.
 
     Each number has as many digits as it takes to read back the same bits.
     """
-    if isinstance(network, Factors):
+    if isinstance(network, Conditionals) or suffix_of(path) in LIBRA:
+        texts = write_libra(network)
+    elif isinstance(network, Factors):
         texts = write_uai_factors(network)
     else:
         texts = FORMATS[suffix_of(path)].write(network, plain_names=plain_names)

@@ -14,7 +14,7 @@ from counterpane.data.schema import MAX_STATES, Schema, Variable
 from counterpane.errors import CounterpaneError, GraphError, unknown_name
 from counterpane.graphs import Dag
 from counterpane.models.formats.source import Source
-from counterpane.potentials import MAX_CELLS, Potential
+from counterpane.potentials import MAX_CELLS, Potential, Rules, Tree
 from counterpane.typing import Floats, Ints
 
 MAX_VARIABLES = 2**14  # a graph takes the square of it in bytes
@@ -30,11 +30,21 @@ class Network(NamedTuple):
     tables: Sequence[Floats]
 
 
+Part: TypeAlias = Potential | Rules | Tree
+
+
 class Factors(NamedTuple):
-    """A Markov network: the product of the exponentials of the potentials."""
+    """A Markov network: the product of the exponentials of potentials and rules."""
 
     schema: Schema
-    potentials: Sequence[Potential]
+    parts: Sequence[Potential | Rules]
+
+
+class Conditionals(NamedTuple):
+    """A dependency network: the parts of each variable's log-conditional."""
+
+    schema: Schema
+    conditionals: Sequence[Sequence[Part]]
 
 
 class Declared(NamedTuple):

@@ -78,9 +78,10 @@ def write_uai(network: Network, *, plain_names: bool) -> Iterator[str]:
 
 
 def write_uai_factors(factors: Factors) -> Iterator[str]:
-    """The text of a UAI file for a Markov network: the potentials themselves, not their logs."""
+    """The text of a UAI file for a Markov network: tables only, themselves and not their logs."""
+    potentials = [p for part in factors.parts for p in part.to_potentials()]
     tables = []
-    for potential in factors.potentials:
+    for potential in potentials:
         with np.errstate(over="ignore", under="ignore"):
             table = np.exp(potential.log_values)
         if ((table == 0) != (potential.log_values == -np.inf)).any() or (table == np.inf).any():
@@ -89,7 +90,7 @@ def write_uai_factors(factors: Factors) -> Iterator[str]:
                 "numbers; save the network as .cp."
             )
         tables.append(table)
-    yield from _text("MARKOV", factors.schema, [p.scope for p in factors.potentials], tables)
+    yield from _text("MARKOV", factors.schema, [p.scope for p in potentials], tables)
 
 
 def _text(

@@ -1,0 +1,167 @@
+"""`counterpane query`, `predict`, `rank`, `score` and `sample`: from a model to answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+import counterpane as cp
+from counterpane.cli.app import (
+    Data,
+    Given,
+    Json,
+    ModelFile,
+    Seed,
+    app,
+    classify,
+    console,
+    evidence_of,
+    notes,
+)
+from counterpane.cli.pictures import probability_bars, ranking
+from counterpane.errors import unknown_name
+
+METRICS = ("pll", "normalized-pll", "loglik", "cmll")
+
+
+@app.command()
+def query(
+    model: ModelFile,
+    variables: Annotated[list[str], typer.Argument(help="What to ask about: one or more columns.")],
+    given: Given = None,
+    method: Annotated[
+        str, typer.Option(help="exact, gibbs, mean_field, bp, or auto: exact where that fits.")
+    ] = "auto",
+    as_json: Json = False,
+) -> None:
+    """Print P(VARIABLES | evidence)."""
+    evidence = evidence_of(given)
+    loaded = cp.load(model)
+    answer = loaded.query(variables, evidence, method=method)
+    left = [n for n in loaded.schema.names if n not in evidence and n not in answer.names]
+    if loaded.kind == "additive" and left:
+        notes.print(f"[dim]Taken as unknown, not summed out: {escape(', '.join(left))}.[/dim]")
+    if as_json:
+        cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
+        print(json.dumps({"variables": list(answer.names), "given": evidence, "cells": cells}))
+        return
+    console.print(probability_bars(answer, evidence))
+
+
+@app.command()
+def predict(
+    model: ModelFile,
+    data: Data,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A CSV file to write, also with .gz.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="What to predict; else what the model was learned for.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Write DATA's columns as well.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Predict the class of each row of DATA: its probabilities, and the most probable one.
+
+    Rows go to OUTPUT, or as CSV to a pipe; a terminal shows the first of them.
+    """
+    loaded = cp.load(model)
+    if target is not None:
+        loaded.schema.index(target)
+    found = classify().predictions(loaded, data, target)
+    if output is not None:
+        found.save(output, keep=keep)
+    if as_json:
+        print(json.dumps({"model": str(model), "rows": len(found.probabilities),
+                          "target": found.target.name, "predicted": found.counts(),
+                          **found.losses(), "output": output and str(output)}))  # fmt: skip
+        return
+    if output is None and not console.is_terminal:
+        for chunk in found.to_csv(keep=keep):
+            sys.stdout.write(chunk.decode())
+        return
+    if output is None:
+        console.print(found.picture())
+    shares = ", ".join(f"{n:,} {escape(str(c))}" for c, n in found.counts().items())
+    losses = "".join(f", {k.replace('_', ' ')} {v:.4f}" for k, v in found.losses().items())
+    console.print(f"{len(found.probabilities):,} rows: {shares}{losses}", highlight=False)
+    if output is not None:
+        console.print(f"Saved to [bold]{output}[/bold]")
+
+
+@app.command()
+def rank(
+    model: ModelFile,
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--chosen", "-c", help="What the user has: names, with commas, or repeated."),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many items to show.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Rank the items of MODEL by how likely a user who has chosen these will choose them."""
+    ranker = cp.LinkRanker.from_model(cp.load(model))
+    known = set(ranker.items_)
+    names = [n for part in chosen or [] for n in ([part] if part in known else part.split(","))]
+    names = [n if n in known else n.strip() for n in names if n.strip()]
+    found = ranker.rank(names, top=top)
+    if as_json:
+        print(json.dumps({"chosen": names, "items": [r._asdict() for r in found]}))
+        return
+    console.print(ranking(found, names))
+
+
+@app.command()
+def score(
+    model: ModelFile,
+    data: Data,
+    metric: Annotated[str, typer.Option(help=f"One of: {', '.join(METRICS)}.")] = "pll",
+    seed: Annotated[int, typer.Option(help="For cmll: a number that draws its groups.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Print how probable MODEL finds the rows of DATA: nats a row, with its standard error."""
+    if metric not in METRICS:
+        raise unknown_name("--metric", metric, METRICS)
+    loaded = cp.load(model)
+    table = classify().rows_for(loaded, data)
+    measure: Any = {
+        "pll": cp.evaluate.pll,
+        "normalized-pll": cp.evaluate.normalized_pll,
+        "loglik": cp.evaluate.log_likelihood,
+        "cmll": lambda m, rows: cp.evaluate.cmll(m, rows, random_state=seed),
+    }[metric]
+    found = measure(loaded, table)
+    if as_json:
+        print(json.dumps({"model": str(model), "rows": table.n_rows, "metric": metric,
+                          "mean": found.mean, "standard_error": found.standard_error}))  # fmt: skip
+        return
+    console.print(
+        f"{metric} {found.mean:.6f} ± {found.standard_error:.6f} nats a row, {table.n_rows:,} rows",
+        highlight=False,
+    )
+
+
+@app.command()
+def sample(
+    model: ModelFile,
+    n: Annotated[int, typer.Option("-n", help="How many rows.")] = 100,
+    given: Given = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A CSV file to write, also with .gz.")
+    ] = None,
+    seed: Seed = None,
+) -> None:
+    """Draw rows from MODEL, given evidence; CSV to OUTPUT, or to the terminal or a pipe."""
+    table = cp.load(model).sample(n, evidence_of(given), random_state=seed)
+    lines = classify().csv_lines(table)
+    if output is None:
+        for chunk in lines:
+            sys.stdout.write(chunk.decode())
+        return
+    classify().write_atomically(output, lines)
+    console.print(f"{n:,} rows saved to [bold]{output}[/bold]")

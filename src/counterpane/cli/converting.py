@@ -1,0 +1,49 @@
+"""`counterpane convert`: a model in another format, or as another kind of model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import counterpane as cp
+from counterpane.cli.app import DATA_HELP, ModelFile, app, classify, console
+from counterpane.errors import ParameterError, unknown_name
+
+ORDERS = ("all", "linear", "single")
+
+
+@app.command()
+def convert(
+    model: ModelFile,
+    output: Annotated[
+        Path | None, typer.Argument(help="The file to write; its suffix says the format.")
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option(help="mn: make a Markov network of a dependency network.")
+    ] = None,
+    orders: Annotated[
+        str, typer.Option(help="For mn: the mean over all orders, linear ones, or a single one.")
+    ] = "all",
+    data: Annotated[
+        str | None, typer.Option(help=f"For mn: rows that its marginals come from. {DATA_HELP}")
+    ] = None,
+    plain_names: Annotated[
+        bool, typer.Option(help="Spell names so that every tool reads them.")
+    ] = False,
+) -> None:
+    """Write MODEL in another format, or with --to as another kind of model."""
+    if to not in (None, "mn"):
+        raise unknown_name("--to", to, ["mn"])
+    loaded: Any = cp.load(model)
+    if to == "mn":
+        if orders not in ORDERS:
+            raise unknown_name("--orders", orders, ORDERS)
+        rows = None if data is None else classify().rows_for(loaded, data)
+        loaded = cp.to_markov_network(loaded, orders=orders, data=rows)
+        output = output or model.with_name(f"{model.name.split('.')[0]}-mn.cp")
+    if output is None:
+        raise ParameterError("where to write is not said; name the file, such as model.bif.")
+    loaded.save(output, plain_names=plain_names)
+    console.print(f"Saved to [bold]{output}[/bold]")

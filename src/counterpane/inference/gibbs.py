@@ -1,0 +1,305 @@
+"""Gibbs sampling: chains that redraw one variable at a time from its conditional."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.errors import EvidenceError, ParameterError
+from counterpane.inference import _gibbs_kernels as kernels
+from counterpane.inference.completion import in_order
+from counterpane.inference.convergence import rhat, standard_errors
+from counterpane.inference.factors import gather
+from counterpane.inference.scan import Scan, compile_scan
+from counterpane.potentials import Blanket, check_cells
+from counterpane.typing import Array, Codes, Floats, Ints, Words
+
+STRETCHES = 250  # means along a chain from which its convergence is told
+START_SWEEPS = 1000  # sweeps in search of a row of positive probability
+BLOCK_UPDATES = 4_000_000  # draws between two looks at the keyboard
+TOGETHER = 2**22  # sums of chains held at a time
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """How to sample: `n_chains` of `burn_in` and then `n_samples` sweeps over all free variables.
+
+    Each chain has a stream of random numbers of its own, so that the answer does not depend on
+    `n_jobs`, the number of threads. Chains begin at states drawn evenly, or at `start`,
+    {name: state}, which need not name all. Where the model forbids some rows, a possible one is
+    looked for first.
+    """
+
+    n_chains: int = 4
+    burn_in: int = 100
+    n_samples: int = 1000
+    start: Mapping[str, Any] | None = None
+    random_state: int | np.random.Generator | None = 0
+    n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_chains", 1), ("burn_in", 0), ("n_samples", 1), ("n_jobs", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ParameterError(f"{name}={value!r}; a whole number from {least} is needed.")
+
+
+class Estimate(NamedTuple):
+    """Probabilities and how sure they are, state by state.
+
+    `effective_size` is the number of independent draws that would have the same standard error.
+    """
+
+    probabilities: Floats
+    standard_errors: Floats
+    rhat: Floats
+    effective_size: Floats
+
+
+class Sampler:
+    """Gibbs chains for the conditionals of `blanket`: of a joint distribution, or given one by one.
+
+    Variables are drawn in their order; what is estimated is the mean of their conditionals, not of
+    their states (Rao–Blackwell). `names` serve the messages.
+
+    >>> from counterpane.potentials import Potential
+    >>> pair = Potential((0, 1), np.log([[0.3, 0.2], [0.1, 0.4]]))
+    >>> sampler = Sampler(Blanket([2, 2], [pair]))
+    >>> found = sampler.marginals({1: 1}, settings=Gibbs(random_state=0))[0]
+    >>> found.probabilities.round(4).tolist()
+    [0.3333, 0.6667]
+    """
+
+    def __init__(self, blanket: Blanket, names: Sequence[str] | None = None) -> None:
+        self.blanket = blanket
+        self._names = names
+        if blanket.joint and _constant(blanket) == -np.inf:
+            raise EvidenceError("the model gives every row the weight zero; nothing can be drawn.")
+        self._factors = gather(blanket)
+        self._states = np.cumsum([0, *blanket.cards])
+        parts = blanket.parts
+        logs = {"values": parts.values, "rule_weights": parts.rule_weights}
+        logs["leaf_values"] = parts.leaf_values
+        self._forbids = any(np.isneginf(array).any() for array in logs.values())
+        self._relaxed = parts._replace(
+            **{k: np.maximum(array, -kernels.IMPOSSIBLE) for k, array in logs.items()}
+        )
+
+    def marginals(
+        self,
+        evidence: Mapping[int, int],
+        likelihoods: Mapping[int, Floats] | None = None,
+        *,
+        settings: Gibbs,
+        start: Mapping[int, int] | None = None,
+    ) -> dict[int, Estimate]:
+        """P(v | evidence) for each variable v that is not given."""
+        whole = self._estimate(evidence, likelihoods, start, settings)
+        states = self._states
+        return {
+            v: Estimate(*(part[states[v] : states[v + 1]] for part in whole))
+            for v in range(self.blanket.cards.size)
+            if v not in evidence
+        }
+
+    def joint(
+        self,
+        asked: Sequence[int],
+        evidence: Mapping[int, int],
+        likelihoods: Mapping[int, Floats] | None = None,
+        *,
+        settings: Gibbs,
+        start: Mapping[int, int] | None = None,
+    ) -> Estimate:
+        """P(asked | evidence), with one axis for each variable of `asked`."""
+        shape = tuple(self.blanket.cards[list(asked)].tolist())
+        check_cells(shape, "the answer")
+        whole = self._estimate(evidence, likelihoods, start, settings, asked)
+        return Estimate(*(part.reshape(shape) for part in whole))
+
+    def rows(
+        self, columns: Sequence[int], codes: Array, *, settings: Gibbs
+    ) -> tuple[Floats, Floats]:
+        """(P(v = s | row), standard errors), each (n_rows, Σ cards), where the row leaves v open.
+
+        codes[c, r] is the state of columns[c] in row r, not observed at or above the card. Equal
+        rows are answered once, each by `settings.n_chains` chains, of which the spread gives the
+        errors: NaN for one chain. What is given is zero.
+        """
+        cards, chains = self.blanket.cards, settings.n_chains
+        width = int(cards.sum())
+        check_cells((codes.shape[1], width), f"the answer for {codes.shape[1]:,} rows", 2**30)
+        every = np.repeat(cards[:, None], codes.shape[1], axis=1)
+        every[list(columns)] = np.minimum(codes, cards[list(columns), None])
+        distinct, where, inverse = np.unique(every, axis=1, return_index=True, return_inverse=True)
+        _, pattern = np.unique(distinct == cards[:, None], axis=1, return_inverse=True)
+        seeds = _seeds(settings, (distinct.shape[1], chains))
+        out, errors = np.empty((2, distinct.shape[1], width))
+        at_once = max(1, TOGETHER // (width * chains))
+        for k in range(int(pattern.max(initial=-1)) + 1):
+            mine = np.flatnonzero(pattern == k)
+            for some in (mine[lo : lo + at_once] for lo in range(0, mine.size, at_once)):
+                units = np.repeat(distinct[:, some], chains, axis=1)
+                rows = np.repeat(where[some], chains)
+                sums, _ = self._run(units, seeds[some].reshape(-1), settings, rows=rows)
+                means = sums.reshape(some.size, chains, width) / settings.n_samples
+                out[some], errors[some] = means.mean(axis=1), np.nan
+                if chains > 1:
+                    errors[some] = means.std(axis=1, ddof=1) / np.sqrt(chains)
+        back = inverse.reshape(-1)
+        return out[back], errors[back]
+
+    def draw(
+        self,
+        n: int,
+        evidence: Mapping[int, int],
+        *,
+        settings: Gibbs,
+        start: Mapping[int, int] | None = None,
+    ) -> Codes:
+        """Codes (n_variables, n) of rows along the chains, at even distances."""
+        chains = min(settings.n_chains, n)
+        each = -(-n // chains)
+        longer = replace(settings, n_samples=max(settings.n_samples // each, 1) * each)
+        units = self._units(evidence, chains)
+        _, kept = self._run(units, _seeds(settings, chains), longer, start=start, keep=each)
+        return np.ascontiguousarray(kept.reshape(-1, self.blanket.cards.size)[:n].T)
+
+    def _estimate(
+        self,
+        evidence: Mapping[int, int],
+        likelihoods: Mapping[int, Floats] | None,
+        start: Mapping[int, int] | None,
+        settings: Gibbs,
+        asked: Sequence[int] = (),
+    ) -> Estimate:
+        """The joint table of `asked`, or without it the conditionals of all variables, flat."""
+        n_means = min(settings.n_samples, STRETCHES)
+        sums, _ = self._run(
+            self._units(evidence, settings.n_chains), _seeds(settings, settings.n_chains), settings,
+            start=start, likelihoods=likelihoods, asked=asked, n_means=n_means,
+        )  # fmt: skip
+        sizes = np.bincount(np.arange(settings.n_samples) * n_means // settings.n_samples)
+        p = sums.sum(axis=(0, 1)) / (settings.n_chains * settings.n_samples)
+        means = sums / sizes[:, None]
+        errors = standard_errors(means)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(
+                errors > 0, p * (1 - p) / errors**2, settings.n_chains * settings.n_samples
+            )
+        agreement = rhat(means) if n_means > 1 else np.full(p.size, np.nan)
+        return Estimate(p, errors, agreement, size)
+
+    def _units(self, evidence: Mapping[int, int], chains: int) -> Ints:
+        """One row for each chain: the evidence, and missing codes."""
+        row = self.blanket.cards.copy()
+        row[list(evidence)] = list(evidence.values())
+        return np.repeat(row[:, None], chains, axis=1)
+
+    def _run(
+        self,
+        units: Ints,
+        seeds: Words,
+        settings: Gibbs,
+        *,
+        start: Mapping[int, int] | None = None,
+        likelihoods: Mapping[int, Floats] | None = None,
+        asked: Sequence[int] = (),
+        n_means: int = 1,
+        keep: int = 0,
+        rows: Ints | None = None,
+    ) -> tuple[Floats, Codes]:
+        """(sums of conditionals, (units, n_means, cells); rows kept, (units, keep, variables)).
+
+        The missing codes of `units` are free; it must be the same ones in each. `rows` are their
+        numbers for messages.
+        """
+        cards, states = self.blanket.cards, self._states
+        free = units[:, 0] == cards
+        scan = compile_scan(self._factors, cards, free)
+        codes = units.astype(np.uint16)
+        codes[cards == 1] = 0
+        for v, code in (start or {}).items():
+            codes[v] = np.where(free[v], code, codes[v])
+        soft: Floats = np.zeros(int(cards.sum()) if likelihoods else 0)
+        for v, weights in (likelihoods or {}).items():
+            with np.errstate(divide="ignore"):
+                soft[states[v] : states[v + 1]] = np.log(weights)
+        order = np.argsort(np.array(asked, dtype=np.int64))  # as the scan meets them
+        variables = np.array(asked, dtype=np.int64)[order]
+        strides = np.cumprod([1, *cards[list(asked)][:0:-1]])[::-1][: len(asked)][order]
+        cells = int(cards[list(asked)].prod()) if len(asked) else int(cards.sum())
+        check_cells((len(seeds), n_means, cells), "the record of the chains", 2**28)
+        sums: Floats = np.zeros((len(seeds), n_means, cells))
+        kept: Codes = np.empty((len(seeds), keep, cards.size), dtype=np.uint16)
+        faults: Ints = np.empty(len(seeds), dtype=np.int64)
+        laws = np.flatnonzero(free | self.blanket.joint)
+        if not self._forbids and not np.isneginf(soft).any():
+            laws = laws[:0]
+
+        def run(block: Ints) -> None:
+            kernels.run(
+                self._factors, scan, self.blanket.parts, self._relaxed, laws, START_SWEEPS,
+                _work(cards, states, scan), codes, soft, variables, strides, settings.burn_in,
+                settings.n_samples, seeds, block[0], block[-1] + 1, sums, kept, faults,
+            )  # fmt: skip
+
+        updates = max(1, scan.free.size * (settings.burn_in + settings.n_samples))
+        size = max(1, min(BLOCK_UPDATES // updates, -(-len(seeds) // settings.n_jobs)))
+        every = np.arange(len(seeds))
+        list(in_order(run, np.split(every, every[size::size]), settings.n_jobs))
+        self._check(faults, rows)
+        return sums, kept
+
+    def _check(self, faults: Ints, rows: Ints | None) -> None:
+        """Refuse what a chain could not do."""
+        bad = np.flatnonzero(faults != -1)
+        if not bad.size:
+            return
+        v = int(faults[bad[0]])
+        where = "" if rows is None else f"row {rows[bad[0]]}: "
+        if v == -2:
+            raise EvidenceError(
+                f"{where}no row of positive probability that agrees with the evidence was found in "
+                f"{START_SWEEPS} sweeps; give less evidence, or a possible row by Gibbs(start=…)."
+            )
+        name = f"variable {v}" if self._names is None else repr(self._names[v])
+        raise EvidenceError(
+            f"{where}a chain came to a row in which no state of {name} is possible; conditionals "
+            "that contradict each other need smoothing, or other evidence."
+        )
+
+
+def _constant(blanket: Blanket) -> float:
+    """What potentials and rules without any variable add to each row."""
+    parts = blanket.parts
+    empty = np.diff(parts.scope_offsets) == 0
+    potentials = parts.values[parts.value_offsets[:-1][empty]].sum()
+    return float(potentials + parts.rule_weights[np.diff(parts.rule_offsets) == 0].sum())
+
+
+def _seeds(settings: Gibbs, shape: int | tuple[int, int]) -> Words:
+    rng = np.random.default_rng(settings.random_state)
+    return rng.integers(0, 2**64, size=shape, dtype=np.uint64)
+
+
+def _work(cards: Ints, states: Ints, scan: Scan) -> kernels.Work:
+    """Room for one chain at a time."""
+    n = cards.size
+    return kernels.Work(
+        x=np.zeros((n, 1), dtype=np.uint16),
+        states=states,
+        probabilities=np.repeat(cards == 1, cards).astype(np.float64),
+        codes=np.zeros(n, dtype=np.uint64),
+        last=np.zeros(n, dtype=np.uint64),
+        values=np.empty(scan.scopes.cells[-1]),
+        places=np.zeros(scan.scopes.owners.size, dtype=np.int64),
+        keys=np.zeros(scan.slots[-1], dtype=np.uint64),
+        memory=np.empty(scan.memory[-1]),
+        epoch=np.zeros(1, dtype=np.uint64),
+        digits=np.empty((2, int(np.diff(scan.scopes.offsets).max(initial=1))), dtype=np.int64),
+        scratch=np.empty(int(cards.max(initial=1))),
+    )

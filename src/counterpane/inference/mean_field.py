@@ -1,0 +1,114 @@
+"""Naive mean field: the nearest distribution in which all variables are independent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpane.errors import EvidenceError, ParameterError
+from counterpane.inference import _mean_field_kernels as kernels
+from counterpane.inference.conjunctions import conjunctions, leaves
+from counterpane.potentials import Blanket
+from counterpane.typing import Floats
+
+
+@dataclass(frozen=True)
+class MeanField:
+    """How long to iterate: until probabilities change by less than `tolerance`, or `max_iter`."""
+
+    max_iter: int = 50
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_iteration(self.max_iter, self.tolerance)
+
+
+class Approximation(NamedTuple):
+    """P(v | evidence) for each variable v that is not given, and how the iteration ended.
+
+    `log_weight` is a bound on, or an estimate of, ln of the weight of the evidence, ln Z without
+    any; None where there is no joint distribution. `change` is the last one of a probability.
+    """
+
+    marginals: dict[int, Floats]
+    log_weight: float | None
+    n_iter: int
+    change: float
+    converged: bool
+
+
+def mean_field(
+    blanket: Blanket,
+    evidence: Mapping[int, int],
+    likelihoods: Mapping[int, Floats] | None = None,
+    *,
+    settings: MeanField | None = None,
+    names: Sequence[str] | None = None,
+) -> Approximation:
+    """The marginals of the product distribution q that minimizes KL(q ‖ P(· | evidence)), locally.
+
+    Each variable in turn is set to q_v ∝ exp E_q[ln P(v | others)], which for a joint distribution
+    raises E_q[ln weight] + H(q), a lower bound of ln of the weight of the evidence. With
+    conditionals given one by one the same is done with each variable's own, and no bound is told.
+    It starts at even distributions. Cost of an iteration: the cells of all potentials and the
+    conditions of all rules, for each variable in them.
+
+    >>> from counterpane.potentials import Potential
+    >>> found = mean_field(Blanket([2, 2], [Potential((0,), np.log([1.0, 3.0]))]), {})
+    >>> found.marginals[0].round(4).tolist(), round(float(np.exp(found.log_weight)), 4)
+    ([0.25, 0.75], 8.0)
+    """
+    how = settings or MeanField()
+    parts, cards, n = blanket.parts, blanket.cards, blanket.cards.size
+    rules, forest = conjunctions(blanket), leaves(blanket)
+    serving = np.flatnonzero(rules.serves)
+    serving = serving[np.argsort(rules.variables[serving], kind="stable")]
+    places = np.arange(n + 1)
+    states = np.cumsum([0, *cards])
+    q: Floats = np.repeat(1.0 / cards, cards)
+    soft: Floats = np.zeros(q.size)
+    for v, code in evidence.items():
+        q[states[v] : states[v + 1]] = np.arange(cards[v]) == code
+    with np.errstate(divide="ignore"):
+        for v, weights in (likelihoods or {}).items():
+            soft[states[v] : states[v + 1]] = np.log(weights)
+    free = np.array([v for v in range(n) if v not in evidence], dtype=np.int64)
+    change, n_iter = np.inf, 0
+    while change >= how.tolerance and n_iter < how.max_iter:
+        n_iter += 1
+        change = kernels.relax(
+            parts, rules, np.searchsorted(rules.variables[serving], places), serving, forest,
+            np.searchsorted(forest.owners, places), states, free, soft, q,
+            np.empty(int(cards.max(initial=1))),
+        )  # fmt: skip
+        if change < 0:
+            raise _no_state(int(-1 - change), names)
+    bound = None
+    if blanket.joint:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(q > 0, q * (soft - np.log(q)), 0.0)
+        bound = kernels.energy(parts, rules, states, q) + float(terms.sum())
+        if bound == -np.inf:
+            raise _no_state(-1, names)
+    found = {v: q[states[v] : states[v + 1]] for v in free.tolist()}
+    return Approximation(found, bound, n_iter, float(change), change < how.tolerance)
+
+
+def check_iteration(max_iter: int, tolerance: float) -> None:
+    """Refuse settings with which an iteration would not end, or not begin."""
+    if not isinstance(max_iter, (int, np.integer)) or max_iter < 1 or not tolerance > 0:
+        raise ParameterError(
+            f"max_iter={max_iter!r}, tolerance={tolerance!r}; a whole number from 1 and a positive "
+            "tolerance are needed."
+        )
+
+
+def _no_state(v: int, names: Sequence[str] | None) -> EvidenceError:
+    what = "the evidence" if v < 0 else f"variable {v}" if names is None else repr(names[v])
+    return EvidenceError(
+        f"{what} has no possible state if all variables are independent: the evidence is "
+        "impossible, or the model has too many zeros; use method='gibbs', 'bp' or 'exact'."
+    )

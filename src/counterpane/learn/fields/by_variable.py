@@ -1,0 +1,71 @@
+"""What is learned for each variable on its own, by threads, and with one setting for all."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from counterpane.learn.driver import Search
+from counterpane.potentials import Rules, Tree
+from counterpane.progress import Control
+
+S = TypeVar("S", bound=tuple[Any, ...])
+R = TypeVar("R")
+
+STEPS = 16  # at least, where there are variables enough: a step is what an interruption loses
+TASKS = 4  # variables a thread in one step, at least
+
+
+class Conditionals(NamedTuple):
+    """A network's conditionals, and their log-likelihood summed over the rows they are from."""
+
+    parts: list[list[Rules | Tree]]
+    score: float
+
+
+class VariableSearch(Search[S], Generic[S]):
+    """A search that gives each variable a conditional, for one or several settings."""
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._own = threading.local()
+
+    @abstractmethod
+    def validation_scores(self, state: S) -> dict[float, float]:
+        """The mean log-likelihood of a validation row, summed over variables, by setting."""
+
+    @abstractmethod
+    def conditionals(self, state: S, setting: float) -> Conditionals:
+        """What was found with one of the settings."""
+
+    def batch(self, first: int, n: int) -> range:
+        """The variables of one step, from `first` on."""
+        return range(first, min(n, first + max(n // STEPS, TASKS * self.n_jobs)))
+
+    def of_thread(self, key: int, make: Callable[[int], R]) -> R:
+        """make(key), made once in each thread."""
+        kept: dict[Any, R] = vars(self._own)
+        if key not in kept:
+            kept[key] = make(key)
+        return kept[key]
+
+    def by_threads(
+        self, work: Callable[[int], R], items: Sequence[int], ctl: Control
+    ) -> Iterator[R]:
+        """work(i) for each of `items`, in order; `ctl` is asked after each."""
+        if self.n_jobs == 1:
+            for i in items:
+                yield work(i)
+                ctl.check()
+            return
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            try:
+                for found in pool.map(work, items):
+                    yield found
+                    ctl.check()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise

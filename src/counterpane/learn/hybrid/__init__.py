@@ -1,0 +1,1 @@
+"""Hybrid random fields: a small Bayesian network around each variable, blankets merged."""

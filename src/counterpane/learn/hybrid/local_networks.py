@@ -1,0 +1,123 @@
+"""Networks over a few columns each, learned by threads from the same rows."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from counterpane.data.table import Table
+from counterpane.learn.hybrid import _climb_kernels as kernels
+from counterpane.learn.hybrid._local_kernels import LEAST_ROOM, Data, Scratch, Terms
+from counterpane.learn.structure.constraints import TOLERANCE
+from counterpane.learn.threads import run_parts
+from counterpane.potentials import Potential, check_cells
+from counterpane.progress import Control
+from counterpane.typing import Floats, Ints
+
+CHUNK_CELLS = 2**21  # of the table that one call of a kernel reads: Ctrl-C is heard between two
+LEAST_FOUND = 2**12
+
+
+class LocalNetworks:
+    """Learns networks over at most `width` columns of `table`.
+
+    The score of a family is its log-likelihood less ½ ln m for each of its q (r − 1) parameters.
+    Probabilities are (c + N / (r q)) / (c_pa + N / q) with N = `prior`; `smooth` says whether those
+    of the score are too, or of maximum likelihood.
+    """
+
+    def __init__(
+        self, table: Table, width: int, *, prior: float, smooth: bool, n_jobs: int
+    ) -> None:
+        self.table = table
+        self.width = width
+        self.n_jobs = n_jobs
+        weights = np.zeros(0) if table.weights is None else table.weights.astype(np.float64)
+        self.data = Data(table.codes, weights, table.schema.cards)
+        penalty = 0.5 * math.log(max(1.0, table.total_weight))
+        self.terms = Terms(prior, prior if smooth else 0.0, penalty, TOLERANCE)
+        self.chunk = max(1, min(256, CHUNK_CELLS // (table.n_rows * width)))
+        self._own = threading.local()
+
+    def learn(
+        self, variables: Ints, members: Ints, parents: Ints, scores: Floats, ctl: Control | None
+    ) -> None:
+        """Fill parents[v] and scores[v] for some v, whose networks are over members[v].
+
+        Bit a of parents[v, b] says that members[v, a] is a parent of members[v, b]; scores[v] is
+        the log-likelihood of v given its blanket.
+        """
+
+        def run(part: Ints) -> None:
+            kernels.learn_networks(
+                self.data, self.terms, part, members, self._scratch(), parents, scores
+            )
+
+        self._by_threads(run, variables, ctl)
+
+    def conditionals(self, members: Ints, parents: Ints) -> list[list[Potential]]:
+        """ln P(child | parents) of each variable and its children in its own network."""
+        n = len(members)
+        cards = self.data.cards
+        families = [_families(v, members[v], parents[v]) for v in range(n)]
+        shapes = [[cards[list(scope)] for scope in own] for own in families]
+        sizes = [sum(check_cells(s, "a family's table") for s in own) for own in shapes]
+        table_from: Ints = np.cumsum([0, *sizes], dtype=np.int64)
+        values: Floats = np.empty(int(table_from[-1]))
+
+        def run(part: Ints) -> None:
+            kernels.fill_tables(
+                self.data, self.terms, part, members, parents, self._scratch(), table_from, values
+            )
+
+        self._by_threads(run, np.arange(n), None)
+        found = []
+        start = 0
+        for own, own_shapes in zip(families, shapes, strict=True):
+            parts = []
+            for scope, shape in zip(own, own_shapes, strict=True):
+                size = int(shape.prod())
+                parts.append(Potential(scope, values[start : start + size].reshape(shape)))
+                start += size
+            found.append(parts)
+        return found
+
+    def _by_threads(
+        self, run: Callable[[Ints], None], variables: Ints, ctl: Control | None
+    ) -> None:
+        parts = np.array_split(variables, max(1, -(-variables.size // self.chunk)))
+        run_parts(run, parts, self.n_jobs, ctl)
+
+    def _scratch(self) -> Scratch:
+        """Room for one network at a time in each thread."""
+        if not hasattr(self._own, "scratch"):
+            n_rows, cards = self.table.n_rows, np.sort(self.data.cards)[-self.width :]
+            states, width = int(cards[-1]), cards.size
+            rows = int(min(n_rows, np.prod(cards, dtype=np.float64)))
+            room = max(LEAST_ROOM, rows) * states
+            self._own.scratch = Scratch(
+                np.empty(n_rows, dtype=np.uint32),
+                np.empty(max(LEAST_FOUND, room), dtype=np.int32),
+                np.empty((width, rows), dtype=np.int64),
+                np.empty(rows),
+                np.empty((2, rows), dtype=np.int64),
+                np.empty(room),
+                np.empty(room),
+            )
+        scratch: Scratch = self._own.scratch
+        return scratch
+
+
+def _families(v: int, members: Ints, parents: Ints) -> list[tuple[int, ...]]:
+    """(parents…, child) of v and its children in the network of v, in its order."""
+    columns = members[members >= 0].tolist()
+    sets = parents.tolist()
+    me = columns.index(v)
+    return [
+        (*(u for a, u in enumerate(columns) if sets[c] >> a & 1), child)
+        for c, child in enumerate(columns)
+        if c == me or sets[c] >> me & 1
+    ]

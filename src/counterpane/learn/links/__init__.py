@@ -1,0 +1,1 @@
+"""What comes next: items ranked by their conditional probabilities."""

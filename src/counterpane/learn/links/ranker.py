@@ -1,0 +1,157 @@
+"""Which items a user will choose next, by any model of which items go together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from counterpane.data.links import chosen_codes, read_links
+from counterpane.data.schema import Schema
+from counterpane.errors import NotFittedError, ParameterError, unknown_name
+from counterpane.learn.fields.pairwise import PairwiseMarkovLearner
+from counterpane.learn.hybrid.hybrid_random_field import HybridRandomFieldLearner
+from counterpane.learn.links.naive import NaiveLinks
+from counterpane.learn.structure.chow_liu import ChowLiu
+from counterpane.models.base import Model
+from counterpane.typing import Array, Codes, Floats
+
+LEARNERS = {
+    "hybrid": HybridRandomFieldLearner,
+    "pairwise": PairwiseMarkovLearner,
+    "chow-liu": ChowLiu,
+    "naive-bayes": NaiveLinks,
+}
+BLOCK_CELLS = 2**24  # scores at a time
+
+
+class Ranked(NamedTuple):
+    """An item and its score: ln P(chosen | all other items of the user), for a model."""
+
+    item: str
+    score: float
+
+
+class LinkRanker:
+    """Learns which items go together, and ranks what a user has not chosen yet.
+
+    `learner`: "hybrid" (a hybrid random field, unless told otherwise), "pairwise", "chow-liu",
+    "naive-bayes", or any learner whose `model_` answers full conditionals. `user` and `item` name
+    the columns of an edge list.
+
+    Results: `items_` (their names), `learner_` and `model_` (which can be saved; None for naive
+    Bayes), `n_users_`.
+
+    >>> import counterpane as cp
+    >>> buys = {"user": [1, 1, 2, 2, 3, 3, 4], "item": 3 * ["tea", "jam"] + ["ham"]}
+    >>> ranker = cp.LinkRanker("chow-liu").fit(buys)
+    >>> [ranked.item for ranked in ranker.rank(["tea"], top=1)]
+    ['jam']
+    """
+
+    def __init__(
+        self, learner: Any = "hybrid", *, user: str | None = None, item: str | None = None
+    ) -> None:
+        self.learner = learner
+        self.user = user
+        self.item = item
+
+    def __repr__(self) -> str:
+        return f"LinkRanker({self.learner!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_") and not name.startswith("_"):
+            raise NotFittedError(f"{self!r} has no {name!r} yet; call fit first.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def fit(self, X: Any, y: Any = None, *, items: Sequence[Any] | None = None) -> Self:
+        """Learn from links: a sparse matrix (users × items), an edge list, or a table of 0 and 1.
+
+        See `read_links` for what an edge list is; `items` names the columns of a matrix.
+        """
+        table, users = read_links(X, items=items, user=self.user, item=self.item)
+        learner = self._make()
+        learner.fit(table)
+        self.learner_ = learner
+        self.model_: Model | None = getattr(learner, "model_", None)
+        self.schema_: Schema = table.schema
+        self.items_ = table.schema.names
+        self.n_users_ = len(users)
+        return self
+
+    @classmethod
+    def from_model(cls, model: Model) -> Self:
+        """A ranker by a model that was learned before."""
+        odd = [v.name for v in model.schema if v.card != 2]
+        if odd:
+            raise ParameterError(
+                f"column {odd[0]!r} of the model has not two states; items are chosen or not."
+            )
+        ranker = cls(learner=model)
+        ranker.learner_, ranker.model_ = model, model
+        ranker.schema_, ranker.items_ = model.schema, model.schema.names
+        return ranker
+
+    def _make(self) -> Any:
+        if isinstance(self.learner, str):
+            if self.learner not in LEARNERS:
+                raise unknown_name("learner", self.learner, LEARNERS)
+            return LEARNERS[self.learner]()
+        if inspect.isclass(self.learner) or not hasattr(self.learner, "fit"):
+            raise ParameterError(
+                f"learner={self.learner!r}; a name or a learner with fit is needed, such as "
+                "HybridRandomFieldLearner(k=8)."
+            )
+        return self.learner
+
+    def scores(self, X: Any) -> Floats:
+        """The score of every item for each user of `X`, shape (users, items); larger is sooner.
+
+        What the user has chosen has a score as well: that of choosing it, given the rest.
+        """
+        table, _ = read_links(X, user=self.user, item=self.item, schema=self.schema_)
+        out: Floats = np.empty((table.n_rows, table.n_columns))
+        for first, part in _blocks(table.codes):
+            out[first : first + part.shape[1]] = self._scores(part)
+        return out
+
+    def _scores(self, codes: Codes) -> Floats:
+        if hasattr(self.learner_, "link_scores"):
+            found: Floats = self.learner_.link_scores(codes)
+            return found
+        assert self.model_ is not None
+        conditionals = self.model_.blanket.full_conditionals(codes)
+        return conditionals[:, 1::2]
+
+    def rank(self, chosen: Iterable[Any], top: int | None = 10) -> list[Ranked]:
+        """The best items for a user who has chosen these, the best first; none of them again.
+
+        An empty history is allowed. Of equal scores the first item by name comes first.
+        """
+        row = chosen_codes(chosen, self.schema_)
+        return self._best(self._scores(row[:, None])[0], row, top)
+
+    def rank_many(self, X: Any, top: int | None = 10) -> list[list[Ranked]]:
+        """`rank` for each user of `X`, as in `fit`."""
+        table, _ = read_links(X, user=self.user, item=self.item, schema=self.schema_)
+        found = []
+        for _, part in _blocks(table.codes):
+            scores = self._scores(part)
+            found += [self._best(s, row, top) for s, row in zip(scores, part.T, strict=True)]
+        return found
+
+    def _best(self, scores: Floats, row: Array, top: int | None) -> list[Ranked]:
+        if top is not None and top < 1:
+            raise ParameterError(f"top={top}; a number from 1 is needed, or None for all.")
+        free = np.flatnonzero(row == 0)
+        order = free[np.argsort(-scores[free], kind="stable")[:top]]
+        return [Ranked(self.items_[j], float(scores[j])) for j in order.tolist()]
+
+
+def _blocks(codes: Codes) -> Iterator[tuple[int, Codes]]:
+    """(first row, codes of some rows)."""
+    rows = max(1, BLOCK_CELLS // max(1, 2 * codes.shape[0]))
+    for first in range(0, codes.shape[1], rows):
+        yield first, np.ascontiguousarray(codes[:, first : first + rows])

@@ -1,0 +1,65 @@
+"""The variables that depend most on each variable, by Pearson's χ².
+
+All pairs of columns are counted in blocks, and of each block only the largest χ² of each row are
+kept. Every pair is counted twice, so that blocks share nothing. Binary columns in memory need no
+tables: one popcount a pair is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from counterpane.counts import _kernels as counting
+from counterpane.counts.bits import BitColumns
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
+from counterpane.learn import _relative_kernels as kernels
+from counterpane.progress import Control
+from counterpane.typing import Floats, Ints
+
+BLOCK_CELLS = 2**22  # of pair tables in one block
+
+
+class Relatives:
+    """Finds the `k` variables with the largest χ² with each one.
+
+    Ties go to the column that is later in `order`, by default the table's. A pair without any
+    dependence (χ² below 1e-9), such as a constant with anything, is not related.
+    """
+
+    def __init__(
+        self, source: CountSource, k: int, *, order: Sequence[int] | None = None, n_jobs: int = 1
+    ) -> None:
+        self.source = source
+        self.n = len(source.schema)
+        self.order: Ints = np.arange(self.n) if order is None else np.array(order, dtype=np.int64)
+        self.k = min(k, self.n - 1)
+        cards = source.schema.cards
+        self.block = max(1, BLOCK_CELLS // int(cards.sum() * cards.max()))
+        self.bits: BitColumns | None = None
+        self.n_jobs = 1  # threads that may call `of`
+        if isinstance(source, MemoryCounts) and source.table.weights is None and (cards == 2).all():
+            source.prepare()
+            self.bits, self.n_jobs = source.bits, n_jobs
+
+    def of(self, first: int, stop: int, ctl: Control | None) -> Ints:
+        """The relatives of the columns first … stop − 1, −1 where there are fewer than k."""
+        out: Ints = np.empty((stop - first, self.k), dtype=np.int64)
+        values: Floats = np.empty((stop - first, self.n))
+        if self.bits is not None:
+            self._fill_from_bits(self.bits, first, values)
+        else:
+            pairs = self.source.pair_counts(range(first, stop), against=range(self.n), ctl=ctl)
+            kernels.fill_chi_squares(pairs.counts, pairs.left_from, pairs.right_from, values)
+        if self.k:
+            kernels.keep_largest(values, first, self.order, out)
+        return out
+
+    def _fill_from_bits(self, bits: BitColumns, first: int, values: Floats) -> None:
+        mine, all_ = 2 * np.arange(first, first + len(values)), 2 * np.arange(self.n)
+        joint: Ints = np.zeros(values.shape, dtype=np.int64)
+        counting.pair_popcounts(bits.words, mine, 0, bits.words, all_, 0, bits.n_words,
+                                False, np.arange(mine.size), joint)  # fmt: skip
+        kernels.fill_binary_chi_squares(joint, first, bits.total, values)

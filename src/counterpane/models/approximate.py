@@ -1,0 +1,185 @@
+"""Answers by sampling, mean field, belief propagation or climbing, from a model's blanket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from counterpane.data.schema import Schema
+from counterpane.errors import EvidenceError, ParameterError, TableSizeError, unknown_name
+from counterpane.inference.gibbs import Gibbs, Sampler
+from counterpane.inference.maximum import ICM, MaxProduct, climb, max_product
+from counterpane.inference.mean_field import Approximation, MeanField, mean_field
+from counterpane.inference.propagation import BeliefPropagation, propagate
+from counterpane.models.certainty import Certainty
+from counterpane.models.evidence import read_evidence
+from counterpane.potentials import Blanket, Potential
+from counterpane.typing import Array, Codes, Floats, Ints
+
+Method: TypeAlias = str | Gibbs | MeanField | BeliefPropagation
+"""How a question is answered: "auto", "exact", "gibbs", "mean_field", "bp", or their settings."""
+
+MapMethod: TypeAlias = str | ICM | MaxProduct
+"""How the best row is found: "auto", "exact", "icm", "max_product", or their settings."""
+
+METHODS: dict[str, Callable[[], Gibbs | MeanField | BeliefPropagation]] = {
+    "gibbs": Gibbs,
+    "mean_field": MeanField,
+    "bp": BeliefPropagation,
+}
+MAP_METHODS: dict[str, Callable[[], ICM | MaxProduct]] = {"icm": ICM, "max_product": MaxProduct}
+
+
+def as_method(method: Method) -> Method:
+    """The settings that a name stands for; "auto" and "exact" have none."""
+    if method in ("auto", "exact"):
+        return method
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise unknown_name("method", method, ["auto", "exact", *METHODS])
+        return METHODS[method]()
+    known = isinstance(method, Gibbs | MeanField | BeliefPropagation)
+    if not known or isinstance(method, MaxProduct):
+        raise ParameterError(f"method={method!r} answers no question; pass Gibbs(…), or a name.")
+    return method
+
+
+def as_map_method(method: MapMethod) -> MapMethod:
+    """The same for methods that find the best row."""
+    if method in ("auto", "exact"):
+        return method
+    if isinstance(method, str):
+        if method not in MAP_METHODS:
+            raise unknown_name("method", method, ["auto", "exact", *MAP_METHODS])
+        return MAP_METHODS[method]()
+    if not isinstance(method, ICM | MaxProduct):
+        raise ParameterError(f"method={method!r} finds no best row; pass ICM(…), or a name.")
+    return method
+
+
+class Approximator:
+    """Inexact answers for the conditionals of `blanket`; `potentials` gives them as a product."""
+
+    def __init__(
+        self, schema: Schema, blanket: Blanket, potentials: Callable[[], Sequence[Potential]]
+    ) -> None:
+        self.schema = schema
+        self.blanket = blanket
+        self._potentials = potentials
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """The blanket compiled for chains."""
+        return Sampler(self.blanket, self.schema.names)
+
+    def joint(
+        self,
+        asked: Sequence[int],
+        given: Mapping[int, int],
+        likelihoods: Mapping[int, Floats],
+        how: Method,
+    ) -> tuple[Floats, Certainty]:
+        """(P(asked | evidence), how sure)."""
+        if isinstance(how, Gibbs):
+            start = read_evidence(self.schema, how.start)
+            found = self.sampler.joint(asked, given, likelihoods, settings=how, start=start)
+            return found.probabilities, Certainty.of_chains(found)
+        if len(asked) > 1:
+            raise ParameterError(
+                f"{type(how).__name__} tells of one variable at a time; ask for each alone, or use "
+                "method='gibbs'."
+            )
+        each, certainty = self.each(asked, given, likelihoods, how)
+        return each[0], certainty[0]
+
+    def each(
+        self,
+        asked: Sequence[int],
+        given: Mapping[int, int],
+        likelihoods: Mapping[int, Floats],
+        how: Method,
+    ) -> tuple[list[Floats], list[Certainty]]:
+        """P(v | evidence) and how sure, for each v in `asked`."""
+        if isinstance(how, Gibbs):
+            start = read_evidence(self.schema, how.start)
+            chains = self.sampler.marginals(given, likelihoods, settings=how, start=start)
+            mine = [chains[v] for v in asked]
+            return [e.probabilities for e in mine], [Certainty.of_chains(e) for e in mine]
+        found = self._iterate(given, likelihoods, how)
+        name = "mean_field" if isinstance(how, MeanField) else "bp"
+        certainty = Certainty(name, found.converged)
+        return [found.marginals[v] for v in asked], [certainty] * len(asked)
+
+    def _iterate(
+        self, given: Mapping[int, int], likelihoods: Mapping[int, Floats], how: Method
+    ) -> Approximation:
+        if isinstance(how, MeanField):
+            names = self.schema.names
+            return mean_field(self.blanket, given, likelihoods, settings=how, names=names)
+        assert isinstance(how, BeliefPropagation)
+        with np.errstate(divide="ignore"):
+            soft = [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
+        parts = [*self._potentials(), *soft]
+        return propagate(parts, self.schema.cards, given, settings=how)
+
+    def rows(
+        self, asked: Sequence[int], columns: Sequence[int], codes: Array, how: Method
+    ) -> tuple[Floats, Certainty]:
+        """(P(asked | row), shape (n_rows, cells); how sure)."""
+        cards = self.schema.cards
+        if isinstance(how, Gibbs) and len(asked) == 1 and how.start is None:
+            first = int(cards[: asked[0]].sum())
+            mine = slice(first, first + int(cards[asked[0]]))
+            found, errors = self.sampler.rows(columns, codes, settings=how)
+            return found[:, mine], Certainty("gibbs", standard_errors=errors[:, mine])
+        distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
+        answers: list[Floats] = []
+        sure: list[Certainty] = []
+        for row in distinct.T.tolist():
+            told = zip(columns, row, strict=True)
+            given = {v: code for v, code in told if code < cards[v]}
+            p, certainty = self.joint(asked, given, {}, how)
+            answers.append(p.reshape(-1))
+            sure.append(certainty)
+        back = inverse.reshape(-1)
+        worst = min(sure, key=lambda c: c.converged)
+        spreads = [c.standard_errors.reshape(-1) for c in sure if c.standard_errors is not None]
+        spread = np.array(spreads)[back] if spreads else None
+        return np.array(answers)[back], worst._replace(standard_errors=spread)
+
+    def draw(
+        self, n: int, given: Mapping[int, int], how: Method, rng: np.random.Generator
+    ) -> Codes:
+        """Codes (n_variables, n) of rows along Gibbs chains."""
+        if not isinstance(how, Gibbs):
+            raise ParameterError(f"{type(how).__name__} draws no rows; use method='gibbs'.")
+        start = read_evidence(self.schema, how.start)
+        return self.sampler.draw(n, given, settings=replace(how, random_state=rng), start=start)
+
+    def best(self, given: Mapping[int, int], how: MapMethod) -> Ints:
+        """The codes of the most probable row found that agrees with the evidence.
+
+        With "auto" the better of max-product (if its tables fit) and climbs.
+        """
+        found: list[tuple[Ints, float]] = []
+        if how == "auto" or isinstance(how, MaxProduct):
+            settings = MaxProduct() if isinstance(how, str) else how
+            try:
+                start = max_product(self._potentials(), self.schema.cards, given, settings)
+                found.append(climb(self.blanket, given, ICM(), start=start))
+            except TableSizeError:
+                if how != "auto":
+                    raise
+        if how == "auto" or isinstance(how, ICM):
+            found.append(climb(self.blanket, given, how if isinstance(how, ICM) else ICM()))
+        codes, score = max(found, key=lambda pair: pair[1])
+        if score == -np.inf:
+            raise EvidenceError(
+                "no row of positive probability that agrees with the evidence was found; use more "
+                "restarts, ICM(restarts=…), or less evidence."
+            )
+        return codes

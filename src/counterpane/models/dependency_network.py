@@ -1,0 +1,170 @@
+"""Dependency networks: one conditional distribution a variable, learned each on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+
+from counterpane.data.schema import Schema
+from counterpane.errors import EvidenceError, ParameterError, ScopeError
+from counterpane.graphs import UndirectedGraph
+from counterpane.models.base import Model
+from counterpane.models.formats import Conditionals
+from counterpane.models.part_arrays import from_part_arrays, to_part_arrays
+from counterpane.potentials import Blanket, Potential, Rules, Tree
+from counterpane.potentials.flat_parts import check_part
+from counterpane.typing import Array, Codes, Floats
+
+
+class DependencyNetwork(Model):
+    """P(x_v | rest) ∝ exp(Σ conditionals[v]) for every variable v (Heckerman et al. 2000).
+
+    `conditionals[v]` holds potentials, rules and trees that serve v alone; terms free of v do not
+    matter. The conditionals need not agree on any joint distribution: `score_samples` and what else
+    needs one is refused, and `to_markov_network` makes one. A variable without parts is uniform.
+
+    Questions about one variable, given all that it depends on, are answered exactly. The others are
+    answered by Gibbs sampling (or mean field, if asked for): with conditionals that disagree, the
+    answer is of the chains that draw the variables in their order. So are samples.
+
+    >>> agree = Potential((0, 1), np.log([[0.9, 0.1], [0.1, 0.9]]))
+    >>> model = DependencyNetwork(Schema.from_cards([2, 2]), [[agree], [agree]])
+    >>> round(model.query("x0", {"x1": 1})[1], 4), model.graph.number_of_edges()
+    (0.9, 2)
+    """
+
+    kind = "dependency_network"
+
+    def __init__(
+        self,
+        schema: Schema,
+        conditionals: Sequence[Iterable[Potential | Rules | Tree]],
+        *,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.provenance = provenance
+        self.conditionals = tuple(tuple(parts) for parts in conditionals)
+        if len(self.conditionals) != len(schema):
+            raise ScopeError(
+                f"{len(self.conditionals)} conditionals were given for {len(schema)} variables."
+            )
+        for v, parts in enumerate(self.conditionals):
+            for part in parts:
+                if not isinstance(part, Potential | Rules | Tree):
+                    raise ParameterError(
+                        f"the conditional of {schema.names[v]!r} cannot hold a "
+                        f"{type(part).__name__}; pass potentials, rules and trees."
+                    )
+                check_part(part, v, schema.cards)
+
+    def __repr__(self) -> str:
+        held = [part for parts in self.conditionals for part in parts]
+        potentials = sum(isinstance(p, Potential) for p in held)
+        rules = sum(len(p) for p in held if isinstance(p, Rules))
+        trees = sum(isinstance(p, Tree) for p in held)
+        return (
+            f"DependencyNetwork({len(self.schema)} variables, {potentials} potentials, "
+            f"{rules} rules, {trees} trees)"
+        )
+
+    @cached_property
+    def blanket(self) -> Blanket:
+        """The conditionals compiled."""
+        return Blanket.of_conditionals(self.schema.cards, self.conditionals, self.schema.names)
+
+    @property
+    def graph(self) -> Any:
+        """A networkx graph of the column names, with an edge to each from those it depends on."""
+        graph: Any = nx.DiGraph()
+        names = self.schema.names
+        graph.add_nodes_from(names)
+        graph.add_edges_from((names[u], names[v]) for u, v in self._edges)
+        return graph
+
+    @cached_property
+    def undirected(self) -> UndirectedGraph:
+        """The graph that joins two variables if one depends on the other."""
+        return UndirectedGraph(len(self.schema), {(min(e), max(e)) for e in self._edges})
+
+    @property
+    def _edges(self) -> list[tuple[int, int]]:
+        return [(u, v) for v in range(len(self.schema)) for u in self.blanket.neighbors(v)]
+
+    def score_samples(self, X: Any) -> Floats:
+        """Raises: rows have no probability without a joint distribution."""
+        raise _no_joint()
+
+    def to_potentials(self) -> tuple[Potential, ...]:
+        """Raises: conditionals that need not agree are no product of potentials."""
+        raise _no_joint()
+
+    def _network(self) -> Conditionals:
+        return Conditionals(self.schema, self.conditionals)
+
+    def to_arrays(self) -> dict[str, Array]:
+        """The parts of all conditionals, each kind end to end."""
+        return to_part_arrays(self.conditionals)
+
+    @classmethod
+    def from_arrays(
+        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+    ) -> Self:
+        """The network that `to_arrays` described."""
+        return cls(schema, from_part_arrays(schema.cards, arrays), provenance=provenance)
+
+    def _has_exact(self, asked: Sequence[int], told: Collection[int]) -> bool:
+        """Whether one variable is asked and all that its conditional reads is told."""
+        return len(asked) == 1 and set(told).issuperset(self.blanket.neighbors(asked[0]))
+
+    def _ask(
+        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> tuple[Floats, float]:
+        if not self._has_exact(asked, given):
+            raise _no_joint()
+        codes = np.array([list(given.values())], dtype=np.uint16).T
+        found = self._conditional(asked[0], tuple(given), codes)[0]
+        found *= likelihoods.get(asked[0], 1.0)
+        if not found.any():
+            raise EvidenceError(
+                f"the virtual evidence on {self.schema.names[asked[0]]!r} rules out each state "
+                "that is possible given the rest; change it."
+            )
+        return found / found.sum(), 0.0
+
+    def _ask_rows(
+        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> tuple[Floats, Floats]:
+        full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
+        if not self._has_exact(asked, np.array(columns)[full].tolist()):
+            raise _no_joint()
+        return self._conditional(asked[0], columns, codes), np.zeros(codes.shape[1])
+
+    def _conditional(self, v: int, columns: Sequence[int], codes: Codes) -> Floats:
+        """P(v | row), exactly, for rows that tell all that it depends on."""
+        rows: Codes = np.zeros((len(self.schema), codes.shape[1]), dtype=np.uint16)
+        rows[list(columns)] = np.minimum(codes, self.schema.cards[list(columns), None] - 1)
+        return np.exp(self.blanket.full_conditionals(rows, [v]))
+
+    def _log_evidence(
+        self, log_weight: float, given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> float:
+        if given or likelihoods:
+            raise _no_joint()
+        return 0.0
+
+    def _log_evidence_rows(
+        self, log_weights: Floats, asked: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> Floats:
+        raise _no_joint()
+
+
+def _no_joint() -> ParameterError:
+    return ParameterError(
+        "a dependency network has no joint distribution; convert it with to_markov_network, or ask "
+        "for one variable given all others."
+    )

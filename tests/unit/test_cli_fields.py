@@ -1,0 +1,153 @@
+"""Markov and dependency networks, links, scores and samples on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterpane as cp
+from counterpane.cli import learning
+from counterpane.cli.main import main
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["counterpane", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out = capsys.readouterr()
+        return int(stop.value.code or 0), out.out, out.err
+
+    return call
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    """Two kinds of readers; names with a comma, spaces and umlauts."""
+    rng = np.random.default_rng(0)
+    items = ["Öl", "salt, sea", "tea", "jam", "axe", "saw", "nail", "rope"]
+    chance = np.where((np.arange(8) < 4)[None, :] == (rng.random(80) < 0.5)[:, None], 0.8, 0.05)
+    users, chosen = np.nonzero(rng.random((80, 8)) < chance)
+    path = tmp_path / "links.csv"
+    frame = pd.DataFrame({"who": users, "what": [items[j] for j in chosen], "when": 1})
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("method", learning.FIELDS)
+def test_fields_are_learned_shown_and_saved(run, tmp_path: Path, method: str) -> None:
+    code, out, _ = run("learn", "titanic", "--method", method, "-o", "m.cp")
+    assert code == 0
+    assert "2,201 rows × 4 columns" in out
+    assert "counterpane query m.cp" in out
+    model = cp.load(tmp_path / "m.cp")
+    assert model.schema.names == cp.load_dataset("titanic").schema.names
+    code, out, _ = run("learn", "titanic", "--method", method, "--json", "-o", "m.cp")
+    facts = json.loads(out)
+    assert facts["method"] == method
+    assert len(facts["edges"]) == len(model.graph.edges)
+    assert ("n_tests" in facts) == (method in ("pfmn", "gsimn", "gsmn"))
+    code, out, _ = run("query", "m.cp", "survived", "-g", "sex=female", "-g", "age=adult",
+                       "-g", "status=crew", "--json")  # fmt: skip
+    assert code == 0
+    assert sum(c["probability"] for c in json.loads(out)["cells"]) == pytest.approx(1.0)
+
+
+def test_the_target_is_shown_first(run) -> None:
+    _, out, _ = run("learn", "titanic", "--method", "dn-tree", "--target", "survived")
+    assert out.split()[0] == "survived"
+    assert "sex" in out.splitlines()[0]
+    code, _, err = run("learn", "titanic", "--method", "dn-tree", "--target", "surwived")
+    assert code == 2
+    assert "survived" in err
+
+
+def test_convert_to_a_markov_network(run, tmp_path: Path) -> None:
+    run("learn", "titanic", "--method", "dn-tree", "-o", "t.cp")
+    code, out, _ = run("convert", "t.cp", "--to", "mn", "--data", "titanic")
+    assert (code, "t-mn.cp" in out) == (0, True)
+    made = cp.load(tmp_path / "t-mn.cp")
+    wanted = cp.to_markov_network(cp.load(tmp_path / "t.cp"), data=cp.load_dataset("titanic"))
+    table = cp.load_dataset("titanic")
+    ours, theirs = (cp.evaluate.pll(m, table).mean for m in (made, wanted))
+    assert ours == pytest.approx(theirs)
+    assert run("convert", "t.cp", "t.mn", "--to", "mn", "--orders", "linear")[0] == 0
+    assert cp.load(tmp_path / "t.mn").kind == "markov_network"
+    for words, told in (
+        (("convert", "t.cp"), "where to write"),
+        (("convert", "t.cp", "x.cp", "--to", "bn"), "'bn'"),
+        (("convert", "t.cp", "--to", "mn", "--orders", "some"), "'some'"),
+        (("convert", "t-mn.cp", "--to", "mn"), "cannot be converted"),
+    ):
+        code, _, err = run(*words)
+        assert code == 2
+        assert told in " ".join(err.split())
+
+
+@pytest.mark.parametrize("metric", ["pll", "normalized-pll", "loglik", "cmll"])
+def test_score(run, tmp_path: Path, metric: str) -> None:
+    run("learn", "titanic", "--method", "chow-liu", "-o", "m.cp")
+    code, out, _ = run("score", "m.cp", "titanic", "--metric", metric, "--json")
+    facts = json.loads(out)
+    model, table = cp.load(tmp_path / "m.cp"), cp.load_dataset("titanic")
+    name = {"normalized-pll": "normalized_pll", "loglik": "log_likelihood"}.get(metric, metric)
+    found = getattr(cp.evaluate, name)(model, table)
+    assert (code, facts["rows"]) == (0, 2201)
+    assert facts["mean"] == pytest.approx(found.mean)
+    assert facts["standard_error"] == pytest.approx(found.standard_error)
+    assert f"{found.mean:.6f} ±" in run("score", "m.cp", "titanic", "--metric", metric)[1]
+
+
+def test_a_score_that_is_not_known_or_not_there(run) -> None:
+    run("learn", "titanic", "--method", "dn-tree", "-o", "m.cp")
+    code, _, err = run("score", "m.cp", "titanic", "--metric", "likelihood")
+    assert code == 2
+    assert "loglik" in err
+    code, _, err = run("score", "m.cp", "titanic", "--metric", "loglik")
+    assert code == 2
+    assert "convert" in err
+
+
+def test_sample(run, tmp_path: Path) -> None:
+    run("learn", "titanic", "--method", "chow-liu", "-o", "m.cp")
+    code, out, _ = run("sample", "m.cp", "-n", "40", "--seed", "1", "-g", "sex=female")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert (code, len(rows)) == (0, 40)
+    assert {row["sex"] for row in rows} == {"female"}
+    assert run("sample", "m.cp", "-n", "40", "--seed", "1", "-g", "sex=female")[1] == out
+    code, told, _ = run("sample", "m.cp", "-n", "40", "--seed", "1", "-g", "sex=female",
+                        "-o", "rows.csv")  # fmt: skip
+    assert "40 rows saved to rows.csv" in told
+    assert (tmp_path / "rows.csv").read_text() == out
+
+
+def test_links_are_learned_and_ranked(run, links: Path) -> None:
+    code, out, _ = run("learn", "links.csv", "--user", "who", "--item", "what")
+    assert code == 0
+    assert "counterpane rank links.cp" in out
+    code, out, _ = run("rank", "links.cp", "--chosen", "tea, jam", "--top", "2", "--json")
+    facts = json.loads(out)
+    assert facts["chosen"] == ["tea", "jam"]
+    assert len(facts["items"]) == 2
+    assert facts["items"][0]["item"] in {"Öl", "salt, sea"}
+    _, out, _ = run("rank", "links.cp", "-c", "salt, sea", "-c", "tea", "--top", "1")
+    assert "after salt, sea, tea" in out
+    assert "Öl" in out or "jam" in out
+    assert "with nothing chosen yet" in run("rank", "links.cp")[1]
+    code, _, err = run("rank", "links.cp", "--chosen", "coffee")
+    assert code == 2
+    assert "'coffee'" in err
+    run("learn", "titanic", "-o", "t.cp")
+    code, _, err = run("rank", "t.cp", "--chosen", "crew")
+    assert code == 2
+    assert "two states" in err
