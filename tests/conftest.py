@@ -1,14 +1,18 @@
-"""Where the benchmark data is, for tests that need it."""
+"""Where the benchmark data is, and the command line, for tests that need them."""
 
 from __future__ import annotations
 
 import os
+import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from counterpane.cli.main import main
 
 # The first example of a law may compile a kernel: no example has a deadline.
 settings.register_profile("counterpane", deadline=None)
@@ -30,3 +34,20 @@ def pyagrum() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip("pyagrum")
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The command line, called in an empty folder: (exit code, output, errors)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["counterpane", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out = capsys.readouterr()
+        return int(stop.value.code or 0), out.out, out.err
+
+    return call

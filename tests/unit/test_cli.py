@@ -12,20 +12,6 @@ import counterpane as cp
 from counterpane.cli.main import main
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["counterpane", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out = capsys.readouterr()
-        return int(stop.value.code or 0), out.out, out.err
-
-    return call
-
-
 def test_learn_writes_a_model_that_answers(run, tmp_path: Path) -> None:
     code, out, _ = run("learn", "titanic", "--target", "survived", "--method", "chow-liu")
     assert code == 0

@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,23 +14,8 @@ from rich.console import Console
 
 import counterpane as cp
 from counterpane.cli import asking, classify, learning
-from counterpane.cli import main as cli
 
 METHODS = ["naive-bayes", "tan", "bnc", "markov", "interaction"]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["counterpane", *words])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out = capsys.readouterr()
-        return int(stop.value.code or 0), out.out, out.err
-
-    return call
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
-"""What is learned for each variable on its own, by threads, and with one setting for all."""
+"""What is learned for each variable on its own, with one setting for all."""
 
 from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from counterpane.learn.driver import Search
 from counterpane.potentials import Rules, Tree
-from counterpane.progress import Control
 
 S = TypeVar("S", bound=tuple[Any, ...])
 R = TypeVar("R")
@@ -51,21 +49,3 @@ class VariableSearch(Search[S], Generic[S]):
         if key not in kept:
             kept[key] = make(key)
         return kept[key]
-
-    def by_threads(
-        self, work: Callable[[int], R], items: Sequence[int], ctl: Control
-    ) -> Iterator[R]:
-        """work(i) for each of `items`, in order; `ctl` is asked after each."""
-        if self.n_jobs == 1:
-            for i in items:
-                yield work(i)
-                ctl.check()
-            return
-        with ThreadPoolExecutor(self.n_jobs) as pool:
-            try:
-                for found in pool.map(work, items):
-                    yield found
-                    ctl.check()
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise

@@ -20,6 +20,7 @@ from counterpane.learn.fields import _logistic_kernels as kernels
 from counterpane.learn.fields._logistic_kernels import Design, Scratch
 from counterpane.learn.fields._quadratic_kernels import Quadratic
 from counterpane.learn.fields.by_variable import Conditionals, VariableSearch
+from counterpane.learn.threads import by_threads
 from counterpane.potentials import Rules, Tree
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats, Ints
@@ -93,7 +94,7 @@ class LogisticSearch(VariableSearch[Fitted]):
             return self._fit(v, l1, state, ends)
 
         batch = self.batch(state.done, n)
-        found = list(self.by_threads(fit, batch, ctl))
+        found = list(by_threads(fit, batch, self.n_jobs, ctl))
         features = [f for one in found for f in one[0]]
         weights = [w for one in found for w in one[1]]
         own, told = state.own.copy(), state.told.copy()

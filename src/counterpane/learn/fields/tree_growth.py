@@ -21,6 +21,7 @@ from counterpane.data.table import Table
 from counterpane.learn.fields import _tree_growth_kernels as kernels
 from counterpane.learn.fields._tree_growth_kernels import Grown, Rows, Scratch, Terms
 from counterpane.learn.fields.by_variable import Conditionals, VariableSearch
+from counterpane.learn.threads import by_threads
 from counterpane.potentials import Rules, Tree
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats, Ints
@@ -89,7 +90,7 @@ class TreeSearch(VariableSearch[Forest]):
 
     def step(self, state: Forest, ctl: Control) -> tuple[Forest, dict[str, Any]]:
         batch = self.batch(state.done, self.cards.size)
-        trees = list(self.by_threads(self._grow, batch, ctl))
+        trees = list(by_threads(self._grow, batch, self.n_jobs, ctl))
         joined = [
             np.concatenate([old, *(tree[k] for tree in trees)]) for k, old in enumerate(state[1:])
         ]

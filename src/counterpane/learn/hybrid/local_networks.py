@@ -12,7 +12,7 @@ from counterpane.data.table import Table
 from counterpane.learn.hybrid import _climb_kernels as kernels
 from counterpane.learn.hybrid._local_kernels import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.learn.structure.constraints import TOLERANCE
-from counterpane.learn.threads import run_parts
+from counterpane.learn.threads import by_threads
 from counterpane.potentials import Potential, check_cells
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
@@ -89,7 +89,7 @@ class LocalNetworks:
         self, run: Callable[[Ints], None], variables: Ints, ctl: Control | None
     ) -> None:
         parts = np.array_split(variables, max(1, -(-variables.size // self.chunk)))
-        run_parts(run, parts, self.n_jobs, ctl)
+        list(by_threads(run, parts, self.n_jobs, ctl))
 
     def _scratch(self) -> Scratch:
         """Room for one network at a time in each thread."""

@@ -20,7 +20,7 @@ from counterpane.learn.driver import Search
 from counterpane.learn.hybrid import _merging_kernels as kernels
 from counterpane.learn.hybrid.local_networks import LocalNetworks
 from counterpane.learn.relatives import Relatives
-from counterpane.learn.threads import run_parts
+from counterpane.learn.threads import by_threads
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
@@ -107,7 +107,7 @@ class MergingSearch(Search[Field]):
             found = self.relatives.of(first, min(stop, first + block), ctl)
             kernels.insert_relatives(found, first, self.rank, wanted)
 
-        run_parts(run, range(state.done, stop, block), self.relatives.n_jobs, ctl)
+        list(by_threads(run, range(state.done, stop, block), self.relatives.n_jobs, ctl))
         return state._replace(done=stop, wanted=wanted)
 
     def _learn(self, state: Field, ctl: Control) -> Field:
