@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -147,7 +148,7 @@ class MemoryCounts(CountSource):
     ) -> Table:
         where = self.positions(columns)
         radix = self.schema.cards[where] + 1
-        if not where or np.prod(radix, dtype=float) > min(MAX_CELLS, self.table.n_rows):
+        if not where or math.prod(radix.tolist()) > min(MAX_CELLS, self.table.n_rows):
             return super().distinct(where, limit=limit, ctl=ctl)
         table = self.counts([where], missing="state", ctl=ctl)[0]
         cells = np.nonzero(table)

@@ -185,8 +185,7 @@ class PseudoLikelihood:
     def _distinct(self, columns: list[int], limit: int) -> Table | None:
         """The distinct rows of some columns, unless there are too many."""
         try:
-            with np.errstate(over="ignore"):  # of the number of joint states
-                rows = self.source.distinct(columns, limit=limit, ctl=self.ctl)
+            rows = self.source.distinct(columns, limit=limit, ctl=self.ctl)
         except TableSizeError:
             return None
         return rows.resolve_missing("error")
