@@ -154,11 +154,12 @@ def by_growth(task: Task) -> list[dict[str, Any]]:
     """Seconds by the number of columns."""
     ranker, seconds = fitted(task.method, growing_table(task.fold), timed=True)
     record = {**task._asdict(), "n": task.fold, "m": GROWTH_ROWS, "seconds": seconds}
+    before = 0.0
     for row in getattr(ranker.learner_, "trace_", ()):
-        stage = row.get("stage")
-        if stage:
-            key = f"seconds_{stage}"
-            record[key] = record.get(key, 0.0) + row.get("seconds", 0.0)
+        if "stage" in row:  # seconds are counted from the start
+            key = f"seconds_{row['stage']}"
+            record[key] = record.get(key, 0.0) + row["seconds"] - before
+        before = row.get("seconds", before)
     return [record]
 
 
