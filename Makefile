@@ -26,12 +26,13 @@ check: $(VENV)/check.stamp  ## lint, format, types, architecture
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
 
-bench: $(VENV)/bench.stamp  ## measure counting, growth, start-up, weights, Gibbs sampling; files go to benchmarks/results
+bench: $(VENV)/bench.stamp  ## measure counting, growth, start-up, weights, Gibbs sampling, engines; files go to benchmarks/results
 	$(BIN)/python benchmarks/micro/counts.py
 	$(BIN)/python benchmarks/micro/growth.py
 	$(BIN)/python benchmarks/micro/startup.py
 	$(BIN)/python benchmarks/micro/weights.py
 	$(BIN)/python benchmarks/micro/gibbs.py
+	$(BIN)/python benchmarks/micro/engines.py --texts
 
 peers: $(VENV)/bench.stamp  ## measure beside other libraries; needs COUNTERPANE_DATA
 	$(BIN)/python benchmarks/peers/bayesian.py

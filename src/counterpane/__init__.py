@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "counterpane.data": ("Schema", "Table", "Variable", "dataset_names", "load_dataset", "read"),
+    "counterpane.data": ("Schema", "Table", "Variable", "dataset_names", "load_dataset"),
     "counterpane.data.discretize": ("MDLDiscretizer",),
     "counterpane.data.links": ("read_links",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
+    "counterpane.counts.files": ("FileSource",),
+    "counterpane.counts.reading": ("read",),
     "counterpane.counts.sql": ("SqlSource",),
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
     "counterpane.scores": (
@@ -93,13 +95,14 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.counts import CountSource as CountSource
     from counterpane.counts import MemoryCounts as MemoryCounts
     from counterpane.counts import StreamCounts as StreamCounts
+    from counterpane.counts.files import FileSource as FileSource
+    from counterpane.counts.reading import read as read
     from counterpane.counts.sql import SqlSource as SqlSource
     from counterpane.data import Schema as Schema
     from counterpane.data import Table as Table
     from counterpane.data import Variable as Variable
     from counterpane.data import dataset_names as dataset_names
     from counterpane.data import load_dataset as load_dataset
-    from counterpane.data import read as read
     from counterpane.data.discretize import MDLDiscretizer as MDLDiscretizer
     from counterpane.data.links import read_links as read_links
     from counterpane.errors import CounterpaneError as CounterpaneError

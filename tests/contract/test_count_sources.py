@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import pickle
 import sqlite3
+import tempfile
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations, count, pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv, feather
 
 from contract.count_source_suite import (
     CARDS,
@@ -23,6 +29,8 @@ from contract.count_source_suite import (
 from counterpane.counts import CountSource, MemoryCounts, StreamCounts, _kernels
 from counterpane.counts.bits import BitColumns
 from counterpane.counts.database import quoted
+from counterpane.counts.duckdb_reader import has_duckdb
+from counterpane.counts.files import FileSource
 from counterpane.counts.reordered import reordered
 from counterpane.counts.sql import SqlSource
 from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
@@ -86,9 +94,8 @@ def sqlite_table(table):
     connection = sqlite3.connect(":memory:")
     names = [*table.schema.names, *([] if table.weights is None else [WEIGHT])]
     connection.execute(f"CREATE TABLE rows ({', '.join(map(quoted, names))})")
-    cells = [column.tolist() for column in table.codes]
-    for variable, column in zip(table.schema, cells, strict=True):
-        column[:] = [None if c == variable.card else c for c in column]
+    labels = [np.array([*range(card), None], dtype=object) for card in table.schema.cards]
+    cells = [label[codes].tolist() for label, codes in zip(labels, table.codes, strict=True)]
     if table.weights is not None:
         cells.append(table.weights.tolist())
     marks = ", ".join("?" * len(names))
@@ -111,11 +118,51 @@ def duckdb_table(table):
     return connection
 
 
-def database(connect):
+def database(connect, **options):
     @cache
     def make(table):
         weights = None if table.weights is None else WEIGHT
-        return SqlSource(connect(table), "rows", schema=table.schema, weights=weights)
+        return SqlSource(connect(table), "rows", schema=table.schema, weights=weights, **options)
+
+    return make
+
+
+FOLDER = tempfile.TemporaryDirectory()
+atexit.register(FOLDER.cleanup)
+FILES = count()
+
+
+@cache
+def files_of(table, kind):
+    """A folder with the codes of a table, in some unequal files and an empty one."""
+    codes = table.codes.astype(np.int32)
+    missing = table.codes == table.schema.cards[:, None]
+    columns = {
+        v.name: pa.array(c, mask=m) for v, c, m in zip(table.schema, codes, missing, strict=True)
+    }
+    if table.weights is not None:
+        columns[WEIGHT] = pa.array(table.weights)
+    whole = pa.table(columns)
+    folder = Path(FOLDER.name, str(next(FILES)))
+    folder.mkdir()
+    parts = [whole.slice(rows[0], len(rows)) for rows in cuts(table, 3)]
+    for i, part in enumerate([parts[0], whole.slice(0, 0), *parts[1:]]):
+        path = folder / f"{i}.{kind}"
+        if kind == "parquet":
+            pq.write_table(part, path, row_group_size=50_000)
+        elif kind == "feather":
+            feather.write_feather(part, path, chunksize=50_000)
+        else:
+            csv.write_csv(part, path)
+    return folder
+
+
+def files(kind, **options):
+    def make(table):
+        if options.get("engine") == "duckdb" and not has_duckdb():
+            pytest.skip("DuckDB is not installed: extra [duckdb]")
+        weights = None if table.weights is None else WEIGHT
+        return FileSource(files_of(table, kind), schema=table.schema, weights=weights, **options)
 
     return make
 
@@ -127,7 +174,12 @@ SOURCES = [
     ("stream-of-frames", stream_of_frames),
     ("stream-reordered", stream_reordered),
     ("sqlite", database(sqlite_table)),
-    ("duckdb", database(duckdb_table)),
+    ("duckdb", database(duckdb_table, keep_distinct=0)),
+    ("parquet", files("parquet", engine="pyarrow", cache=False)),
+    ("parquet-packed", files("parquet", engine="pyarrow")),
+    ("parquet-duckdb", files("parquet", engine="duckdb", cache=False)),
+    ("feather", files("feather", cache=False)),
+    ("csv", files("csv", cache=False)),
 ]
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from contract.count_source_suite import assert_counts, make_table, scopes_of_all_sizes
 from counterpane.data import Table
 from counterpane.errors import (
     DataError,
@@ -111,7 +112,7 @@ def test_values_are_never_written_into_statements():
 
 def test_statements_are_counted():
     table, frame = titanic()
-    source = cp.SqlSource(sqlite_of(frame), "t")
+    source = cp.SqlSource(sqlite_of(frame), "t", keep_distinct=0)
     assert source.n_queries == 2 + 4  # names, size, and the states of four columns
     assert source.rows_scanned == 5 * table.n_rows
     batch = source.counts([["sex"], ["sex", "age"], ["age", "sex"], ["survived", "status"], []])
@@ -126,12 +127,134 @@ def test_statements_are_counted():
 def test_pairs_are_grouped_where_that_sends_less():
     frame = pd.DataFrame({"a": [0, 1] * 8, "b": [0, 0, 1, 1] * 4, "c": [i % 6 for i in range(16)]})
     connection = sqlite_of(frame)
-    source = cp.SqlSource(connection, "t")
+    source = cp.SqlSource(connection, "t", keep_distinct=0)
     sent = []
     connection.set_trace_callback(sent.append)
     assert source.pair_counts(["a"], against=["b"]).counts.tolist() == [[4, 4], [4, 4]]
     assert source.pair_counts().counts.sum() == 9 * 16
     assert ["GROUP BY" in statement for statement in sent] == [True, False]
+
+
+@ENGINES
+@pytest.mark.parametrize("weights", [None, "whole", "eighths"])
+def test_kept_rows_give_the_same_counts(connect, weights):
+    table = make_table((2, 3, 4, 2, 3), 900, missing=0.05, weights=weights)
+    frame = pd.DataFrame({v.name: table.column(v.name) for v in table.schema}).astype("Int64")
+    named = None if weights is None else "w"
+    if named:
+        frame["w"] = table.weights
+    connection = connect(frame)
+    scopes = scopes_of_all_sizes(5, seed=1)
+    sent = []
+    for limit in (0, 1, 60, 500, 65_536):
+        source = cp.SqlSource(
+            connection, "t", schema=table.schema, weights=named, keep_distinct=limit
+        )
+        before = source.n_queries
+        for missing in ("drop", "state"):
+            for scope in scopes:
+                assert_counts(source, table, [scope], missing)
+            assert_counts(source, table, scopes, missing)
+        pairs = source.pair_counts([4, 0], against=[1, 0]).counts
+        assert np.array_equal(
+            pairs, cp.MemoryCounts(table).pair_counts([4, 0], against=[1, 0]).counts
+        )
+        rows, known = (s.distinct([3, 1]) for s in (source, cp.MemoryCounts(table)))
+        assert np.array_equal(rows.codes, known.codes)
+        assert rows.weights.tolist() == known.weights.tolist()
+        sent.append(source.n_queries - before)
+    assert sent[-1] == 1
+    assert sent[0] > sent[2] > sent[3]
+    assert sent[1] == sent[0] + 1  # one look at the first rows
+
+
+def test_all_columns_are_kept_where_that_is_likely_to_work():
+    rng = np.random.default_rng(0)
+
+    def asked(columns, limit):
+        source = cp.SqlSource(sqlite_of(pd.DataFrame(columns)), "t", keep_distinct=limit)
+        before, scanned = source.n_queries, source.rows_scanned
+        for name in columns:
+            source.counts([[name]])
+        source.pair_counts()
+        return source.n_queries - before, source.rows_scanned - scanned
+
+    few = {"a": [0, 1] * 500, "b": [0, 1, 2, 3] * 250, "c": [*range(10)] * 100}
+    assert asked(few, 1000) == (1, 1000)  # by the rows
+    assert asked(few, 80) == (1, 1000)  # by the joint states
+    assert asked(few, 60) == (2, 1060)  # by the first rows, of which 20 differ
+    assert asked(few, 39) == (1 + 3 + 1, 39 + 4 * 1000)
+    many = {name: rng.integers(0, 9, 1000) for name in "abc"}
+    assert asked(many, 200) == (1 + 3 + 1, 200 + 4 * 1000)  # the first rows differ
+    late = {"a": [0] * 500 + [*range(10)] * 50, "b": [0] * 500 + [*range(10)] * 50,
+            "c": [0] * 500 + rng.integers(0, 9, 500).tolist()}  # fmt: skip
+    assert asked(late, 60) == (1 + 1 + 3 + 1, 60 + 5 * 1000)  # more came than expected
+    wide = {f"x{i}": [0] * 200 + rng.integers(0, 2, 150).tolist() for i in range(64)}
+    table = cp.Table.from_frame(wide)
+    source = cp.SqlSource(sqlite_of(pd.DataFrame(wide)), "t", keep_distinct=200)
+    assert_counts(source, table, [[0, 1], [5]])  # 151 differ: more than were looked at
+    assert source._kept.find(range(64)) is not None
+    wide = {f"x{i}": rng.integers(0, 2, 100) for i in range(64)}
+    assert asked(wide, 100)[0] > 64
+    assert asked(wide, 200)[0] == 1
+
+
+def test_the_oldest_kept_rows_go_first():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(0, 8, 2000) for name in "abcd"})
+    source = cp.SqlSource(sqlite_of(frame), "t", keep_distinct=20)
+    before = source.n_queries
+    source.counts([["a"]])
+    source.counts([["b"]])
+    assert source.n_queries == before + 3  # the first rows, a, b
+    source.counts([["a"], ["b"]])
+    assert source.n_queries == before + 3
+    source.counts([["c"]])
+    source.counts([["b"], ["c"]])
+    assert source.n_queries == before + 4
+    source.counts([["a"]])
+    assert source.n_queries == before + 5
+    with pytest.raises(ParameterError, match="keep_distinct=-1"):
+        cp.SqlSource(sqlite_of(frame), "t", keep_distinct=-1)
+
+
+def test_rows_of_any_shape():
+    connection = sqlite_of(pd.DataFrame({"a": [0, 1], "b": [1, 1]}))
+    connection.row_factory = lambda cursor, row: dict(enumerate(row))
+    source = cp.SqlSource(connection, "t")
+    assert source.counts([["b", "a"]])[0].tolist() == [[1, 1]]
+
+
+def test_a_stopped_call_leaves_no_lock(tmp_path):
+    with sqlite3.connect(tmp_path / "rows.db") as connection:
+        pd.DataFrame({"a": [0, 1] * 100_000}).to_sql("t", connection, index=False)
+    source = cp.SqlSource(connection, "t", keep_distinct=0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        source.map_reduce(lambda codes, weights: 1 / 0, [0])
+    with sqlite3.connect(tmp_path / "rows.db", timeout=0) as other:
+        other.execute("DELETE FROM t")
+    del caught
+    other.close()
+    connection.close()
+
+
+def test_a_stopped_call_leaves_no_answer_open():
+    connection = duckdb_of(pd.DataFrame({"a": [0, 1] * 300_000}))
+    source = cp.SqlSource(connection, "t", keep_distinct=0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        source.map_reduce(lambda codes, weights: 1 / 0, [0])
+    assert connection.execute("SELECT 5").fetchall() == [(5,)]
+    assert source.counts([["a"]])[0].tolist() == [300_000, 300_000]
+    del caught
+
+
+def test_an_answer_of_the_callers_stays_open():
+    connection = duckdb_of(pd.DataFrame({"a": [0, 1]}))
+    connection.execute("SELECT 5")
+    with pytest.raises(DataError, match="unfinished result"):
+        cp.SqlSource(connection, "t")
+    assert connection.fetchall() == [(5,)]
+    assert cp.SqlSource(connection, "t").n_rows == 2
 
 
 @ENGINES
@@ -149,7 +272,7 @@ def test_an_independence_test_is_one_statement(connect):
 @ENGINES
 def test_learners_find_the_same_to_the_last_bit(connect):
     table, frame = titanic()
-    source = cp.SqlSource(connect(frame), "t", schema=table.schema)
+    source = cp.SqlSource(connect(frame), "t", schema=table.schema, keep_distinct=0)
     for learner in (cp.ChowLiu(score="bic"), cp.HillClimb(score="bdeu")):
         ours, theirs = learner.fit(source).model_, learner.fit(table).model_
         assert ours.dag.edges == theirs.dag.edges
@@ -243,6 +366,14 @@ def test_an_empty_table_and_a_closed_connection():
         source.counts([["a"]])
 
 
+def test_weights_are_numbers_in_every_row():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (a, w)")
+    connection.execute("INSERT INTO t VALUES (0, 1), (1, 'x')")
+    with pytest.raises(WeightError, match="'w' holds no numbers"):
+        cp.SqlSource(connection, "t", weights="w")
+
+
 def test_too_many_states():
     connection = sqlite_of(pd.DataFrame({"a": [f"id{i}" for i in range(70_000)]}))
     with pytest.raises(DataError, match=r"'a' has 655\d\d different values"):
@@ -253,5 +384,6 @@ def test_more_numbers_than_states_are_cut_by_a_schema():
     numbers = np.append(np.linspace(0, 1, 70_000), np.nan)
     schema = Table.from_frame({"x": [0.0, 1.0]}, discretize={"x": [0.25]}).schema
     source = cp.SqlSource(sqlite_of(pd.DataFrame({"x": numbers})), "t", schema=schema)
+    assert source._cells([0]) == 70_001
     assert source.counts([["x"]])[0].tolist() == [17_500, 52_500]
     assert source.counts([["x"]], missing="state")[0].tolist() == [17_500, 52_500, 1]

@@ -2,79 +2,86 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, closing
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from counterpane.counts.tasks import BLOCK_ROWS
+from counterpane.counts.sessions import session_of
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, ParameterError, StateError
 from counterpane.typing import Array, State
 
 
 class DatabaseTable:
-    """A table or view of a DB-API connection; `n_queries` counts the statements sent."""
+    """A table or view of a DB-API connection; statements sent and rows looked at are counted."""
 
     def __init__(self, connection: Any, table: str | Sequence[str]) -> None:
         parts = tuple(table) if isinstance(table, tuple | list) else (table,)
         self.name = ".".join(map(quoted, parts))
-        self.n_queries = 0
-        self._connection = connection
-        # DuckDB hands over Arrow blocks, which no Python object per cell has to pass through.
-        self._arrow = hasattr(connection, "sql") and importlib.util.find_spec("pyarrow") is not None
-        nothing = self._send(f"SELECT * FROM {self.name} WHERE 1 = 0")
-        self.types: dict[str, Any] = {str(name): kind for name, kind, *_ in nothing.description}
-        nothing.fetchall()  # DuckDB allows one open answer at a time
+        self.rows_scanned = 0
+        self.n_rows = 0  # until it is measured
+        self._session = session_of(connection)
+        nothing = f"SELECT * FROM {self.name} WHERE 1 = 0"
+        with self.reading():
+            self.types: dict[str, Any] = self._guarded(nothing, self._session.columns, nothing)
 
-    def declared(self, column: str) -> list[State] | None:
-        """The states that the type of a column declares: DuckDB's enums do."""
-        kind = self.types[column]
-        if getattr(kind, "id", None) != "enum":
-            return None
-        return list(dict(kind.children)["values"])
+    @property
+    def n_queries(self) -> int:
+        """The number of statements sent so far."""
+        return self._session.n_queries
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Statements inside see the same rows where the database can; nothing stays open after."""
+        return self._session.reading()
+
+    def declared(self, columns: Sequence[str]) -> dict[str, list[State]]:
+        """The states of those columns whose types declare them: enums do."""
+        types = {name: self.types[name] for name in columns}
+        return dict(self._guarded("types", self._session.declared, types))
 
     def row(self, *wanted: str) -> tuple[Any, ...]:
         """The one row of a statement that aggregates all rows."""
-        answer = self._send(f"SELECT {', '.join(wanted)} FROM {self.name}").fetchall()
-        return tuple(answer[0])
+        statement = f"SELECT {', '.join(wanted)} FROM {self.name}"
+        return self._sent(statement, self.n_rows)
 
-    def blocks(self, wanted: Sequence[str], tail: str = "") -> Iterator[list[Any]]:
-        """The wanted expressions, block by block of rows: each a tuple or an Arrow array."""
+    def blocks(
+        self, wanted: Sequence[str], tail: str = "", *, few: bool = False
+    ) -> Generator[list[Any]]:
+        """The wanted expressions, block by block of rows: each a tuple or an Arrow array.
+
+        `few` promises an answer of one block.
+        """
         statement = f"SELECT {', '.join(wanted)} FROM {self.name}{tail}"
-        if self._arrow:
-            self.n_queries += 1
-            for batch in self._guarded(self._arrow_reader, statement):
-                yield batch.columns
-            return
-        cursor = self._send(statement)
-        while rows := cursor.fetchmany(BLOCK_ROWS):
-            yield list(zip(*rows, strict=True))
+        self.rows_scanned += self.n_rows
+        with closing(self._session.blocks(statement, few=few)) as blocks:
+            while (block := self._guarded(statement, next, blocks, None)) is not None:
+                yield block
 
-    def _arrow_reader(self, statement: str) -> Any:
-        relation = self._connection.sql(statement)
-        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-        return read(BLOCK_ROWS)
+    def distinct_in_head(self, names: Sequence[str], rows: int) -> int:
+        """How many of the first `rows` rows differ in some columns, named as they are quoted."""
+        listed = ", ".join(names)
+        head = f"SELECT {listed} FROM {self.name} LIMIT {rows}"
+        found = f"SELECT DISTINCT {listed} FROM ({head}) AS head"
+        (n,) = self._sent(f"SELECT COUNT(*) FROM ({found}) AS found", min(rows, self.n_rows))
+        return int(n)
 
-    def _send(self, statement: str) -> Any:
-        """A cursor with the answer; connections without `execute` are asked for a cursor first."""
-        self.n_queries += 1
-        if hasattr(self._connection, "execute"):
-            return self._guarded(self._connection.execute, statement)
-        cursor = self._connection.cursor()
-        self._guarded(cursor.execute, statement)
-        return cursor
+    def _sent(self, statement: str, rows: int) -> tuple[Any, ...]:
+        self.rows_scanned += rows
+        (answer,) = self._guarded(statement, self._session.rows, statement)
+        return tuple(answer)
 
-    def _guarded(self, run: Any, statement: str) -> Any:
+    def _guarded(self, statement: str, run: Callable[..., Any], *given: Any) -> Any:
         try:
-            return run(statement)
+            return run(*given)
         except Exception as error:  # the drivers' own, which share no base class
             words = " ".join(str(error).split())
             raise DataError(
                 f"the database refused a statement on {self.name}: {words} ({statement}); check "
-                "the connection, the table's name and the right to read it."
+                "the connection, the table's name, a schema apart as (schema, name), and the "
+                "right to read it."
             ) from error
 
 
@@ -110,8 +117,10 @@ class StateCodes(dict[Any, int]):
 
 
 def plain(value: Any) -> Any:
-    """A value of the database as the states of a schema are: exact decimals become numbers."""
-    return float(value) if isinstance(value, Decimal) else value
+    """A value of the database as the states of a schema are: decimals become plain numbers."""
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value.is_finite() and value == int(value) else float(value)
 
 
 def objects(values: Any) -> list[Any]:

@@ -7,20 +7,23 @@ here, so that no value is ever written into a statement.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from counterpane.counts.batch import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out
 from counterpane.counts.database import DatabaseTable, StateCodes, objects, plain, quoted
+from counterpane.counts.kept import Block, KeptRows
 from counterpane.counts.source import CountSource, Policy
-from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
+from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
 from counterpane.data.columns import from_objects
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
 from counterpane.data.states import infer_schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, WeightError, unknown_name
+from counterpane.errors import DataError, ParameterError, WeightError, unknown_name
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, State
 
@@ -35,9 +38,17 @@ class SqlSource(CountSource):
     `schema` takes all that from an older table instead. NULL is missing. `weights` names a column
     of row weights.
 
-    `n_queries` counts the statements sent, and `rows_scanned` the rows they look at, which is all
-    of them each time. Rows must not change meanwhile. Real weights are added up by the database,
-    in an order of its own.
+    Up to `keep_distinct` distinct rows are kept, and answer for their columns without another
+    statement: those of all columns if they are likely to be so few, by the number of rows, the
+    joint states, or a look at the first rows, where columns above 32 lower the limit in proportion;
+    else those of each table of counts. `n_queries`
+    counts the statements sent, and `rows_scanned` the rows they look at. Rows must not change
+    meanwhile. Real weights are added up by the database, in an order of its own.
+
+    Nothing is ever written. On PostgreSQL (psycopg, 2 or 3) each call is one READ ONLY transaction
+    that sees one state of the rows and has ended when the call returns; large answers come by a
+    cursor on the server. A transaction that the caller has open is used and stays as it was.
+    Other drivers that begin transactions by themselves are best set to autocommit.
 
     >>> import sqlite3
     >>> connection = sqlite3.connect(":memory:")
@@ -48,6 +59,8 @@ class SqlSource(CountSource):
     >>> before = source.n_queries
     >>> source.counts([["sex", "ill"], ["ill"]])[0].tolist(), source.n_queries - before
     ([[1, 0], [1, 1]], 1)
+    >>> source.counts([["sex"]])[0].tolist(), source.n_queries - before
+    ([2, 2], 1)
     """
 
     n_rows: int
@@ -63,7 +76,12 @@ class SqlSource(CountSource):
         schema: Schema | None = None,
         weights: str | None = None,
         max_states: int = 20,
+        keep_distinct: int = 65_536,
     ) -> None:
+        if not isinstance(keep_distinct, int) or keep_distinct < 0:
+            raise ParameterError(f"keep_distinct={keep_distinct!r}; it must be 0 rows or more.")
+        self._kept = KeptRows(keep_distinct)
+        self._tried = keep_distinct == 0
         self._table = DatabaseTable(connection, table)
         known = self._table.types
         names = list(columns or (known if schema is None else schema.names))
@@ -71,10 +89,11 @@ class SqlSource(CountSource):
             if name not in known:  # SQLite would take an unknown name for a text
                 raise unknown_name("the table's column", name, known)
         names = [name for name in names if name != weights]
-        self._measure(weights)
-        observed = {name: self._observed(name) for name in names}
+        with self._table.reading():
+            self._measure(weights)
+            observed = {name: self._observed(name) for name in names}
+            declared = {} if schema is not None else self._table.declared(names)
         if schema is None:
-            declared = {n: d for n in names if (d := self._table.declared(n)) is not None}
             schema = infer_schema(
                 {name: from_objects(name, values) for name, values in observed.items()},
                 {**declared, **(states or {})},
@@ -97,15 +116,17 @@ class SqlSource(CountSource):
             self._dtype: np.dtype[Any] = np.dtype(np.int64)
         else:
             w = quoted(weights)
-            self.n_rows, present, least, total = self._table.row(
-                "COUNT(*)", f"COUNT({w})", f"MIN({w})", f"SUM({w})"
+            real = f"CAST({w} AS DOUBLE PRECISION)"  # what is narrower is added up narrowly
+            self.n_rows, present, *found = self._table.row(
+                "COUNT(*)", f"COUNT({w})", f"MIN({w})", f"MAX({w})", f"SUM({real})"
             )
         if self.n_rows == 0:
             raise DataError(f"the table {self._table.name} has no rows; at least one is needed.")
+        self._table.n_rows = self._table.rows_scanned = self.n_rows
         if weights is None:
             return
-        least, total = plain(least), plain(total)
-        if not all(isinstance(x, int | float) for x in (least, total)):
+        least, most, total = map(plain, found)
+        if not all(isinstance(x, int | float) for x in (least, most)):
             raise WeightError(f"the weight column {weights!r} holds no numbers; it must.")
         if present < self.n_rows or least < 0 or not 0 < total < math.inf:
             raise WeightError(
@@ -117,9 +138,9 @@ class SqlSource(CountSource):
         if whole:  # counts of whole weights are exact
             kind = f"CASE WHEN {w} = CAST({w} AS BIGINT) THEN 0 ELSE 1 END"
             whole = self._table.row(f"MAX({kind})")[0] == 0
-        kind = "BIGINT" if whole else "DOUBLE PRECISION"
         self.total_weight = float(total)
-        self._weight, self._summed = f"CAST({w} AS {kind})", f"CAST(SUM({w}) AS {kind})"
+        self._weight = f"CAST({w} AS BIGINT)" if whole else real
+        self._summed = f"CAST(SUM({self._weight}) AS {'BIGINT' if whole else 'DOUBLE PRECISION'})"
         self._dtype = np.dtype(np.int64 if whole else np.float64)
 
     def _observed(self, column: str) -> list[Any]:
@@ -135,7 +156,7 @@ class SqlSource(CountSource):
     @property
     def rows_scanned(self) -> int:
         """The rows that these statements have looked at."""
-        return (self.n_queries - 1) * self.n_rows  # the first asked for names only
+        return self._table.rows_scanned
 
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
@@ -159,17 +180,18 @@ class SqlSource(CountSource):
         out = np.zeros(layout.n_cells, dtype=self._dtype)
         scopes = {q: layout.scope(q).tolist() for q in layout.dense.tolist()}
         groups = _under_largest(scopes)
-        for done, (columns, members) in enumerate(groups):
-            asked = lay_out(
-                [[columns.index(v) for v in scopes[q]] for q in members],
-                self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
-            )  # fmt: skip
-            share = (done / len(groups), (done + 1) / len(groups))
-            values = self._reduce(CountTask(asked), columns, grouped=True, ctl=ctl, share=share)
-            for k, q in enumerate(members):
-                cells = values[asked.out_from[k] : asked.out_from[k + 1]]
-                out[layout.out_from[q] : layout.out_from[q + 1]] = cells
-        sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
+        with self._table.reading():
+            for done, (columns, members) in enumerate(groups):
+                asked = lay_out(
+                    [[columns.index(v) for v in scopes[q]] for q in members],
+                    self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
+                )  # fmt: skip
+                share = (done / len(groups), (done + 1) / len(groups))
+                values = self._reduce(CountTask(asked), columns, grouped=True, ctl=ctl, share=share)
+                for k, q in enumerate(members):
+                    cells = values[asked.out_from[k] : asked.out_from[k + 1]]
+                    out[layout.out_from[q] : layout.out_from[q + 1]] = cells
+            sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
         return self._settle(layout, out, sparse, self.n_queries - sent, missing)
 
     def pair_counts(
@@ -179,12 +201,13 @@ class SqlSource(CountSource):
         against: Scope | None = None,
         ctl: Control | None = None,
     ) -> PairCounts:
-        """Joint counts of pairs of columns, from one statement: grouped where that sends less."""
+        """Joint counts of pairs of columns, from one statement: grouped where that brings less."""
         left, right = self.pair_columns(columns, against)
         asked = left + (right or [])
         task = PairTask(len(left), right is None, self.counted_cards[asked])
-        few = math.prod(self.counted_cards[sorted(set(asked))].tolist()) <= self.n_rows / 2
-        counted = self._reduce(task, asked, grouped=few, ctl=ctl)
+        with self._table.reading():
+            few = self._held(asked) is not None or self._cells(asked) <= self.n_rows / 2
+            counted = self._reduce(task, asked, grouped=few, ctl=ctl)
         return self.observed_pairs(counted, left, left if right is None else right)
 
     def distinct(
@@ -208,24 +231,63 @@ class SqlSource(CountSource):
         if grouped and not columns:  # all rows are alike
             whole = np.array([self.total_weight], dtype=self._dtype)
             return fn(np.zeros((0, 1), dtype=np.uint8), whole)
-        names = [quoted(self.schema.names[v]) for v in columns]
-        weight = self._summed if grouped else self._weight
-        tail = f" GROUP BY {', '.join(names)}" if grouped else ""
-        self._report(ctl, share[0])
         total, done = None, 0
-        wanted = [*names, *([] if weight is None else [weight])]
-        for block in self._table.blocks(wanted or ["1"], tail):
-            weights = None if weight is None else _numbers(block[-1], self._dtype)
-            part = fn(self._encode(block, columns), weights)
-            total = part if total is None else total + part
-            done += len(block[0])
-            if not grouped:
-                self._report(ctl, min(1.0, done / self.n_rows))
+        self._report(ctl, share[0])
+        with self._table.reading():
+            for codes, weights in self._groups(columns) if grouped else self._select(columns):
+                part = fn(codes, weights)
+                total = part if total is None else total + part
+                done += codes.shape[1]
+                if not grouped:
+                    self._report(ctl, min(1.0, done / self.n_rows))
         if grouped:
             self._report(ctl, share[1])
         if total is None:
             raise DataError(f"the table {self._table.name} has lost its rows; make it again.")
         return total
+
+    def _groups(self, columns: Sequence[int]) -> Iterator[Block]:
+        """The distinct rows of some columns: those kept, or from a statement that keeps them."""
+        held = self._held(columns)
+        if held is not None:
+            yield held
+        else:
+            yield from self._kept.passing(columns, self._select(columns, grouped=True))
+
+    def _held(self, columns: Sequence[int]) -> Block | None:
+        """Kept rows of some columns; the first call reads those of all columns if they are few."""
+        if not self._tried:
+            self._tried = True
+            everyone = range(len(self.schema))
+            limit = self._kept.limit * 32 // max(32, len(everyone))  # wide rows take long to come
+            names = [quoted(name) for name in self.schema.names]
+            if (
+                min(self.n_rows, self._cells(everyone)) <= limit
+                or self._table.distinct_in_head(names, limit) <= limit / 2
+            ):
+                rows = self._select(everyone, grouped=True, limit=self._kept.limit + 1)
+                deque(self._kept.passing(everyone, rows), maxlen=0)
+        return self._kept.find(columns)
+
+    def _cells(self, columns: Sequence[int]) -> int:
+        """The most groups that some columns can have; numbers are grouped before they are cut."""
+        cut = any(self.schema[v].cuts is not None for v in columns)
+        return self.n_rows if cut else math.prod(self.counted_cards[sorted(set(columns))].tolist())
+
+    def _select(
+        self, columns: Sequence[int], *, grouped: bool = False, limit: int | None = None
+    ) -> Iterator[Block]:
+        """Blocks of rows, or of their groups, from one statement."""
+        names = [quoted(self.schema.names[v]) for v in columns]
+        weight = self._summed if grouped else self._weight
+        tail = f" GROUP BY {', '.join(names)}" if grouped else ""
+        tail += "" if limit is None else f" LIMIT {limit}"
+        wanted = [*names, *([] if weight is None else [weight])]
+        few = grouped and min(self._cells(columns), limit or self.n_rows) <= BLOCK_ROWS
+        with closing(self._table.blocks(wanted or ["1"], tail, few=few)) as blocks:
+            for block in blocks:
+                weights = None if weight is None else _numbers(block[-1], self._dtype)
+                yield self._encode(block, columns), weights
 
     def _report(self, ctl: Control | None, share: float) -> None:
         if ctl is not None:

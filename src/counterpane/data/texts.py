@@ -25,7 +25,7 @@ BLOCK = 2**20  # cells held as Python rows at one time
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _TRUTH = {"true": 1, "false": 0}
-_NO_NUMBER = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"})
+NO_NUMBER = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"})
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def text_column(name: str, cells: list[Cell], codes: Array) -> Column:
         lookup = np.array([_TRUTH.get(text.lower(), -1) for text in texts], dtype=np.int8)
         return Labels(name, (False, True), lookup[codes])
     stripped = [text.strip() for text in texts]
-    figures = [text for text in stripped if text not in _NO_NUMBER]
+    figures = [text for text in stripped if text not in NO_NUMBER]
     if figures and all(map(_NUMBER.fullmatch, figures)):
         return number_column(name, stripped, codes)
     return make_labels(name, [text or None for text in texts], codes, declared=False)
@@ -95,7 +95,7 @@ def text_column(name: str, cells: list[Cell], codes: Array) -> Column:
 
 def number_column(name: str, texts: Sequence[Cell], codes: Array) -> Numbers:
     """A column of numbers; integers where all are written so, and fit 64 bits."""
-    missing = np.array([text is None or text in _NO_NUMBER for text in texts], dtype=bool)
+    missing = np.array([text is None or text in NO_NUMBER for text in texts], dtype=bool)
     figures = ["0" if gone else text or "" for text, gone in zip(texts, missing, strict=True)]
     whole = all(map(_INTEGER.fullmatch, figures))
     values = np.array(figures, dtype=object).astype(np.int64 if whole else np.float64)

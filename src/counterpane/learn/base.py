@@ -17,8 +17,8 @@ import numpy as np
 
 import counterpane
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reading import read
 from counterpane.counts.source import CountSource
-from counterpane.data.readers import read
 from counterpane.data.table import Table
 from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
 from counterpane.learn.driver import Driver
@@ -130,6 +130,8 @@ class Learner(ABC):
         if missing not in known:
             allowed = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
             raise ParameterError(f"missing={missing!r}; {type(self).__name__} takes {allowed}.")
+        if not isinstance(X, CountSource | Table):
+            X = read(X)
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
@@ -143,9 +145,7 @@ class Learner(ABC):
                 # One look: no missing cell, and its size.
                 X.counts([(i,) for i in range(len(X.schema))], missing="error")
             return X
-        table = X if isinstance(X, Table) else read(X)
-        if sample_weight is not None:
-            table = table.reweighted(sample_weight)
+        table = X if sample_weight is None else X.reweighted(sample_weight)
         return MemoryCounts(self._resolved(table, missing), n_jobs=n_jobs)
 
     def _resolved(self, table: Table, missing: Missing) -> Table:

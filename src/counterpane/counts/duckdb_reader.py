@@ -1,0 +1,123 @@
+"""Parquet scanned by DuckDB, which also finds distinct rows of any number, on disk if need be."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from counterpane.counts.database import quoted
+from counterpane.counts.file_readers import ParquetReader
+from counterpane.counts.tasks import BLOCK_ROWS
+from counterpane.errors import DataError
+from counterpane.progress import Control
+
+THREAD_MEMORY = 2**26  # bytes that each of DuckDB's threads may need
+WATCH = 0.05  # seconds between two looks at the control while a statement runs
+
+
+def has_duckdb() -> bool:
+    """Whether DuckDB is installed."""
+    return importlib.util.find_spec("duckdb") is not None
+
+
+class DuckdbReader:
+    """The same blocks as a `ParquetReader` gives, and groups of equal rows, by DuckDB.
+
+    Each scan has a connection of its own, so that nothing stays open between two. At most
+    `max_memory` bytes are DuckDB's own; what is more goes to the folder `spill`.
+    """
+
+    def __init__(
+        self, files: ParquetReader, max_memory: int, spill: str | os.PathLike[str] | None
+    ) -> None:
+        self._files = files
+        self._max_memory = max_memory
+        self._spill = spill
+
+    def blocks(self, names: Sequence[str]) -> Generator[list[Any], None, None]:
+        """The cells of some columns, in the order of the rows, block by block."""
+        with self._guarded(), closing(self._connect()) as connection:
+            scan = self._scan(connection).project(", ".join(map(quoted, names)))
+            for batch in _arrow_reader(scan):
+                yield batch.columns
+
+    def groups(
+        self, names: Sequence[str], weight: str | None, ctl: Control | None
+    ) -> Generator[list[Any], None, None]:
+        """The distinct rows of some columns, with their number or their summed whole weight.
+
+        The control is asked while DuckDB works.
+        """
+        keys = ", ".join(map(quoted, names))
+        summed = "COUNT(*)" if weight is None else f"CAST(SUM({quoted(weight)}) AS BIGINT)"
+        with self._guarded(), closing(self._connect(preserve_insertion_order=False)) as connection:
+            rows = self._scan(connection).aggregate(f"{keys}, {summed}", keys)
+            reader = _watched(lambda: _arrow_reader(rows), connection, ctl)
+            while (batch := _watched(lambda: next(reader, None), connection, ctl)) is not None:
+                yield batch.columns
+
+    def _connect(self, **options: Any) -> Any:
+        spill = self._spill or Path(tempfile.gettempdir()) / f"counterpane-{uuid.uuid4().hex}"
+        return importlib.import_module("duckdb").connect(":memory:", config={
+            "memory_limit": f"{self._max_memory // 1000}KB",
+            "temp_directory": str(spill),
+            "threads": min(os.cpu_count() or 1, max(1, self._max_memory // THREAD_MEMORY)),
+            "enable_external_file_cache": False,  # the operating system keeps files already
+            **options,
+        })  # fmt: skip
+
+    def _scan(self, connection: Any) -> Any:
+        paths = [str(path) for path in self._files.paths]
+        return connection.read_parquet(paths, union_by_name=self._files.mixed)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Turns what DuckDB raises into one sentence."""
+        try:
+            yield
+        except importlib.import_module("duckdb").Error as error:
+            words = " ".join(str(error).split())[:300]
+            raise DataError(
+                f"DuckDB cannot read {str(self._files.paths[0])!r} and what belongs to it: "
+                f"{words}; check the files, or raise max_memory if that is said to be too small."
+            ) from error
+
+
+def _arrow_reader(relation: Any) -> Any:
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(BLOCK_ROWS)
+
+
+def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> Any:
+    """What `work` returns, run in a thread that is interrupted when the control says so."""
+    found: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:  # raised below, in the thread that asked
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(WATCH)
+            if ctl is not None:
+                ctl.check()
+    except BaseException:
+        connection.interrupt()
+        thread.join()
+        raise
+    if errors:
+        raise errors[0]
+    return found[0]
