@@ -5,13 +5,14 @@ seeds), Table 3 (films in MovieLens: degrees of agreement on the five official f
 growth of learning times with the number of columns. Each fold is one line of
 `results/freno.jsonl`, so that a run that was stopped goes on where it was.
 
-    python benchmarks/papers/freno.py [--quick] [--parts citeseer cora movielens growth]
+    python benchmarks/papers/freno.py [--quick] [--parts citeseer cora movielens growth large]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -29,7 +30,8 @@ import counterpane as cp
 from counterpane.evaluate import degree_of_agreement, reciprocal_ranks
 from harness import RESULTS
 
-PARTS = ("citeseer", "cora", "movielens", "growth")
+PARTS = ("citeseer", "cora", "movielens", "growth", "large")
+LARGE = 10_000  # columns, and rows, of the largest table
 FOLDS = 5
 SEEDS = 5
 PRINTED_SIZES = (25, 35, 45, 55, 65, 75)
@@ -163,6 +165,19 @@ def by_growth(task: Task) -> list[dict[str, Any]]:
     return [record]
 
 
+def by_size(task: Task) -> list[dict[str, Any]]:
+    """Seconds and peak memory of a whole process on a large table, the making of it included."""
+    began = time.process_time()
+    learner = learner_of(task.method).fit(
+        cp.Table(cp.Schema.from_cards([2] * task.fold), growing_table(task.fold, task.fold).T)
+    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return [
+        {**task._asdict(), "n": task.fold, "m": task.fold, "megabytes": peak,
+         "seconds": learner.trace_[-1]["seconds"], "processor": time.process_time() - began}
+    ]  # fmt: skip
+
+
 def size_of(ranker: Any) -> dict[str, int]:
     """How large what was learned is."""
     learner = ranker.learner_
@@ -173,7 +188,7 @@ def size_of(ranker: Any) -> dict[str, int]:
 
 
 RUNS = {"citeseer": by_references, "cora": by_references, "movielens": by_movies,
-        "growth": by_growth}  # fmt: skip
+        "growth": by_growth, "large": by_size}  # fmt: skip
 
 
 def run(task: Task) -> list[dict[str, Any]]:
@@ -201,6 +216,7 @@ def tasks_of(quick: bool, parts: tuple[str, ...]) -> list[Task]:
         found += [
             Task("growth", m, n) for n in SIZES for m in METHODS if n <= SLOW.get(m, SIZES[-1])
         ]
+        found.append(Task("large", "HRF", LARGE))
     return [task for task in found if task.part in parts]
 
 

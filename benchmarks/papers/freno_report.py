@@ -32,7 +32,7 @@ def publish_report(name: str, records: list[dict[str, Any]]) -> None:
     frame = pd.DataFrame(records)
     texts, facts = ["# Freno, Trentin & Gori, again\n"], []
     for part, own in frame.groupby("part", sort=False):
-        tell = {"movielens": films, "growth": growth}.get(str(part), citations)
+        tell = {"movielens": films, "growth": growth, "large": large}.get(str(part), citations)
         rows, found = tell(str(part), own)
         texts += [f"## {part}\n", as_markdown(rows)]
         facts += found
@@ -129,6 +129,19 @@ def growth(part: str, own: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dic
             facts.append({"what": f"growth of HRF: exponent of the stage “{stage}”",
                           "value": slope, "unit": ""})  # fmt: skip
     return rows, facts
+
+
+def large(part: str, own: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The largest table."""
+    one = own.iloc[0]
+    what = f"HRF on {one.n:,} columns × {one.m:,} rows"
+    facts = [
+        {"what": f"{what}: wall clock", "value": one.seconds, "unit": "s", "limit": 300},
+        {"what": f"{what}: peak of the process", "value": one.megabytes, "unit": "MB",
+         "limit": 4096},
+    ]  # fmt: skip
+    keys = ["n", "m", "seconds", "processor", "megabytes"]
+    return own[keys].to_dict("records"), facts
 
 
 def draw(name: str, frame: pd.DataFrame) -> None:

@@ -30,6 +30,12 @@ ModelFile = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 Given = Annotated[
     list[str] | None, typer.Option("--given", "-g", help="Evidence as column=state; repeat.")
 ]
+ScoreName = Annotated[str, typer.Option("--score", help="loglik, aic, bic, k2 or bdeu.")]
+Discretize = Annotated[
+    str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
+]
+Missing = Annotated[str, typer.Option(help="Missing cells: state, drop, error or em.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads.")]
 Seed = Annotated[int | None, typer.Option(help="A number that makes the draws repeatable.")]
 
 

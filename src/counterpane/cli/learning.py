@@ -10,7 +10,18 @@ from typing import Annotated, Any
 import typer
 
 import counterpane as cp
-from counterpane.cli.app import Data, Json, app, classify, console, read_table
+from counterpane.cli.app import (
+    Data,
+    Discretize,
+    Jobs,
+    Json,
+    Missing,
+    ScoreName,
+    app,
+    classify,
+    console,
+    read_table,
+)
 from counterpane.cli.pictures import (
     comparison,
     edge_list,
@@ -62,13 +73,9 @@ def learn(
             f"Else: {', '.join([*METHODS, *FIELDS])}."
         ),
     ] = None,
-    score: Annotated[str, typer.Option(help="loglik, aic, bic, k2 or bdeu.")] = "bic",
-    discretize: Annotated[
-        str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
-    ] = "auto",
-    missing: Annotated[
-        str, typer.Option(help="Missing cells: state, drop, error or em.")
-    ] = "state",
+    score: ScoreName = "bic",
+    discretize: Discretize = "auto",
+    missing: Missing = "state",
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds; keeps the best so far.")
     ] = None,
@@ -76,7 +83,7 @@ def learn(
         str | None, typer.Option(help="DATA is a list of links: its column of users.")
     ] = None,
     item: Annotated[str | None, typer.Option(help="The column of items; see --user.")] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.")] = 1,
+    jobs: Jobs = 1,
     as_json: Json = False,
 ) -> None:
     """Learn a model from DATA, show it, and save it; for a target, a classifier.
@@ -137,14 +144,10 @@ def compare(
         list[str] | None, typer.Option(help=f"Repeat for each of: {', '.join(METHODS)}; else all.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column of interest.")] = None,
-    score: Annotated[str, typer.Option(help="loglik, aic, bic, k2 or bdeu.")] = "bic",
-    discretize: Annotated[
-        str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
-    ] = "auto",
-    missing: Annotated[
-        str, typer.Option(help="Missing cells: state, drop, error or em.")
-    ] = "state",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.")] = 1,
+    score: ScoreName = "bic",
+    discretize: Discretize = "auto",
+    missing: Missing = "state",
+    jobs: Jobs = 1,
     as_json: Json = False,
 ) -> None:
     """Run several learners on DATA, and show how their networks differ."""
