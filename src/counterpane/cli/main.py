@@ -13,7 +13,9 @@ from counterpane.cli import asking, converting, learning
 from counterpane.cli.app import app, notes
 from counterpane.errors import CounterpaneError
 
-COMMANDS = (learning, asking, converting)  # importing them adds their commands to `app`
+ROOMS = (learning, asking, converting)  # importing them adds their commands to `app`
+SHOWN = ("learn", "query", "predict", "rank", "score", "sample", "compare", "convert")
+app.registered_commands.sort(key=lambda command: SHOWN.index(command.callback.__name__))  # type: ignore[union-attr]
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
