@@ -15,7 +15,6 @@ from sklearn.base import clone
 
 import counterpane as cp
 from counterpane.counts import MemoryCounts, StreamCounts
-from counterpane.data import Table
 from counterpane.errors import (
     DataError,
     FitError,
@@ -26,7 +25,7 @@ from counterpane.errors import (
 )
 from counterpane.learn import GES, ChowLiu, HillClimb, K2Search, StoppedEarly, StructureSearch
 from counterpane.learn.driver import Search
-from counterpane.scores import BIC, K2, BDe, BDeu, EdgeOdds, EdgePrior, LogLikelihood
+from counterpane.scores import BDeu
 
 LEARNERS = [
     pytest.param(lambda **options: ChowLiu(**options), id="chow-liu"),
@@ -299,70 +298,6 @@ def test_identical_columns_are_joined(make):
     assert frozenset(("lung", "twin")) in skeleton(make().fit(frame))
 
 
-@all_learners
-def test_missing_cells_by_each_policy(make):
-    frame = make_frame()
-    frame.loc[frame.index % 7 == 0, "lung"] = None
-    complete = frame.dropna()
-    same_results(make(missing="drop").fit(frame), make().fit(complete))
-    state = make(missing="state").fit(frame)
-    assert state.model_.schema["lung"].states == ("bad", "good", "so-so", None)
-    assert make().missing == "state"
-    same_results(make().fit(frame), state)
-    with pytest.raises(DataError, match=r"column 'lung' has missing cells"):
-        make(missing="error").fit(frame)
-    with pytest.raises(ParameterError, match="missing='ignore'"):
-        make(missing="ignore").fit(frame)
-
-
-@all_learners
-def test_missing_cells_are_completed(make):
-    """missing="em": the columns keep their states, and nothing depends on how the table lies."""
-    frame = make_frame()
-    gone = np.random.default_rng(2).random(frame.shape) < 0.15
-    frame = frame.mask(gone)
-    if "em" not in make()._leaves_gaps:
-        with pytest.raises(ParameterError, match="missing='em'"):
-            make(missing="em").fit(frame)
-        return
-    learner = make(missing="em").fit(frame)
-    assert learner.model_.schema["lung"].states == ("bad", "good", "so-so")
-    assert np.isfinite(learner.score_)
-    assert {record["stage"] for record in learner.trace_} == {"first", "search", "parameters"}
-    chain = {frozenset(("smoke", "lung")), frozenset(("lung", "cough"))}
-    assert chain <= skeleton(learner)
-    same_results(make(missing="em", n_jobs=2).fit(frame), learner)
-    same_results(make(missing="em").fit(frame.sample(frac=1, random_state=0)), learner)
-    same_results(make(missing="em").fit(MemoryCounts(cp.read(frame))), learner)
-    names = ["mood", "cough", "lung", "smoke", "sleep"]
-    moved = make(missing="em").fit(frame[names])
-    assert moved.model_.schema.names == tuple(names)
-    assert skeleton(moved) == skeleton(learner)
-    assert moved.score_ == pytest.approx(learner.score_, rel=1e-9)
-    twice = make(missing="em").fit(frame, sample_weight=np.full(400, 2))
-    same_results(make(missing="em").fit(pd.concat([frame, frame])), twice)
-    told = learner.model_.provenance
-    assert (told["learner"], told["rows"]) == (repr(learner), 400)
-
-
-@all_learners
-def test_missing_cells_of_a_count_source(make):
-    frame = make_frame()
-    frame.loc[frame.index % 7 == 0, "lung"] = None
-    table = cp.read(frame)
-    same_results(make().fit(MemoryCounts(table)), make().fit(table))
-    same_results(make(missing="drop").fit(MemoryCounts(table)), make(missing="drop").fit(table))
-    passes = []
-
-    def batches():
-        passes.append(1)
-        return [table]
-
-    with pytest.raises(DataError, match="missing cells in 'lung'"):
-        make().fit(StreamCounts(table.schema, batches))
-    assert len(passes) == 1  # refused at the first look, not after the work
-
-
 # ---- refusals ------------------------------------------------------------------------------------
 
 
@@ -505,101 +440,3 @@ def test_a_checkpoint_of_another_fit_is_refused(make, monkeypatch, tmp_path):
     assert path.read_bytes() == before
     make(checkpoint=path, n_jobs=2, time_limit=60).fit(make_frame())  # these do not matter
     assert not path.exists()
-
-
-# ---- Chow–Liu alone ------------------------------------------------------------------------------
-
-
-def test_an_unknown_score_or_root_offers_the_nearest():
-    with pytest.raises(UnknownNameError, match="score 'bicc' is not known; did you mean 'bic'"):
-        ChowLiu("bicc").fit(make_frame())
-    with pytest.raises(UnknownNameError, match="column 'lungs' is not known; did you mean 'lung'"):
-        ChowLiu(root="lungs").fit(make_frame())
-
-
-@pytest.mark.parametrize("score", ["loglik", "bic", "k2", BDeu(3), K2(structure_prior=EdgePrior())])
-@pytest.mark.parametrize("root", ["smoke", "sleep", "mood"])
-def test_the_root_has_no_parents(score, root):
-    learner = ChowLiu(score, root=root).fit(make_frame())
-    assert learner.graph_.in_degree(root) == 0
-    if score != "k2" and not isinstance(score, K2):
-        assert skeleton(learner) == skeleton(ChowLiu(score).fit(make_frame()))
-
-
-def test_blocks_of_children_do_not_matter(monkeypatch):
-    for score in ("loglik", "bic", "k2"):
-        whole = ChowLiu(score).fit(make_frame())
-        with monkeypatch.context() as patch:
-            patch.setattr("counterpane.learn.structure.chow_liu.STEP_CELLS", 1)
-            split = ChowLiu(score).fit(make_frame())
-        assert len(split.trace_) == 5 > len(whole.trace_)
-        same_results(split, whole)
-        assert split.gains_ == whole.gains_
-
-
-def test_a_stopped_fit_gives_the_forest_of_what_was_counted(monkeypatch):
-    monkeypatch.setattr("counterpane.learn.structure.chow_liu.STEP_CELLS", 1)
-    stop_the_search(monkeypatch, after=2)
-    with pytest.warns(StoppedEarly):
-        learner = ChowLiu().fit(make_frame())
-    assert all("smoke" in (a, b) or "lung" in (a, b) for a, b in learner.graph_.edges)
-    assert learner.graph_.number_of_edges() == 4
-    assert np.isfinite(learner.score_)
-
-
-def test_edges_that_lose_to_the_prior_are_left_out():
-    prior = EdgePrior(1e-9)  # each edge must earn 21 nats
-    free = ChowLiu(LogLikelihood()).fit(make_frame(100))
-    held = ChowLiu(LogLikelihood(structure_prior=prior)).fit(make_frame(100))
-    earned = [gain for _, _, gain in free.gains_ if gain > -np.log(1e-9)]
-    assert 0 < len(held.gains_) == len(earned) < len(free.gains_)
-
-
-def test_an_expert_may_forbid_a_direction():
-    names = list(make_frame())
-    odds = np.ones((5, 5))
-    odds[names.index("smoke"), names.index("lung")] = 1e-30
-    learner = ChowLiu(BIC(structure_prior=EdgeOdds(odds))).fit(make_frame())
-    assert learner.graph_.has_edge("lung", "smoke")
-
-
-def test_a_state_that_the_prior_network_excludes_is_named():
-    table = cp.read(make_frame()[["smoke", "lung"]])
-    prior = cp.BayesianNetwork(table.schema, cp.Dag(2, []), [[0.5, 0.5], [0.5, 0.5, 0.0]])
-    with pytest.raises(FitError, match="'lung' has a state that BDe holds impossible"):
-        ChowLiu(BDe(prior)).fit(table)
-
-
-def test_a_prior_network_serves_as_a_score():
-    table = cp.read(make_frame())
-    flat = [np.full(v.card, 1 / v.card) for v in table.schema]
-    prior = cp.BayesianNetwork(table.schema, cp.Dag(5, []), flat)
-    ours, theirs = ChowLiu(BDe(prior, 5)).fit(table), ChowLiu(BDeu(5)).fit(table)
-    assert ours.model_.dag.edges == theirs.model_.dag.edges
-    assert ours.score_ == pytest.approx(theirs.score_, rel=1e-12)
-
-
-def test_too_many_columns_are_refused(monkeypatch):
-    monkeypatch.setattr("counterpane.learn.structure.chow_liu.MAX_GAINS", 20)
-    with pytest.raises(cp.CounterpaneError, match="5 columns need a matrix of 25 gains"):
-        ChowLiu().fit(make_frame())
-
-
-def test_parameters_follow_the_sample_size():
-    frame = make_frame()
-    smooth = ChowLiu(equivalent_sample_size=1e9).fit(frame).model_
-    assert smooth.tables[0] == pytest.approx(np.full(2, 0.5), abs=1e-6)
-    sharp = ChowLiu(equivalent_sample_size=1e-9).fit(frame).model_
-    assert sharp.tables[0][1] == pytest.approx((frame["smoke"] == "yes").mean(), abs=1e-9)
-    table = cp.read(frame)
-    counts = MemoryCounts(table).counts([[0]])[0]
-    assert np.allclose(ChowLiu().fit(table).model_.tables[0], (counts + 0.5) / 401, rtol=1e-12)
-
-
-def test_a_table_of_many_states():
-    rng = np.random.default_rng(0)
-    frame = {"id": rng.integers(0, 300, 2000), "parity": None}
-    frame["parity"] = frame["id"] % 2
-    table = Table.from_frame(frame, max_states=300)
-    learner = ChowLiu().fit(table)
-    assert learner.gains_[0][2] == pytest.approx(2000 * np.log(2), rel=0.01)

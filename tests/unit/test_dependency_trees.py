@@ -9,7 +9,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import DataError, ParameterError, StateError, TableSizeError
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.fields import dependency_network, tree_growth
+from counterpane.learn.fields import tree_growth
 from counterpane.learn.fields.tree_growth import TreeSearch
 from counterpane.learn.relatives import Relatives
 from counterpane.learn.structure.network import intrinsic_order
@@ -251,8 +251,8 @@ def test_validation_rows_are_checked(tmp_path):
 def test_a_source_of_too_many_distinct_rows_is_refused(monkeypatch):
     table = make_table(0, [5] * 8, 300)
     stream = cp.StreamCounts(table.schema, lambda: [table])
-    monkeypatch.setattr(dependency_network, "MAX_CELLS", 8 * 100)
-    with pytest.raises(TableSizeError, match="StreamCounts has more than 100 distinct rows of 8"):
+    monkeypatch.setattr("counterpane.counts.rows.MAX_BYTES", (8 + 8) * 100)
+    with pytest.raises(TableSizeError, match="more than 100 distinct rows of 8 columns"):
         cp.DependencyNetworkLearner().fit(stream)
 
 

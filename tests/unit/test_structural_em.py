@@ -8,7 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.counts import StreamCounts
 from counterpane.data import Schema, Table
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import ParameterError, TableSizeError
 from counterpane.evaluate import structural_hamming_distance
 from counterpane.graphs import Dag
 from counterpane.learn import StoppedEarly
@@ -281,10 +281,13 @@ def test_progress():
 # ---- refusals ------------------------------------------------------------------------------------
 
 
-def test_rows_that_are_only_counted_cannot_be_completed():
+def test_rows_of_a_source_are_completed_where_they_fit(monkeypatch):
+    stream = StreamCounts(TABLE.schema, lambda: [TABLE])
     for kind in (cp.HillClimb, cp.ChowLiu):
-        with pytest.raises(DataError, match=r"column 'a' has missing cells.*StreamCounts does not"):
-            kind(missing="em").fit(StreamCounts(TABLE.schema, lambda: [TABLE]))
+        same(kind(missing="em").fit(stream), kind(missing="em").fit(TABLE))
+    monkeypatch.setattr("counterpane.counts.rows.MAX_BYTES", 100)
+    with pytest.raises(TableSizeError, match="distinct rows of"):
+        cp.HillClimb(missing="em").fit(stream)
     table = TRUE.sample(300, random_state=2)
     stream = StreamCounts(table.schema, lambda: [table])
     same(cp.HillClimb(missing="em").fit(stream), cp.HillClimb().fit(table))

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from counterpane.counts.rows import rows_of
+from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
@@ -19,6 +21,7 @@ from counterpane.typing import Floats
 class RowScore(NamedTuple):
     """The mean score of rows and its standard error; `rows` has each row's own.
 
+    Of a `CountSource` these are its distinct rows, sorted, and the mean is that of all rows.
     The error is the standard deviation (of the population) / √n; n is the weight of all rows.
     Infinite where a row is impossible.
     """
@@ -103,7 +106,8 @@ def cmll(
 
 
 def _table(model: Model, X: Any) -> Table:
-    """The rows as a table of the model's schema, without gaps."""
+    """The rows as a table of the model's schema, without gaps; of a source the distinct ones."""
+    X = rows_of(X) if isinstance(X, CountSource) else X
     same = isinstance(X, Table) and X.schema == model.schema
     table: Table = X if same else Table.from_frame(X, schema=model.schema)
     if table.has_missing.any():

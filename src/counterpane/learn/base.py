@@ -18,6 +18,8 @@ import numpy as np
 import counterpane
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.reading import read
+from counterpane.counts.resolved import resolved
+from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
@@ -135,18 +137,27 @@ class Learner(ABC):
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
-            if isinstance(X, MemoryCounts):
-                if not X.has_missing.any():
-                    return X
-                return MemoryCounts(self._resolved(X.table, missing), n_jobs=X.n_jobs)
-            if missing == "em":
-                _refuse_gaps(X)
-            elif missing != "available" and (X.n_rows is None or X.has_missing.any()):
-                # One look: no missing cell, and its size.
-                X.counts([(i,) for i in range(len(X.schema))], missing="error")
-            return X
+            if missing in self._leaves_gaps:
+                return self._with_gaps(X, missing)
+            return resolved(X, missing)  # type: ignore[arg-type]
         table = X if sample_weight is None else X.reweighted(sample_weight)
         return MemoryCounts(self._resolved(table, missing), n_jobs=n_jobs)
+
+    def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
+        """A source whose missing cells stay; one that has none is the same by any policy."""
+        if isinstance(source, MemoryCounts):
+            return MemoryCounts(self._resolved(source.table, missing), n_jobs=source.n_jobs)
+        complete = resolved(source, "state")
+        if complete.schema == source.schema:
+            return complete
+        if missing == "available":
+            counted = source.counts([(i,) for i in range(len(source.schema))], missing="drop")
+            for i in np.flatnonzero(counted.n == 0):
+                raise _nothing_told(source.schema.names[i])
+            return source
+        rows = MemoryCounts(rows_of(source))
+        rows.n_rows = source.n_rows or 0
+        return rows
 
     def _resolved(self, table: Table, missing: Missing) -> Table:
         """`table` without missing cells, unless they stay."""
@@ -156,10 +167,7 @@ class Learner(ABC):
             return table.resolve_missing(missing)
         for i in np.flatnonzero(table.has_missing):
             if (table.codes[i] == table.schema.cards[i]).all():
-                raise DataError(
-                    f"column {table.schema.names[i]!r} has no cell that is not missing, and no "
-                    "family with it can be scored; leave it out, or pass missing='em'."
-                )
+                raise _nothing_told(table.schema.names[i])
         return table
 
     def _check_available(self, score: LocalScore) -> None:
@@ -205,23 +213,18 @@ class Learner(ABC):
         }
 
 
-def _refuse_gaps(source: CountSource) -> None:
-    """Raise if a source that only counts has missing cells, which then cannot be completed."""
-    counted = source.counts([(i,) for i in range(len(source.schema))], missing="state")
-    for variable, table in zip(source.schema, counted, strict=True):
-        if table[-1] > 0:
-            raise DataError(
-                f"column {variable.name!r} has missing cells, and missing='em' completes the rows "
-                f"themselves, which {type(source).__name__} does not hold; read them into a Table, "
-                "or take missing='available' with the score 'nal'."
-            )
+def _nothing_told(name: str) -> DataError:
+    return DataError(
+        f"column {name!r} has no cell that is not missing, and no family with it can be scored; "
+        "leave it out, or pass missing='em'."
+    )
 
 
 _DIGESTS: WeakKeyDictionary[CountSource, str] = WeakKeyDictionary()
 
 
 def digest(source: CountSource) -> str:
-    """A fingerprint of the data: of all codes in memory, else of the schema and the row count."""
+    """A fingerprint of the data: of all codes in memory, else of the counts of each column."""
     if source in _DIGESTS:
         return _DIGESTS[source]
     sha = hashlib.blake2b(repr([(v.name, v.states) for v in source.schema]).encode())
@@ -230,6 +233,8 @@ def digest(source: CountSource) -> str:
         if source.table.weights is not None:
             sha.update(source.table.weights.data)
     else:
+        for counts in source.counts([(i,) for i in range(len(source.schema))], missing="state"):
+            sha.update(counts.tobytes())
         sha.update(str(source.n_rows).encode())
     _DIGESTS[source] = sha.hexdigest()[:16]
     return _DIGESTS[source]

@@ -16,9 +16,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reading import read
+from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
-from counterpane.data.readers import read
 from counterpane.data.table import Table
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
@@ -163,12 +163,12 @@ def bootstrap(
 
 def _distinct_rows(X: Any) -> tuple[Table, int]:
     """The distinct rows of `X` with their weights, and how many rows a sample has."""
-    if isinstance(X, CountSource) and not isinstance(X, MemoryCounts):
-        rows = X.distinct(range(len(X.schema)))
-        n_rows = X.n_rows
+    found = X if isinstance(X, CountSource | Table) else read(X)
+    if isinstance(found, CountSource):
+        rows = rows_of(found).distinct()
+        n_rows = found.n_rows
     else:
-        table = X.table if isinstance(X, MemoryCounts) else X if isinstance(X, Table) else read(X)
-        rows, n_rows = table.distinct(), table.n_rows
+        rows, n_rows = found.distinct(), found.n_rows
     assert rows.weights is not None
     whole = rows.weights.dtype.kind == "i"
     return rows, int(rows.weights.sum()) if whole or n_rows is None else n_rows

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.rows import rows_of
+from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.graphs import Dag
@@ -127,7 +129,7 @@ def joined(tables: Iterable[Array]) -> Floats:
 
 
 def fit_parameters_em(
-    table: Table,
+    table: Table | CountSource,
     dag: Dag,
     *,
     start: BayesianNetwork | None = None,
@@ -142,11 +144,11 @@ def fit_parameters_em(
 ) -> BayesianNetwork:
     """The network of `dag` whose parameters make the observed cells most probable.
 
-    Stops when an iteration gains less than `tolerance` times the log-likelihood. `start` is a
-    network of the same structure to begin from, rather than the counts of each family's complete
-    rows; the variables named in `fixed` keep their tables of it. `strengths` hold the expected
-    counts, so that uncertainty grows with what is missing. A time limit or Ctrl-C returns the
-    parameters so far.
+    `table` may be a source whose distinct rows fit in memory. Stops when an iteration gains less
+    than `tolerance` times the log-likelihood. `start` is a network of the same structure to begin
+    from, rather than the counts of each family's complete rows; the variables named in `fixed` keep
+    their tables of it. `strengths` hold the expected counts, so that uncertainty grows with what is
+    missing. A time limit or Ctrl-C returns the parameters so far.
 
     >>> import counterpane as cp
     >>> table = cp.read({"a": [0, 0, 1, 1, None, 1], "b": [0, 0, 1, None, 1, 1]})
@@ -160,6 +162,7 @@ def fit_parameters_em(
             f"{equivalent_sample_size}; at least one step, and numbers that are not negative, are "
             "needed."
         )
+    table = rows_of(table) if isinstance(table, CountSource) else table
     known_tables = _fixed(table, dag, start, fixed)
     size = equivalent_sample_size
     search = EMSearch(

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.rows import rows_of
+from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.graphs import Dag
 from counterpane.learn.classify import _conditional_kernels as kernels
@@ -107,8 +108,8 @@ class BayesNetClassifier(NetworkClassifier):
     ['add survived → sex', 'add status → sex']
     """
 
-    def _network(self, source: MemoryCounts) -> Dag:
-        climb = ConditionalClimb(source.table, self.equivalent_sample_size, self.n_jobs)
+    def _network(self, source: CountSource) -> Dag:
+        climb = ConditionalClimb(rows_of(source), self.equivalent_sample_size, self.n_jobs)
         outcome = self._driver(source).run(climb, "searching edges")
         self.score_ = float(outcome.state.score)
         self.trace_ = [record for record in outcome.trace if "move" in record]

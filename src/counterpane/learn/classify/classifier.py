@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any, Self, Unpack
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reordered import reordered
+from counterpane.counts.resolved import resolved
+from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Numbers, n_rows
@@ -16,7 +20,7 @@ from counterpane.data.frames import encode_column
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.data.weights import check_weights
-from counterpane.errors import DataError, NotFittedError
+from counterpane.errors import DataError, NotFittedError, ParameterError
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.classify.features import (
     check_sizes,
@@ -56,6 +60,8 @@ class Classifier(Learner):
     `target_`, the variable of the class.
     """
 
+    _by_counts: ClassVar[bool] = False  # whether counts are enough to learn from
+
     def __init__(
         self,
         *,
@@ -85,6 +91,10 @@ class Classifier(Learner):
     def _learn(self, training: Training) -> None:
         """Learn from the rows and set the results."""
 
+    def _learn_counts(self, source: CountSource) -> None:
+        """Learn from counts alone, the class last, and set the results; where `_by_counts`."""
+        raise NotImplementedError
+
     @abstractmethod
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         """ln P(class | row), shape (rows, classes), normalized.
@@ -96,15 +106,18 @@ class Classifier(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X` (a frame, an array, a path, a `Table`) and `y`, an array of classes.
 
-        `y` may also be the name of the column of `X` that holds the classes.
+        `y` may also be the name of the column of `X` that holds the classes, as it must where `X`
+        is a `CountSource`, whose columns are states as in a `Table`.
         """
-        named, columns = read_features(X)
-        dtype: Any = object
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; pass "
                 "the classes, or the name of their column."
             )
+        if isinstance(X, CountSource):
+            return self._fit_source(X, y, sample_weight)
+        named, columns = read_features(X)
+        dtype: Any = object
         if isinstance(y, str):
             column = column_called(columns, y, named)
             columns = [c for c in columns if c is not column]
@@ -127,20 +140,61 @@ class Classifier(Learner):
             missing=self.missing,
             cuts={v.name: v.cuts for v in X.schema} if isinstance(X, Table) else {},
         )
+        names = [c.name for c in columns]
+        return self._fit_named(
+            names if named else None,
+            (training.table.schema, training.target, training.numeric, dtype),
+            lambda: self._learn(training),
+        )
+
+    def _fit_source(self, source: CountSource, y: Any, sample_weight: Any) -> Self:
+        """Learn from counts where these are enough, else from the distinct rows."""
+        if sample_weight is not None:
+            raise ParameterError("sample_weight cannot be joined to a count source.")
+        if not isinstance(y, str):
+            raise DataError(
+                f"y is of type {type(y).__name__}; of a count source, whose rows have no order, y "
+                "names the column of classes."
+            )
+        target = source.schema.index(y)
+        if source.counts([(target,)], missing="state")[0][-1] > 0:
+            raise DataError(f"the class {y!r} of some rows is missing; drop rows without a class.")
+        if len(source.schema) == 1:
+            check_sizes([], 1)
+        if isinstance(source, MemoryCounts) or not self._by_counts:
+            return self.fit(rows_of(source), y)
+        features = [i for i in range(len(source.schema)) if i != target]
+        if self.missing not in ("state", "drop", "error"):
+            raise ParameterError(
+                f"missing={self.missing!r}; 'state', 'drop' or 'error' is allowed."
+            )
+        joint = reordered(resolved(source, self.missing), [*features, target])
+        schema = joint.schema.select(range(len(features)))
+        return self._fit_named(
+            list(schema.names),
+            (schema, joint.schema[-1], (), object),
+            lambda: self._learn_counts(joint),
+        )
+
+    def _fit_named(
+        self,
+        names: list[str] | None,
+        found: tuple[Schema, Variable, tuple[int, ...], Any],
+        learn: Callable[[], None],
+    ) -> Self:
+        """Set what is known of features and class, and learn; a fit that fails changes nothing."""
         before = dict(vars(self))
         try:
             vars(self).pop("feature_names_in_", None)
-            if named:
-                self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
-            self.n_features_in_ = len(columns)
-            classes = np.empty(training.target.card, dtype=object)
-            classes[:] = training.target.states
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            self.schema_, self.target_, self._numeric, dtype = found
+            self.n_features_in_ = len(self.schema_)
+            classes = np.empty(self.target_.card, dtype=object)
+            classes[:] = self.target_.states
             self.classes_ = classes.astype(dtype)
-            self.schema_: Schema = training.table.schema
-            self.target_: Variable = training.target
-            self._numeric = training.numeric
-            self._learn(training)
-        except BaseException:  # a fit that fails leaves the classifier as it was
+            learn()
+        except BaseException:
             vars(self).clear()
             vars(self).update(before)
             raise
@@ -164,6 +218,9 @@ class Classifier(Learner):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose most probable class is `y`: classes, or the name of a column."""
         self._check_fitted()
+        if isinstance(X, CountSource):
+            X = rows_of(X)
+            sample_weight = X.weights if sample_weight is None else sample_weight
         named, columns = read_features(X)
         column = (
             column_called(columns, y, named) if isinstance(y, str) else column_of_classes(y, ())[0]

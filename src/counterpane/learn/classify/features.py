@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
 from counterpane.data.readers import read_columns
 from counterpane.data.table import Table
@@ -22,6 +23,11 @@ def read_features(X: Any) -> tuple[bool, list[Column]]:
         return True, columns_of(read_columns(X))
     if isinstance(X, Table):
         return True, list(X.labels())
+    if isinstance(X, CountSource):
+        raise DataError(
+            f"the rows of a {type(X).__name__} have no order to predict them in; pass a frame, an "
+            "array, a file or a Table."
+        )
     if hasattr(X, "tocsr"):
         raise DataError(f"X is a sparse {type(X).__name__}; pass X.toarray(), or a frame.")
     plain = isinstance(X, list | tuple) and not (X and isinstance(X[0], Labels | Numbers))

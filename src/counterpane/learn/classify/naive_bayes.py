@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
 from counterpane.graphs import Dag
 from counterpane.learn.classify.network_classifier import NetworkClassifier
 from counterpane.learn.structure.chow_liu import ChowLiu
@@ -21,7 +21,7 @@ class NaiveBayes(NetworkClassifier):
     (['yes'], 0.7783)
     """
 
-    def _network(self, source: MemoryCounts) -> Dag:
+    def _network(self, source: CountSource) -> Dag:
         target = len(source.schema) - 1
         return Dag(target + 1, [(target, i) for i in range(target)])
 
@@ -43,7 +43,7 @@ class TAN(NetworkClassifier):
     [('status', 'age'), ('status', 'sex')]
     """
 
-    def _network(self, source: MemoryCounts) -> Dag:
+    def _network(self, source: CountSource) -> Dag:
         target = source.schema.names[-1]
         tree = ChowLiu(target=target, n_jobs=self.n_jobs, time_limit=self.time_limit).fit(source)
         self.gains_ = tree.gains_

@@ -8,6 +8,7 @@ from abc import abstractmethod
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.graphs import Dag
 from counterpane.learn.classify.classifier import Classifier
@@ -28,14 +29,17 @@ class NetworkClassifier(Classifier):
     """
 
     model_: BayesianNetwork
+    _by_counts = True
 
     @abstractmethod
-    def _network(self, source: MemoryCounts) -> Dag:
+    def _network(self, source: CountSource) -> Dag:
         """The network of the features and of the class, which is the last variable."""
 
     def _learn(self, training: Training) -> None:
+        self._learn_counts(MemoryCounts(training.joint, n_jobs=self.n_jobs))
+
+    def _learn_counts(self, source: CountSource) -> None:
         began = time.monotonic()
-        source = MemoryCounts(training.joint, n_jobs=self.n_jobs)
         dag = self._network(source)
         self.model_ = fit_parameters(
             source,

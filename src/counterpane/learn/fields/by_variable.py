@@ -31,6 +31,13 @@ class VariableSearch(Search[S], Generic[S]):
         self.n_jobs = n_jobs
         self._own = threading.local()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs: no room that belongs to a thread."""
+        return {name: value for name, value in vars(self).items() if name != "_own"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _own=threading.local())
+
     @abstractmethod
     def validation_scores(self, state: S) -> dict[float, float]:
         """The mean log-likelihood of a validation row, summed over variables, by setting."""

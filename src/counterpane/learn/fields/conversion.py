@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.resolved import resolved
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -147,6 +148,8 @@ def _marginals(schema: Schema, data: Any) -> list[Floats]:
     if not isinstance(data, CountSource):
         same = isinstance(data, Table) and data.schema == schema
         data = MemoryCounts(data if same else Table.from_frame(data, schema=schema))
+    if data.schema != schema:  # that of a network in which missing cells are states, perhaps
+        data = resolved(data, "state")
     if data.schema != schema:
         raise ScopeError(f"the data is over {data.schema!r}, the network over {schema!r}.")
     counts = data.counts([(v,) for v in range(len(schema))])

@@ -15,11 +15,12 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reading import read
+from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
-from counterpane.data.readers import read
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, TableSizeError
+from counterpane.errors import DataError, ParameterError
 from counterpane.learn.base import Learner, LearnerOptions, digest
 from counterpane.learn.fields.by_variable import VariableSearch
 from counterpane.learn.fields.logistic import LogisticSearch
@@ -31,7 +32,6 @@ from counterpane.typing import Array, Ints
 
 KAPPAS = tuple(10.0**k for k in range(-8, 1))
 L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
-MAX_CELLS = 2**31  # of distinct rows that are fetched from a source that does not hold them
 
 Local = Literal["tree", "logistic"]
 
@@ -85,7 +85,7 @@ class DependencyNetworkLearner(Learner):
     ) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
 
-        `validation` is another such table, but no stream, with the same columns.
+        `validation` is another such table with the same columns.
         """
         began = time.monotonic()
         settings = self._settings(validation is not None)
@@ -139,10 +139,10 @@ class DependencyNetworkLearner(Learner):
 
     def _judge(self, given: Any, schema: Schema) -> Table:
         """The validation rows in terms of `schema`, complete."""
-        if isinstance(given, MemoryCounts):
-            given = given.table
         if isinstance(given, str | os.PathLike):
             given = read(given)
+        if isinstance(given, CountSource):
+            given = rows_of(given)
         table = Table.from_frame(given, schema=schema)
         if self.missing == "drop":
             return table.resolve_missing("drop")
@@ -161,11 +161,7 @@ class DependencyNetworkLearner(Learner):
             return LogisticSearch(
                 _distinct(source, order), order, settings, validation=judge, n_jobs=self.n_jobs
             )
-        rows = (
-            source
-            if isinstance(source, MemoryCounts)
-            else MemoryCounts(_distinct(source, range(len(order))))
-        )
+        rows = source if isinstance(source, MemoryCounts) else MemoryCounts(rows_of(source))
         return TreeSearch(
             rows.table,
             rows.bits,
@@ -197,13 +193,7 @@ def _distinct(source: CountSource, order: Sequence[int]) -> Table:
         return Table(source.schema.select(columns), np.array(cells), table[cells])
     if isinstance(source, MemoryCounts):
         return sorted_rows(source.table.select(columns))
-    try:
-        return source.distinct(columns, limit=MAX_CELLS // len(columns))
-    except TableSizeError:
-        raise TableSizeError(
-            f"{type(source).__name__} has more than {MAX_CELLS // len(columns):,} distinct rows of "
-            f"{len(columns)} columns, which must be held in memory; select columns or sample rows."
-        ) from None
+    return rows_of(source, columns)
 
 
 def sorted_rows(table: Table) -> Table:

@@ -98,8 +98,9 @@ class LogisticSearch(VariableSearch[Fitted]):
         features = [f for one in found for f in one[0]]
         weights = [w for one in found for w in one[1]]
         own, told = state.own.copy(), state.told.copy()
-        own[-1] += sum(one[2] for one in found)
-        told[-1] += sum(one[3] for one in found)
+        for one in found:  # one by one, so that the size of the batch does not matter
+            own[-1] += one[2]
+            told[-1] += one[3]
         record = {"l1": l1, "variables": batch.stop, "weights": sum(map(len, features)),
                   "furthest": max(one[4] for one in found)}  # fmt: skip
         whole = batch.stop == n

@@ -16,8 +16,9 @@ import numpy as np
 
 import counterpane
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reading import read
+from counterpane.counts.resolved import resolved
 from counterpane.counts.source import CountSource, Policy
-from counterpane.data.readers import read
 from counterpane.data.schema import Schema
 from counterpane.errors import DataError, ParameterError
 from counterpane.learn.base import digest
@@ -190,11 +191,12 @@ def _source(
             raise ParameterError("sample_weight cannot be joined to a count source.")
         if schema is not None and X.schema != schema:
             raise DataError("the source has another schema than the model; encode it by that one.")
-        if not isinstance(X, MemoryCounts):
-            return X
-        X = X.table
-    table = read(X, schema=schema, weights=sample_weight)
-    return MemoryCounts(table.resolve_missing(missing), n_jobs=n_jobs)
+        found = X if not isinstance(X, MemoryCounts) else X.table
+    else:
+        found = read(X, schema=schema, weights=sample_weight)
+    if isinstance(found, CountSource):
+        return resolved(found, missing)
+    return MemoryCounts(found.resolve_missing(missing), n_jobs=n_jobs)
 
 
 def _first_weights(parts: Sequence[Part], start: str) -> Floats:

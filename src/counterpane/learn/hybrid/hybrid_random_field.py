@@ -8,9 +8,8 @@ from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
-from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
-from counterpane.data.table import Table
 from counterpane.errors import ParameterError
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.hybrid.local_networks import LocalNetworks
@@ -19,7 +18,6 @@ from counterpane.learn.relatives import Relatives
 from counterpane.learn.structure.network import intrinsic_order
 from counterpane.models.hybrid_random_field import HybridRandomField
 
-MAX_CELLS = 2**31  # of distinct rows that are fetched from a source that does not hold them
 MOST_RELATIVES = 62  # so that a set of local columns is one number
 
 
@@ -100,7 +98,7 @@ class HybridRandomFieldLearner(Learner):
         rank = np.empty(n, dtype=np.int64)
         rank[order] = np.arange(n)
         networks = LocalNetworks(
-            _rows(source),
+            rows_of(source),
             min(max(self.k, self.k_max) + 1, n),
             prior=float(cards.max() if self.prior is None else self.prior),
             smooth=self.score == "mdl",
@@ -108,11 +106,3 @@ class HybridRandomFieldLearner(Learner):
         )
         relatives = Relatives(source, self.k, order=order, n_jobs=self.n_jobs)
         return MergingSearch(relatives, networks, rank, k_max=self.k_max, literal=self.literal)
-
-
-def _rows(source: CountSource) -> Table:
-    """The rows of a source, all of them or the distinct ones with their weights."""
-    if isinstance(source, MemoryCounts):
-        return source.table
-    n = len(source.schema)
-    return source.distinct(range(n), limit=MAX_CELLS // n)

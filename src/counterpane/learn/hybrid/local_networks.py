@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -51,12 +51,15 @@ class LocalNetworks:
         the log-likelihood of v given its blanket.
         """
 
-        def run(part: Ints) -> None:
+        def run(part: Ints) -> tuple[Ints, Floats]:
             kernels.learn_networks(
                 self.data, self.terms, part, members, self._scratch(), parents, scores
             )
+            return parents[part], scores[part]
 
-        self._by_threads(run, variables, ctl)
+        parts = self._parts(variables)
+        for part, found in zip(parts, by_threads(run, parts, self.n_jobs, ctl), strict=True):
+            parents[part], scores[part] = found  # of another process, perhaps
 
     def conditionals(self, members: Ints, parents: Ints) -> list[list[Potential]]:
         """ln P(child | parents) of each variable and its children in its own network."""
@@ -66,14 +69,17 @@ class LocalNetworks:
         shapes = [[cards[list(scope)] for scope in own] for own in families]
         sizes = [sum(check_cells(s, "a family's table") for s in own) for own in shapes]
         table_from: Ints = np.cumsum([0, *sizes], dtype=np.int64)
-        values: Floats = np.empty(int(table_from[-1]))
 
-        def run(part: Ints) -> None:
+        def run(part: Ints) -> Floats:
+            first, stop = table_from[part[0]], table_from[part[-1] + 1]
+            out: Floats = np.empty(stop - first)
             kernels.fill_tables(
-                self.data, self.terms, part, members, parents, self._scratch(), table_from, values
-            )
+                self.data, self.terms, part, members, parents, self._scratch(),
+                table_from - first, out,
+            )  # fmt: skip
+            return out
 
-        self._by_threads(run, np.arange(n), None)
+        values = np.concatenate(list(by_threads(run, self._parts(np.arange(n)), self.n_jobs)))
         found = []
         start = 0
         for own, own_shapes in zip(families, shapes, strict=True):
@@ -85,11 +91,16 @@ class LocalNetworks:
             found.append(parts)
         return found
 
-    def _by_threads(
-        self, run: Callable[[Ints], None], variables: Ints, ctl: Control | None
-    ) -> None:
-        parts = np.array_split(variables, max(1, -(-variables.size // self.chunk)))
-        list(by_threads(run, parts, self.n_jobs, ctl))
+    def _parts(self, variables: Ints) -> list[Ints]:
+        """The variables of each call of a kernel."""
+        return np.array_split(variables, max(1, -(-variables.size // self.chunk)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs: no room that belongs to a thread."""
+        return {name: value for name, value in vars(self).items() if name != "_own"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _own=threading.local())
 
     def _scratch(self) -> Scratch:
         """Room for one network at a time in each thread."""

@@ -103,11 +103,16 @@ class MergingSearch(Search[Field]):
         stop = min(self.n, state.done + max(block * n_jobs, self.n // STEPS))
         wanted = state.wanted.copy()
 
-        def run(first: int) -> None:
-            found = self.relatives.of(first, min(stop, first + block), ctl)
-            kernels.insert_relatives(found, first, self.rank, wanted)
+        relatives, told = self.relatives, ctl if self.relatives.n_jobs == 1 else None
 
-        list(by_threads(run, range(state.done, stop, block), self.relatives.n_jobs, ctl))
+        def run(first: int) -> Ints:
+            return relatives.of(first, min(stop, first + block), told)
+
+        firsts = range(state.done, stop, block)
+        for first, found in zip(
+            firsts, by_threads(run, firsts, relatives.n_jobs, ctl), strict=True
+        ):
+            kernels.insert_relatives(found, first, self.rank, wanted)
         return state._replace(done=stop, wanted=wanted)
 
     def _learn(self, state: Field, ctl: Control) -> Field:
