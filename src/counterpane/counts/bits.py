@@ -40,11 +40,12 @@ class BitColumns:
         """Pack those of `columns` that are not packed yet."""
         n_bytes = -(-self.codes.shape[1] // 8)
         as_bytes = self.words.view(np.uint8)
+        here = np.empty(self.codes.shape[1], dtype=bool)  # once: fresh pages cost more than sums
         for v in columns:
             if self.packed[v]:
                 continue
             for state in range(self.cards[v]):
-                here = self.codes[v] == state
+                np.equal(self.codes[v], state, out=here)
                 row = self.first[v] + state
                 as_bytes[row, :n_bytes] = np.packbits(here, bitorder="little")
                 self.total[row] = np.count_nonzero(here)
