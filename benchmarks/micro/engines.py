@@ -1,21 +1,28 @@
 """The same counts from memory and from parquet: what reading and encoding cost beside counting.
 
 200 three-variable tables over generated rows of 20 columns with 2 to 5 states, in memory, streamed
-by DuckDB, streamed by `ParquetFile.iter_batches`, and from packed rows. Each way runs in a process
-of its own, once to load what is compiled and once to be measured: processor and wall seconds of the
-whole process, and its peak memory. Reading alone is measured too: the stream is asked to take at
-most twice the memory kernel, and decoding. The files go to a temporary folder.
+by DuckDB, streamed by `ParquetFile.iter_batches`, from packed rows, by Dask, whose threads or two
+processes read the files, and by Spark, whose two workers read the files or, "spark-packed", take
+the packed rows of a DataFrame. Each way runs in a process of its own, once to load what is compiled
+and once to be measured: processor and wall seconds of the whole process and its workers, and the
+peak memory of all. Reading alone is measured too: the stream is asked to take at most twice the
+memory kernel, and decoding; Dask at most 1.3 times the stream, Spark 2.2 times. The files go to a
+temporary folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import multiprocessing
+import os
 import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -32,7 +39,9 @@ from harness import publish
 CARDS = [2, 3, 4, 5] * 5
 N_TABLES = 200
 FILE_ROWS = 1_000_000
-WAYS = ("memory", "pyarrow", "duckdb", "packed")
+WAYS = ("memory", "pyarrow", "duckdb", "packed", "dask", "dask-distributed", "spark",
+        "spark-packed")  # fmt: skip
+LIMITS = {"dask": 1.3, "dask-distributed": 1.3, "spark": 2.2}  # times the stream's processor time
 
 
 def scopes() -> list[tuple[int, ...]]:
@@ -64,6 +73,10 @@ def measured(work: Callable[[], Any]) -> dict[str, float]:
 
 def run(way: str, folder: Path, rows: int) -> dict[str, Any]:
     """A record of one way; in a process of its own."""
+    if way.startswith("dask"):
+        return run_dask(way, folder, rows)
+    if way.startswith("spark"):
+        return run_spark(way, folder, rows)
     chosen = scopes()
     small: Any = {"columns": [f"x{j}" for j in range(3)]}
     if way in ("memory", "packed"):
@@ -100,11 +113,113 @@ def run(way: str, folder: Path, rows: int) -> dict[str, Any]:
 
     counted = measured(count)
     assert batch is not None and (batch.n == rows).all()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "way": way, "states_cpu": made["cpu"], "decode_cpu": decode["cpu"], **counted,
+        "megabytes": _peak(), "check": float(batch.values @ np.arange(len(batch.values))),
+    }  # fmt: skip
+
+
+def run_dask(way: str, folder: Path, rows: int) -> dict[str, Any]:
+    """The same by Dask's threads, or by two worker processes, whose time counts."""
+    import dask
+    import distributed
+
+    chosen, client = scopes(), None
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(num_workers=2))
+        if way == "dask-distributed":
+            client = distributed.Client(stack.enter_context(distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
+            )))  # fmt: skip
+            stack.enter_context(client)
+
+        def on_all(fn: Callable[[], float]) -> float:
+            return fn() + (sum(client.run(fn).values()) if client is not None else 0.0)
+
+        def timed(work: Callable[[], Any]) -> dict[str, float]:
+            cpu, wall = on_all(time.process_time), time.perf_counter()
+            work()
+            wall = time.perf_counter() - wall
+            return {"cpu": on_all(time.process_time) - cpu, "wall": wall}
+
+        files = sorted(folder.glob("*.parquet"))
+        warm = cp.DaskSource(files[:2], client=client)
+        for _ in range(3):  # until each worker has loaded what is compiled
+            warm.counts(chosen)
+        made: list[Any] = []
+        states = timed(lambda: made.append(cp.DaskSource(files, client=client)))
+        counted = timed(lambda: made.append(made[0].counts(chosen)))
+        peak = on_all(_peak)
+    batch = made[1]
+    assert (batch.n == rows).all()
+    return {
+        "way": way, "states_cpu": states["cpu"], "decode_cpu": 0.0, **counted,
         "megabytes": peak, "check": float(batch.values @ np.arange(len(batch.values))),
     }  # fmt: skip
+
+
+def run_spark(way: str, folder: Path, rows: int) -> dict[str, Any]:
+    """The same by two workers of Spark, whose time counts, and that of their virtual machine."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = session.config("spark.ui.showConsoleProgress", "false")
+    for name in ("host", "bindAddress"):
+        session = session.config(f"spark.driver.{name}", "127.0.0.1")
+    session = session.config("spark.local.dir", str(folder)).config("spark.log.level", "OFF")
+    spark = session.getOrCreate()
+
+    def timed(work: Callable[[], Any]) -> dict[str, float]:
+        cpu, wall = _tree_cpu(), time.perf_counter()
+        work()
+        return {"cpu": _tree_cpu() - cpu, "wall": time.perf_counter() - wall}
+
+    data: Any = sorted(folder.glob("*.parquet"))
+    if way == "spark-packed":
+        data = spark.read.parquet(str(folder)).where("x0 >= '0'")  # not just files any more
+    made: list[Any] = []
+    states = timed(lambda: made.append(cp.SparkSource(data, spark=spark)))
+    for _ in range(3):  # until workers have loaded what is compiled, and Java has compiled itself
+        made[0].counts(scopes())
+    counted = timed(lambda: made.append(made[0].counts(scopes())))
+    peak = _peak() + sum(_status(pid, "VmHWM") for pid in _descendants()) / 1024
+    spark.stop()
+    batch = made[1]
+    assert (batch.n == rows).all()
+    return {
+        "way": way, "states_cpu": states["cpu"], "decode_cpu": 0.0, **counted,
+        "megabytes": peak, "check": float(batch.values @ np.arange(len(batch.values))),
+    }  # fmt: skip
+
+
+def _tree_cpu() -> float:
+    """Processor seconds of this process and of those below it that live."""
+    below = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2] for pid in _descendants()]
+    ticks = sum(sum(map(int, stat.split()[11:15])) for stat in below)
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _descendants() -> list[int]:
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    parents = {pid: _status(pid, "PPid") for pid in pids}
+    found = [os.getpid()]
+    for above in found:  # grows
+        found += [pid for pid, parent in parents.items() if parent == above]
+    return found[1:]
+
+
+def _status(pid: int, field: str) -> int:
+    """A number that Linux tells of a process; 0 where it has ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(f"{field}:"):
+                return int(line.split()[1])
+    return 0
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def compare(rows: int, texts: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -117,10 +232,14 @@ def compare(rows: int, texts: bool) -> tuple[list[dict[str, Any]], list[dict[str
         for way in WAYS:
             if way == "duckdb" and not has_duckdb():
                 continue
-            with context.Pool(1) as pool:
-                records.append(pool.apply(run, (way, Path(name), rows)))
+            if way.startswith("dask") and importlib.util.find_spec("dask") is None:
+                continue
+            if way.startswith("spark") and importlib.util.find_spec("pyspark") is None:
+                continue
+            with ProcessPoolExecutor(1, context) as pool:  # its process may have workers
+                records.append(pool.submit(run, way, Path(name), rows).result())
     assert len({record.pop("check") for record in records}) == 1
-    memory = next(r["cpu"] for r in records if r["way"] == "memory")
+    memory, stream = (r["cpu"] for r in records if r["way"] in ("memory", "pyarrow"))
     results = []
     for record in records:
         record["cells"] = kind
@@ -131,6 +250,10 @@ def compare(rows: int, texts: bool) -> tuple[list[dict[str, Any]], list[dict[str
             results.append({"what": f"{what}: over decoding, in times of memory", "value": left,
                             "unit": "×", "limit": 2.0})  # fmt: skip
             results.append({"what": f"{what}: peak", "value": record["megabytes"], "unit": "MB"})
+        if record["way"] in LIMITS:
+            results.append({"what": f"{what}: in times of the pyarrow stream",
+                            "value": record["cpu"] / stream, "unit": "×",
+                            "limit": LIMITS[record["way"]]})  # fmt: skip
     return results, records
 
 

@@ -13,8 +13,11 @@ _HOMES = {
     "counterpane.data.discretize": ("MDLDiscretizer",),
     "counterpane.data.links": ("read_links",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
+    "counterpane.counts.dask": ("DaskSource",),
     "counterpane.counts.files": ("FileSource",),
+    "counterpane.counts.frames": ("FrameSource",),
     "counterpane.counts.reading": ("read",),
+    "counterpane.counts.spark": ("SparkSource",),
     "counterpane.counts.sql": ("SqlSource",),
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
     "counterpane.scores": (
@@ -95,8 +98,11 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.counts import CountSource as CountSource
     from counterpane.counts import MemoryCounts as MemoryCounts
     from counterpane.counts import StreamCounts as StreamCounts
+    from counterpane.counts.dask import DaskSource as DaskSource
     from counterpane.counts.files import FileSource as FileSource
+    from counterpane.counts.frames import FrameSource as FrameSource
     from counterpane.counts.reading import read as read
+    from counterpane.counts.spark import SparkSource as SparkSource
     from counterpane.counts.sql import SqlSource as SqlSource
     from counterpane.data import Schema as Schema
     from counterpane.data import Table as Table

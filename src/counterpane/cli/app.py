@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import has_magic
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ console = Console()
 notes = Console(stderr=True, highlight=False)
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
-DATA_HELP = "A CSV, parquet or ARFF file, or an embedded set."
+DATA_HELP = "A CSV, parquet or ARFF file, a folder or pattern of files, or an embedded set."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Data = Annotated[str, typer.Argument(help=DATA_HELP)]
 ModelFile = Annotated[Path, typer.Argument(help=MODEL_HELP)]
@@ -71,11 +72,21 @@ def evidence_of(given: list[str] | None) -> dict[str, str]:
     return found
 
 
+def is_set(data: str) -> bool:
+    """Whether DATA names an embedded set: no file, no pattern of files."""
+    return not (Path(data).exists() or Path(data).suffix or has_magic(data))
+
+
+def in_blocks(data: str) -> bool:
+    """Whether DATA names files that are read block by block; what looks is costly to import."""
+    return bool(import_module("counterpane.counts.reading").is_large(data))
+
+
 def read_table(data: str, target: str | None, discretize: str) -> Any:
     """The table of a file, or of an embedded set if no such file exists."""
     if discretize not in ("auto", "mdl", "quantile", "none"):
         raise unknown_name("--discretize", discretize, ("auto", "mdl", "quantile", "none"))
-    if not Path(data).exists() and not Path(data).suffix:
+    if is_set(data):
         return cp.load_dataset(data)  # an unknown name is answered with the nearest ones
     if discretize == "auto":
         discretize = "quantile" if target is None else "mdl"

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 import counterpane as cp
+from counterpane.cli.app import is_set
 from counterpane.cli.pictures import what_was_done
 from counterpane.data.columns import Column, Labels, columns_of
 from counterpane.data.frames import encode_column
@@ -30,7 +31,7 @@ CHUNK = 2**14  # rows written at a time
 
 def read_raw(data: str) -> cp.Table | list[Column]:
     """The columns of a file as they are, or the table of an embedded set if no such file exists."""
-    if not Path(data).exists() and not Path(data).suffix:
+    if is_set(data):
         return cp.load_dataset(data)
     return columns_of(read_columns(data))
 

@@ -20,6 +20,7 @@ from counterpane.cli.app import (
     app,
     classify,
     console,
+    in_blocks,
     read_table,
 )
 from counterpane.cli.pictures import (
@@ -103,7 +104,8 @@ def learn(
     if method in CLASSIFIERS:
         if target is None:
             raise ParameterError(f"--method {method} needs --target, the column of classes.")
-        inside = discretize in ("auto", "mdl")  # by the classifier itself
+        # By the classifier itself, unless rows are read block by block.
+        inside = discretize in ("auto", "mdl") and not in_blocks(data)
         source = classify().read_raw(data) if inside else read_table(data, target, discretize)
         learner = getattr(cp, CLASSIFIERS[method])(**options)
         facts = classify().learn_and_save(
@@ -124,13 +126,13 @@ def learn(
     if as_json:
         facts = _facts(method, score, learner, seconds)
         print(json.dumps({"model": str(path), "rows": table.n_rows,
-                          "columns": table.n_columns, **facts}))  # fmt: skip
+                          "columns": len(table.schema), **facts}))  # fmt: skip
         return
     console.print(what_was_done(table.schema, table.has_missing, missing), end="")
     picture = forest_picture if method == "chow-liu" else edge_list
     console.print(picture(learner.model_, learner.gains_, table.total_weight, target))
     console.print(
-        f"{table.n_rows:,} rows × {table.n_columns} columns → {len(learner.gains_)} edges, "
+        f"{table.n_rows:,} rows × {len(table.schema)} columns → {len(learner.gains_)} edges, "
         f"{learner.model_.n_parameters} parameters, {score} {learner.score_:,.3f}, {seconds:.2f} s"
     )
     first = target or table.schema.names[0]
@@ -220,7 +222,7 @@ def _learn_field(
         )
     learner.model_.save(path)
     facts: dict[str, Any] = {
-        "model": str(path), "rows": table.n_rows, "columns": table.n_columns, "method": method,
+        "model": str(path), "rows": table.n_rows, "columns": len(table.schema), "method": method,
         "edges": [list(edge) for edge in learner.graph_.edges], "seconds": round(seconds, 3),
     }  # fmt: skip
     for key in ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_"):
@@ -233,7 +235,7 @@ def _learn_field(
     console.print(field_picture(learner.model_, target))
     asked = f", {facts['n_tests']:,} tests asked" if "n_tests" in facts else ""
     console.print(
-        f"{table.n_rows:,} rows × {table.n_columns:,} columns → {len(facts['edges']):,} edges"
+        f"{table.n_rows:,} rows × {len(table.schema):,} columns → {len(facts['edges']):,} edges"
         f"{asked}, {seconds:.2f} s"
     )
     console.print(f"Saved to [bold]{path}[/bold]; next: {_next_step(path, table, target)}")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.counts.arrow_types import arrow, family
 from counterpane.counts.database import plain
-from counterpane.counts.file_readers import arrow, family
 from counterpane.data.schema import Variable
 from counterpane.data.texts import NO_NUMBER
 from counterpane.errors import DataError, StateError
@@ -33,7 +33,7 @@ class ArrowCodes:
         absent = variable.find(None)  # missing may be a state of its own
         self._missing = variable.card if absent is None else absent
         self._known: dict[Any, int] = {}
-        self._low, self._places = 0, np.zeros(0, dtype=np.int64)
+        self._places = 0, np.zeros(0, dtype=np.int64)  # the codes of whole numbers from the first
 
     def encode(self, values: Any, out: Codes) -> None:
         """Write the codes of an Arrow array to `out`; a value that is no state raises."""
@@ -110,14 +110,16 @@ class ArrowCodes:
 
     def _span(self, low: int, high: int) -> Array:
         """The codes of all whole numbers from `low` to `high`."""
-        end = self._low + len(self._places)
-        if low < self._low or high >= end:
-            first, last = min(low, self._low), max(high, end - 1)
-            if end == self._low or last - first >= SPAN:
+        start, codes = self._places  # taken and set as one: threads share it
+        end = start + len(codes)
+        if low < start or high >= end:
+            first, last = min(low, start), max(high, end - 1)
+            if end == start or last - first >= SPAN:
                 first, last = low, high
-            self._low = first
-            self._places = np.array([self.code(v) for v in range(first, last + 1)], dtype=np.int64)
-        return self._places[low - self._low : high - self._low + 1]
+            start = first
+            codes = np.array([self.code(v) for v in range(first, last + 1)], dtype=np.int64)
+            self._places = start, codes
+        return codes[low - start : high - start + 1]
 
     def _cut(self, values: Any, out: Codes) -> None:
         """By the intervals that numbers fall into."""

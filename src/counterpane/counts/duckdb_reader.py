@@ -76,7 +76,9 @@ class DuckdbReader:
 
     def _scan(self, connection: Any) -> Any:
         paths = [str(path) for path in self._files.paths]
-        return connection.read_parquet(paths, union_by_name=self._files.mixed)
+        return connection.read_parquet(
+            paths, union_by_name=self._files.mixed, hive_partitioning=False
+        )
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -87,7 +89,8 @@ class DuckdbReader:
             words = " ".join(str(error).split())[:300]
             raise DataError(
                 f"DuckDB cannot read {str(self._files.paths[0])!r} and what belongs to it: "
-                f"{words}; check the files, or raise max_memory if that is said to be too small."
+                f"{words}; check the files and the room in the folder spill=…, or raise max_memory "
+                "if that is said to be too small."
             ) from error
 
 
@@ -100,23 +103,26 @@ def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> A
     """What `work` returns, run in a thread that is interrupted when the control says so."""
     found: list[Any] = []
     errors: list[BaseException] = []
+    done = threading.Event()  # after Ctrl-C a thread cannot be joined: Python takes it for ended
 
     def run() -> None:
         try:
             found.append(work())
         except BaseException as error:  # raised below, in the thread that asked
             errors.append(error)
+        finally:
+            done.set()
 
-    thread = threading.Thread(target=run)
-    thread.start()
+    threading.Thread(target=run).start()
     try:
-        while thread.is_alive():
-            thread.join(WATCH)
+        finished = False
+        while not finished:
+            finished = done.wait(WATCH)
             if ctl is not None:
                 ctl.check()
     except BaseException:
         connection.interrupt()
-        thread.join()
+        done.wait()
         raise
     if errors:
         raise errors[0]

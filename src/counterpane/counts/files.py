@@ -5,54 +5,68 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
-from counterpane.counts.arrow_codes import ArrowCodes
+from counterpane.counts.arrow_types import Block
 from counterpane.counts.batch import MAX_CELLS, CountBatch, Scope
+from counterpane.counts.cutting import Cutting, check_rule
 from counterpane.counts.duckdb_reader import DuckdbReader, has_duckdb
-from counterpane.counts.file_readers import ParquetReader, Paths, open_files
+from counterpane.counts.encoding import Cells
+from counterpane.counts.file_readers import (
+    BlockReader,
+    FileReader,
+    ParquetReader,
+    Paths,
+    open_files,
+)
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.packed import PackedRows, packed_bytes
 from counterpane.counts.source import CountSource, Policy
-from counterpane.counts.survey import Survey, declared_variables, weights_of
-from counterpane.counts.tasks import BLOCK_ROWS, DistinctTask
+from counterpane.counts.survey import plan_survey
+from counterpane.counts.tasks import DistinctTask
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
-from counterpane.errors import DataError, MissingExtraError, ParameterError
+from counterpane.errors import DataError, MissingExtraError, ParameterError, unknown_name
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, State
 
 LEAST_MEMORY = 2**26  # bytes: below, DuckDB cannot work
+DEFAULT_MEMORY = 2**30
 Engine = Literal["auto", "duckdb", "pyarrow"]
+Discretize = Mapping[str, Sequence[float]] | Literal["quantile", "mdl"] | None
 
 
-class FileSource(CountSource):
-    """Counts of parquet, Arrow (Feather) or delimited text files, whatever their size.
+class ScanOptions(TypedDict, total=False):
+    """The parameters that sources of Arrow blocks share; see `FileSource`."""
 
-    `paths` is a file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these. All
-    files hold the same columns, of which `columns` names those to use, all by default. One scan
-    finds their states, as `Table.from_frame` would: categories keep their order and unobserved
-    states, `states` declares them by column, `discretize` cuts numbers at {column: cuts}, and
-    `schema` takes all that from an older table. `weights` names a column of row weights.
+    columns: Sequence[str] | None
+    states: Mapping[str, Sequence[State]] | None
+    schema: Schema | None
+    weights: str | None
+    discretize: Discretize
+    target: str | None
+    max_states: int
+    n_bins: int
+    max_memory: int
+    cache: bool
+    ctl: Control | None
 
-    At most about `max_memory` bytes are taken beside what the counts need. With `cache`, all
-    columns are kept, packed to the bits they need, if half of that is enough; no later call then
-    reads the files again. Parquet is scanned by the `engine` "pyarrow", or by "duckdb", which also
-    finds distinct rows on disk, in the folder `spill`, when they are many; "auto" scans by the one
-    that is faster and groups by DuckDB if it is there. `ctl` reports on the first scan.
 
-    `n_scans` counts how often the files were read. They must not change meanwhile.
+class Grouper(Protocol):
+    """What groups equal rows; each block ends with their number or summed whole weight."""
 
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "visits.csv")
-    >>> _ = path.write_text("sex,ill\\nf,no\\nm,yes\\nf,\\nm,no\\n")
-    >>> source = FileSource(path)
-    >>> source.counts([["sex", "ill"]])[0].tolist(), source.n_scans
-    ([[1, 0], [1, 1]], 2)
-    >>> folder.cleanup()
+    def groups(
+        self, names: Sequence[str], weight: str | None, ctl: Control | None
+    ) -> Generator[Block, None, None]: ...
+
+
+class ArrowSource(CountSource):
+    """Counts of rows that a `reader` hands over as blocks of Arrow arrays; base of two sources.
+
+    `blocks` reads them again after the first scan, and `groups` groups equal rows, where these are
+    not the reader's own. For the other parameters see `FileSource`.
     """
 
     n_rows: int
@@ -60,59 +74,54 @@ class FileSource(CountSource):
 
     def __init__(
         self,
-        paths: Paths,
+        reader: BlockReader,
+        blocks: Cells,
+        groups: Grouper | None,
         *,
         columns: Sequence[str] | None = None,
         states: Mapping[str, Sequence[State]] | None = None,
         schema: Schema | None = None,
         weights: str | None = None,
-        discretize: Mapping[str, Sequence[float]] | None = None,
+        discretize: Discretize = None,
+        target: str | None = None,
         max_states: int = 20,
-        max_memory: int = 2**30,
+        n_bins: int = 4,
+        max_memory: int = DEFAULT_MEMORY,
         cache: bool = True,
-        engine: Engine = "auto",
-        spill: str | PathLike[str] | None = None,
-        delimiter: str | None = None,
         ctl: Control | None = None,
     ) -> None:
         if max_memory < LEAST_MEMORY:
             raise ParameterError(f"max_memory={max_memory}; at least {LEAST_MEMORY} are needed.")
-        self._files = open_files(paths, delimiter=delimiter)
-        names = list(columns or (self._files.types if schema is None else schema.names))
-        self._files.check([*names, *([] if weights is None else [weights])])
-        names = [name for name in names if name != weights]
-        if schema is None:
-            known = {v.name: v for v in
-                     declared_variables(self._files, names, states or {}, discretize)}  # fmt: skip
-        else:
-            known = {name: schema[name] for name in names}
-        self._blocks, self._groups = self._choose(engine, max_memory // 2, spill)
+        if not isinstance(weights, str | None):
+            raise ParameterError("weights must name a column here; they are no array.")
+        self._files, self._blocks, self._groups = reader, blocks, groups
+        rule = check_rule(discretize, target, max_states, n_bins)
+        survey = plan_survey(reader, columns=columns, states=states, schema=schema, weights=weights,
+                             discretize=discretize if isinstance(discretize, Mapping) else None,
+                             max_states=max_states, cuts=rule is not None)  # fmt: skip
+        names = [name for name in survey.names if name != weights]
+        if target is not None and target not in names:
+            raise unknown_name(f"column of {reader.what}", target, names)
         self.n_scans = 1
-        found = Survey(self._files, names, known, weights, max_states=max_states, ctl=ctl)
-        self.schema, self.has_missing = found.schema, found.has_missing
-        self.n_rows, self.total_weight = found.n_rows, found.total_weight
-        self._weights = weights
-        self._weight_dtype = np.dtype(np.int64 if found.whole else np.float64)
+        with closing(reader.blocks(survey.names)) as found:
+            for block in found:
+                survey.add(block)
+                if ctl is not None:
+                    ctl.report("reading states", survey.n_rows, None)
+        if survey.n_rows == 0:
+            raise DataError(f"{reader.what}: there are no rows; at least one is needed.")
+        cut = {}
+        if survey.uncut:
+            cutting = Cutting(reader, survey, weights, max_memory // 4, ctl)
+            cut = cutting.variables(rule or "", target, n_bins)
+            self.n_scans += cutting.n_scans
+        self._encoder = survey.encoder(cut)
+        self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
+        self.n_rows, self.total_weight = survey.n_rows, survey.total_weight
         self._max_memory = max_memory
-        self._codes = [ArrowCodes(v, texts=self._files.texts) for v in self.schema]
         self._packed: PackedRows | None = None
         size = packed_bytes(self.counted_cards, self.n_rows, weights is not None)
         self._packs = cache and size <= max_memory // 2
-
-    def _choose(
-        self, engine: Engine, max_memory: int, spill: str | PathLike[str] | None
-    ) -> tuple[Callable[[Sequence[str]], Generator[list[Any], None, None]], DuckdbReader | None]:
-        """What reads blocks, and what finds groups of rows."""
-        if engine not in ("auto", "duckdb", "pyarrow"):
-            raise ParameterError(f"engine={engine!r}; 'auto', 'duckdb' or 'pyarrow' is allowed.")
-        if engine == "duckdb" and not has_duckdb():
-            raise MissingExtraError("DuckDB is not installed; install counterpane[duckdb].")
-        if engine == "pyarrow" or not has_duckdb() or not isinstance(self._files, ParquetReader):
-            if engine == "duckdb":
-                raise ParameterError("engine='duckdb' scans parquet only; leave engine out.")
-            return self._files.blocks, None
-        duckdb = DuckdbReader(self._files, max_memory, spill)
-        return (duckdb if engine == "duckdb" else self._files).blocks, duckdb
 
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
@@ -145,23 +154,25 @@ class FileSource(CountSource):
     ) -> Table:
         """The distinct rows of some columns, sorted, with their weights.
 
-        DuckDB groups them unless they are packed in memory, cut from numbers, or of real weights,
-        whose sums depend on their order.
+        DuckDB, or the engine of a frame, groups them unless they are packed in memory, cut from
+        numbers, spelled by folders, or of real weights, whose sums depend on their order.
         """
         where = self.positions(columns)
         cut = any(self.schema[v].cuts is not None for v in where)
-        real = self._weights is not None and self._weight_dtype == np.float64
-        if self._groups is None or self._packs or cut or real or not where:
+        weight = self._encoder.weights
+        real = weight is not None and self._encoder.weight_dtype == np.float64
+        names = [self.schema.names[v] for v in where]
+        own = cut or real or not names or not self._files.folders.keys().isdisjoint(names)
+        if self._groups is None or self._packs or own:
             return super().distinct(where, limit=limit, ctl=ctl)
         task = DistinctTask(self.schema.select(where), limit)
-        names = [self.schema.names[v] for v in where]
         self.n_scans += 1
         codes: list[Codes] = []
         weights: list[Array] = []
-        with closing(self._groups.groups(names, self._weights, ctl)) as groups:
+        with closing(self._groups.groups(names, weight, ctl)) as groups:
             for block in groups:
-                codes.append(self._encode(block, where))
-                weights.append(block[-1].to_numpy())
+                codes.append(self._encoder.encode(block, where))
+                weights.append(block[-1].cast("int64").to_numpy())
                 if limit is not None and sum(map(len, weights)) > limit:
                     # Values that differ may have one code: NULL and NaN, or texts of one state.
                     merged = task(np.concatenate(codes, axis=1), np.concatenate(weights))
@@ -179,19 +190,14 @@ class FileSource(CountSource):
 
     def cache(self, columns: Sequence[int] | None = None) -> CountSource:
         """The counts of the whole table in memory, where half of `max_memory` holds it."""
-        each = self._dtype.itemsize * len(self.schema) + 8 * (self._weights is not None)
+        weighted = self._encoder.weights is not None
+        each = code_dtype(self.schema.cards).itemsize * len(self.schema) + 8 * weighted
         if self.n_rows * each > self._max_memory // 2:
             return self
         blocks = list(self._rows(list(range(len(self.schema)))))
         codes = np.concatenate([c for c, _ in blocks], axis=1)
-        weights = None if self._weights is None else np.concatenate([w for _, w in blocks])
+        weights = np.concatenate([w for _, w in blocks]) if weighted else None
         return MemoryCounts(Table(self.schema, codes, weights))
-
-    # ---- rows, in blocks of one size: float sums are then those of memory --------------------
-
-    @property
-    def _dtype(self) -> np.dtype[Any]:
-        return code_dtype(self.schema.cards)
 
     def _rows(self, columns: list[int]) -> Generator[tuple[Codes, Array | None], None, None]:
         """The codes of some columns, from packed rows or else from the files."""
@@ -204,54 +210,88 @@ class FileSource(CountSource):
                 yield codes[columns], weights
             self._packed = packed
         else:
-            once = list(dict.fromkeys(columns))  # pairs may ask for a column on both sides
-            for codes, weights in self._read(once):
-                yield codes if once == columns else codes[[*map(once.index, columns)]], weights
+            yield from self._read(columns)
 
     def _read(self, columns: list[int]) -> Generator[tuple[Codes, Array | None], None, None]:
-        """The codes of some columns, read and encoded, `BLOCK_ROWS` rows at a time."""
-        names = [self.schema.names[v] for v in columns]
-        names += [] if self._weights is None else [self._weights]
+        """The codes of some columns, read and encoded."""
         self.n_scans += 1
-        codes, weights = self._room(columns, 0)
-        done = filled = 0
-        with closing(self._blocks(names or [self.schema.names[0]])) as blocks:
-            for block in blocks:
-                rows, at = len(block[0]), 0
-                done += rows
+        done = 0
+        with closing(self._encoder.rows(self._blocks, columns)) as blocks:
+            for codes, weights in blocks:
+                done += codes.shape[1]
                 if done > self.n_rows:
                     break
-                while at < rows:
-                    n = min(rows - at, codes.shape[1] - filled)
-                    part = [values.slice(at, n) for values in block]
-                    self._encode(part, columns, codes[:, filled : filled + n])
-                    if weights is not None:
-                        weights[filled : filled + n] = weights_of(part[-1], self._weights or "")
-                    at, filled = at + n, filled + n
-                    if filled == codes.shape[1]:
-                        yield codes, weights
-                        codes, weights = self._room(columns, done - rows + at)
-                        filled = 0
+                yield codes, weights
         if done != self.n_rows:
             raise DataError(
-                f"the files had {self.n_rows} rows when the source was made, and have another "
+                f"{self._files.what} had {self.n_rows} rows when the source was made, and another "
                 "number now; make it again."
             )
 
-    def _room(self, columns: list[int], done: int) -> tuple[Codes, Array | None]:
-        """Arrays for the next block; `fn` may keep those of the last one."""
-        rows = min(BLOCK_ROWS, self.n_rows - done)
-        codes: Codes = np.empty((len(columns), rows), dtype=self._dtype)
-        return codes, None if self._weights is None else np.empty(rows, self._weight_dtype)
 
-    def _encode(self, block: list[Any], columns: Sequence[int], out: Codes | None = None) -> Codes:
-        if out is None:
-            out = np.empty((len(columns), len(block[0])), dtype=self._dtype)
-        for codes, values, v in zip(out, block, columns, strict=False):  # the weight is left over
-            self._codes[v].encode(values, codes)
-            if not self.has_missing[v] and (codes == self.schema.cards[v]).any():
-                raise DataError(
-                    f"column {self.schema.names[v]!r} has missing cells, and had none when the "
-                    "source was made; make it again."
-                )
-        return out
+class FileSource(ArrowSource):
+    """Counts of parquet, Arrow (Feather) or delimited text files, whatever their size.
+
+    `paths` is a file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these. All
+    files hold the same columns, of which `columns` names those to use, all by default. One scan
+    finds their states, as `Table.from_frame` would: categories keep their order and unobserved
+    states, `states` declares them by column, whole numbers of at most `max_states` values are
+    states, and `schema` takes all that from an older table. `weights` names a column of weights.
+
+    A folder called `year=2024` below the one given, or where a pattern begins to vary, says the
+    column `year` of its files, unless they have such a column themselves.
+
+    `discretize` cuts other numbers: at {column: cuts}, or by "quantile" (`n_bins` of equal weight)
+    or "mdl" (against `target`), at the very cuts that `Table.from_frame` finds, up to the rounding
+    of real weights. One more scan counts their values. A column with more different ones than a
+    256th of `max_memory` (shared by all such columns) is cut into quantiles by four scans more,
+    which close in on them digit by digit, and is refused by "mdl".
+
+    At most about `max_memory` bytes are taken beside what the counts need. With `cache`, all
+    columns are kept, packed to the bits they need, if half of that is enough; no later call then
+    reads the files again. Parquet is scanned by the `engine` "pyarrow", or by "duckdb", which also
+    finds distinct rows on disk, in the folder `spill`, when they are many; "auto" scans by the one
+    that is faster and groups by DuckDB if it is there. `ctl` reports on the first scan.
+
+    `n_scans` counts how often the files were read. They must not change meanwhile.
+
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "visits.csv")
+    >>> _ = path.write_text("sex,ill\\nf,no\\nm,yes\\nf,\\nm,no\\n")
+    >>> source = FileSource(path)
+    >>> source.counts([["sex", "ill"]])[0].tolist(), source.n_scans
+    ([[1, 0], [1, 1]], 2)
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        engine: Engine = "auto",
+        spill: str | PathLike[str] | None = None,
+        delimiter: str | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> None:
+        files = open_files(paths, delimiter=delimiter)
+        max_memory = options.get("max_memory", DEFAULT_MEMORY)
+        super().__init__(files, *_choose(files, engine, max_memory // 2, spill), **options)
+
+
+def _choose(
+    files: FileReader, engine: Engine, max_memory: int, spill: str | PathLike[str] | None
+) -> tuple[Cells, DuckdbReader | None]:
+    """What reads blocks, and what finds groups of rows."""
+    if engine not in ("auto", "duckdb", "pyarrow"):
+        raise ParameterError(f"engine={engine!r}; 'auto', 'duckdb' or 'pyarrow' is allowed.")
+    if engine == "duckdb" and not has_duckdb():
+        raise MissingExtraError("DuckDB is not installed; install counterpane[duckdb].")
+    if engine == "duckdb" and (files.folders or not isinstance(files, ParquetReader)):
+        raise ParameterError(
+            "engine='duckdb' scans parquet only, without columns in folder names; leave engine out."
+        )
+    if engine == "pyarrow" or not has_duckdb() or not isinstance(files, ParquetReader):
+        return files.blocks, None
+    duckdb = DuckdbReader(files, max_memory, spill)
+    return (duckdb if engine == "duckdb" else files).blocks, duckdb

@@ -97,7 +97,7 @@ def _entropy(counts: Floats) -> Floats:
 def _middle(low: Floats, high: Floats) -> Floats:
     """The midpoint; `high` itself where no number lies between, so that low < cut ≤ high."""
     middle = low / 2 + high / 2
-    return np.where((middle <= low) & (low < high), high, middle)
+    return np.where((middle <= low) & (low < high), high, middle) + 0.0  # no −0
 
 
 def cut_labels(cuts: Sequence[float]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ Cell: TypeAlias = str | None
 BLOCK = 2**20  # cells held as Python rows at one time
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _TRUTH = {"true": 1, "false": 0}
 NO_NUMBER = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"})
 
@@ -88,7 +88,7 @@ def text_column(name: str, cells: list[Cell], codes: Array) -> Column:
         return Labels(name, (False, True), lookup[codes])
     stripped = [text.strip() for text in texts]
     figures = [text for text in stripped if text not in NO_NUMBER]
-    if figures and all(map(_NUMBER.fullmatch, figures)):
+    if figures and all(map(NUMBER.fullmatch, figures)):
         return number_column(name, stripped, codes)
     return make_labels(name, [text or None for text in texts], codes, declared=False)
 

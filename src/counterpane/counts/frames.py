@@ -1,0 +1,42 @@
+"""Counts of a lazy frame, which its own engine runs, block by block, as often as it is asked."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import narwhals.stable.v2 as nw
+
+from counterpane.counts.files import ArrowSource, ScanOptions
+from counterpane.counts.frame_readers import open_frame
+from counterpane.errors import DataError
+
+
+class FrameSource(ArrowSource):
+    """Counts of a lazy frame: a polars LazyFrame, a DuckDB relation, an Ibis table.
+
+    The frame is run once to find states, and again for each call unless its rows are packed in
+    memory; `n_scans` counts that. Nothing is collected whole. The parameters are those of
+    `FileSource` that say how columns are used: columns, states, schema, weights, discretize,
+    target, max_states, n_bins, max_memory, cache, ctl. The engine's own memory is bounded by its
+    own settings, and it finds distinct rows where these are not packed.
+
+    Enums of polars and DuckDB keep their order and unobserved states. An engine may give the rows
+    in another order each time: counts are the same, and only sums of real weights may round apart.
+    What the frame reads must not change meanwhile.
+
+    >>> import polars as pl
+    >>> frame = pl.LazyFrame({"sex": ["f", "m", "f", "m"], "ill": ["no", "yes", None, "no"]})
+    >>> source = FrameSource(frame)
+    >>> source.counts([["sex", "ill"]])[0].tolist(), source.n_scans
+    ([[1, 0], [1, 1]], 2)
+    """
+
+    def __init__(self, frame: Any, **options: Unpack[ScanOptions]) -> None:
+        wrapped = nw.from_native(frame, pass_through=True)
+        if not isinstance(wrapped, nw.LazyFrame):
+            raise DataError(
+                f"{type(frame).__name__} is no lazy frame; pass it to counterpane.read, which "
+                "chooses how it is counted."
+            )
+        reader = open_frame(wrapped)
+        super().__init__(reader, reader.blocks, reader, **options)
