@@ -77,7 +77,7 @@ def test_the_default_with_a_target_is_the_interaction_classifier(run) -> None:
     assert answer["cells"][1]["probability"] > 0.5
     _, _, err = run("query", "titanic.cp", "survived", "--given", "sex=female")
     assert "Taken as unknown, not summed out: status, age." in err
-    assert json.loads(run("learn", "titanic", "--json")[1])["method"] == "chow-liu"
+    assert json.loads(run("learn", "titanic", "--json")[1])["method"] == "structure-search"
 
 
 def test_rows_go_to_a_file_with_their_columns(run, cars: Path, tmp_path: Path) -> None:

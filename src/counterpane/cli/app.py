@@ -1,8 +1,12 @@
-"""What the commands share: the program, its consoles and options, and how a table is read."""
+"""What the commands share: the program, its consoles and its options."""
 
 from __future__ import annotations
 
-from glob import has_magic
+import contextlib
+import json
+import math
+import os
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,33 +15,111 @@ import typer
 from rich.console import Console
 
 import counterpane as cp
-from counterpane.errors import ParameterError, unknown_name
+from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
+from counterpane.errors import ParameterError
 
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 something broke, or `doctor` found a problem; 2 the command cannot do "
+    "what was asked; 130 stopped by Ctrl-C."
+)
 app = typer.Typer(
     help="Learn discrete graphical models from any table, then ask them questions.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 console = Console()
-notes = Console(stderr=True, highlight=False)
+notes = Console(stderr=True, highlight=False)  # silent with --json and --quiet
+interrupted: list[str] = []  # what Ctrl-C stopped, in this run of the program
+
+
+def _names(known: Any, incomplete: str) -> list[str]:
+    return [name for name in known if name.startswith(incomplete)]
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Methods that begin so."""
+    return _names(ALL_METHODS, incomplete)
+
+
+def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Columns of the model that was named before, that begin so."""
+    with contextlib.suppress(Exception):  # a shell that completes must not see errors
+        return _names(cp.load(ctx.params["model"]).schema.names, incomplete)
+    return []
+
+
+def complete_evidence(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`column=`, or `column=state` after the sign, of the model that was named before."""
+    with contextlib.suppress(Exception):
+        schema = cp.load(ctx.params["model"]).schema
+        name, sign, _ = incomplete.partition("=")
+        if not sign:
+            return _names([f"{name}=" for name in schema.names], incomplete)
+        return _names([f"{name}={state}" for state in schema[name].states], incomplete)
+    return []
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """Embedded sets that begin so; the shell itself offers files."""
+    return _names(cp.dataset_names(), incomplete)
+
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
-DATA_HELP = "A CSV, parquet or ARFF file, a folder or pattern of files, or an embedded set."
+DATA_HELP = "A CSV, parquet or ARFF file, a folder or pattern of files, or an embedded set (see `datasets`)."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-Data = Annotated[str, typer.Argument(help=DATA_HELP)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
+Data = Annotated[str, typer.Argument(help=DATA_HELP, autocompletion=complete_data)]
 ModelFile = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 Given = Annotated[
-    list[str] | None, typer.Option("--given", "-g", help="Evidence as column=state; repeat.")
+    list[str] | None,
+    typer.Option(
+        "--given", "-g", help="Evidence as column=state; repeat.", autocompletion=complete_evidence
+    ),
+]
+Target = Annotated[str | None, typer.Option(help="The column of interest: the class to predict.")]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        help=f"auto, which chooses by the task and says why; for a target {', '.join(CLASSIFIERS)};"
+        f" else {', '.join([*METHODS, *FIELDS])}.",
+        autocompletion=complete_method,
+    ),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        help=f"Repeat for each: {', '.join([*METHODS, *FIELDS])}; for a target also "
+        f"{', '.join(CLASSIFIERS)}.",
+        autocompletion=complete_method,
+    ),
+]
+Use = Annotated[
+    list[str] | None,
+    typer.Option("--use", help="Use this column even if it looks like an id; repeat."),
 ]
 ScoreName = Annotated[str, typer.Option("--score", help="loglik, aic, bic, k2 or bdeu.")]
 Discretize = Annotated[
     str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
 ]
 Missing = Annotated[str, typer.Option(help="Missing cells: state, drop, error or em.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores unless told.")]
 Seed = Annotated[int | None, typer.Option(help="A number that makes the draws repeatable.")]
+TimeLimit = Annotated[
+    float | None, typer.Option(help="Seconds for one learner; keeps the best so far.")
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Of text files, such as latin-1; else it is found.")
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Of text files, one character; else it is found.")
+]
+CsvFile = Annotated[
+    Path | None, typer.Option("--output", "-o", help="A CSV file to write, also with .gz.")
+]
 
 
 def _version(asked: bool) -> None:
@@ -51,14 +133,45 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error arose.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error arose; may stand anywhere.")
+    ] = False,
 ) -> None:
     """Options of every command; `main` looks for --debug itself."""
+
+
+def settle(*, as_json: bool, quiet: bool) -> bool:
+    """Whether to show progress; notes are silent where it is not wanted."""
+    notes.quiet = as_json or quiet
+    return not notes.quiet
+
+
+def emit(facts: Mapping[str, Any]) -> None:
+    """Print one JSON object; a number that is not finite is null."""
+    print(json.dumps(_finite(facts)))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def threads(jobs: int | None) -> int:
+    """The threads that were asked for, or one for each core."""
+    return (os.cpu_count() or 1) if jobs is None else jobs
 
 
 def classify() -> Any:
     """The module of classifiers, imported when it is needed: it would double the time of --help."""
     return import_module("counterpane.cli.classify")
+
+
+def tables() -> Any:
+    """The module that reads tables, imported when it is needed."""
+    return import_module("counterpane.cli.tables")
 
 
 def evidence_of(given: list[str] | None) -> dict[str, str]:
@@ -72,22 +185,16 @@ def evidence_of(given: list[str] | None) -> dict[str, str]:
     return found
 
 
-def is_set(data: str) -> bool:
-    """Whether DATA names an embedded set: no file, no pattern of files."""
-    return not (Path(data).exists() or Path(data).suffix or has_magic(data))
-
-
-def in_blocks(data: str) -> bool:
-    """Whether DATA names files that are read block by block; what looks is costly to import."""
-    return bool(import_module("counterpane.counts.reading").is_large(data))
-
-
-def read_table(data: str, target: str | None, discretize: str) -> Any:
-    """The table of a file, or of an embedded set if no such file exists."""
-    if discretize not in ("auto", "mdl", "quantile", "none"):
-        raise unknown_name("--discretize", discretize, ("auto", "mdl", "quantile", "none"))
-    if is_set(data):
-        return cp.load_dataset(data)  # an unknown name is answered with the nearest ones
-    if discretize == "auto":
-        discretize = "quantile" if target is None else "mdl"
-    return cp.read(data, target=target, discretize=None if discretize == "none" else discretize)
+def check_place(path: Path | None, *, model: bool = False) -> None:
+    """Refuse before the work a file that could not be written after it."""
+    if path is not None and model:
+        formats = import_module("counterpane.models.formats")
+        known = (formats.NATIVE, *formats.SUFFIXES)
+        if formats.suffix_of(path) not in known:
+            raise ParameterError(
+                f"{str(path)!r} has no suffix of a model file; {', '.join(known)} are known."
+            )
+    if path is not None and path.is_dir():
+        raise ParameterError(f"{str(path)!r} is a folder; name a file to write in it.")
+    if path is not None and not path.absolute().parent.is_dir():
+        raise ParameterError(f"there is no folder {str(path.parent)!r}; make it, or name another.")

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.app import (
+    CsvFile,
     Data,
+    Delimiter,
+    Encoding,
     Given,
     Json,
     ModelFile,
+    Quiet,
     Seed,
     app,
+    check_place,
     classify,
+    complete_column,
     console,
+    emit,
     evidence_of,
     notes,
+    settle,
+    tables,
 )
 from counterpane.cli.pictures import probability_bars, ranking
 from counterpane.errors import unknown_name
@@ -32,14 +39,21 @@ METRICS = ("pll", "normalized-pll", "loglik", "cmll")
 @app.command()
 def query(
     model: ModelFile,
-    variables: Annotated[list[str], typer.Argument(help="What to ask about: one or more columns.")],
+    variables: Annotated[
+        list[str],
+        typer.Argument(
+            help="What to ask about: one or more columns.", autocompletion=complete_column
+        ),
+    ],
     given: Given = None,
     method: Annotated[
         str, typer.Option(help="exact, gibbs, mean_field, bp, or auto: exact where that fits.")
     ] = "auto",
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print P(VARIABLES | evidence)."""
+    settle(as_json=as_json, quiet=quiet)
     evidence = evidence_of(given)
     loaded = cp.load(model)
     answer = loaded.query(variables, evidence, method=method)
@@ -48,7 +62,7 @@ def query(
         notes.print(f"[dim]Taken as unknown, not summed out: {escape(', '.join(left))}.[/dim]")
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
-        print(json.dumps({"variables": list(answer.names), "given": evidence, "cells": cells}))
+        emit({"variables": list(answer.names), "given": evidence, "cells": cells})
         return
     console.print(probability_bars(answer, evidence))
 
@@ -57,29 +71,37 @@ def query(
 def predict(
     model: ModelFile,
     data: Data,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A CSV file to write, also with .gz.")
-    ] = None,
+    output: CsvFile = None,
     target: Annotated[
         str | None, typer.Option(help="What to predict; else what the model was learned for.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Write DATA's columns as well.")] = False,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Predict the class of each row of DATA: its probabilities, and the most probable one.
 
-    Rows go to OUTPUT, or as CSV to a pipe; a terminal shows the first of them.
+    Rows go to OUTPUT, or as CSV to a pipe; a terminal shows the first of them. Columns that MODEL
+    does not know are passed over; what DATA lacks of the others is taken as unknown, and said.
     """
+    progress = settle(as_json=as_json, quiet=quiet)
+    check_place(output)
     loaded = cp.load(model)
     if target is not None:
         loaded.schema.index(target)
-    found = classify().predictions(loaded, data, target)
+    text = {"encoding": encoding, "delimiter": delimiter}
+    found = classify().predictions(loaded, data, target, progress=progress, text=text)
+    for line in found.notes:
+        notes.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)
     if output is not None:
         found.save(output, keep=keep)
     if as_json:
-        print(json.dumps({"model": str(model), "rows": len(found.probabilities),
+        emit({"model": str(model), "rows": len(found.probabilities),
                           "target": found.target.name, "predicted": found.counts(),
-                          **found.losses(), "output": output and str(output)}))  # fmt: skip
+                          **found.losses(), "notes": found.notes,
+                          "output": output and str(output)})  # fmt: skip
         return
     if output is None and not console.is_terminal:
         for chunk in found.to_csv(keep=keep):
@@ -111,7 +133,7 @@ def rank(
     names = [n if n in known else n.strip() for n in names if n.strip()]
     found = ranker.rank(names, top=top)
     if as_json:
-        print(json.dumps({"chosen": names, "items": [r._asdict() for r in found]}))
+        emit({"chosen": names, "items": [r._asdict() for r in found]})
         return
     console.print(ranking(found, names))
 
@@ -122,26 +144,25 @@ def score(
     data: Data,
     metric: Annotated[str, typer.Option(help=f"One of: {', '.join(METRICS)}.")] = "pll",
     seed: Annotated[int, typer.Option(help="For cmll: a number that draws its groups.")] = 0,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print how probable MODEL finds the rows of DATA: nats a row, with its standard error."""
     if metric not in METRICS:
         raise unknown_name("--metric", metric, METRICS)
+    progress = settle(as_json=as_json, quiet=quiet)
     loaded = cp.load(model)
-    table = classify().rows_for(loaded, data)
-    measure: Any = {
-        "pll": cp.evaluate.pll,
-        "normalized-pll": cp.evaluate.normalized_pll,
-        "loglik": cp.evaluate.log_likelihood,
-        "cmll": lambda m, rows: cp.evaluate.cmll(m, rows, random_state=seed),
-    }[metric]
-    found = measure(loaded, table)
+    text = {"encoding": encoding, "delimiter": delimiter}
+    table = tables().rows_for(loaded, data, text, progress=progress)
+    mean, error = classify().measured(metric, loaded, table, seed, progress=progress)
     if as_json:
-        print(json.dumps({"model": str(model), "rows": table.n_rows, "metric": metric,
-                          "mean": found.mean, "standard_error": found.standard_error}))  # fmt: skip
+        emit({"model": str(model), "rows": table.n_rows, "metric": metric,
+                          "mean": mean, "standard_error": error})  # fmt: skip
         return
     console.print(
-        f"{metric} {found.mean:.6f} ± {found.standard_error:.6f} nats a row, {table.n_rows:,} rows",
+        f"{metric} {mean:.6f} ± {error:.6f} nats a row, {table.n_rows:,} rows",
         highlight=False,
     )
 
@@ -151,17 +172,23 @@ def sample(
     model: ModelFile,
     n: Annotated[int, typer.Option("-n", help="How many rows.")] = 100,
     given: Given = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A CSV file to write, also with .gz.")
-    ] = None,
+    output: CsvFile = None,
     seed: Seed = None,
+    as_json: Json = False,
 ) -> None:
     """Draw rows from MODEL, given evidence; CSV to OUTPUT, or to the terminal or a pipe."""
+    check_place(output)
     table = cp.load(model).sample(n, evidence_of(given), random_state=seed)
     lines = classify().csv_lines(table)
+    if output is not None:
+        classify().write_atomically(output, lines)
+    if as_json:
+        own = {name: table.column(name).tolist() for name in table.schema.names}
+        told = {"output": str(output)} if output is not None else {"columns": own}
+        emit({"model": str(model), "rows": n, **told})
+        return
     if output is None:
         for chunk in lines:
             sys.stdout.write(chunk.decode())
         return
-    classify().write_atomically(output, lines)
     console.print(f"{n:,} rows saved to [bold]{output}[/bold]")

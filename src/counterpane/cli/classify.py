@@ -4,64 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import is_set
-from counterpane.cli.pictures import what_was_done
-from counterpane.data.columns import Column, Labels, columns_of
+from counterpane.cli.tables import as_learned, read_raw, what_a_model_lacks
+from counterpane.data.columns import Column, Labels, n_rows
+from counterpane.data.dates import date_texts
 from counterpane.data.frames import encode_column
-from counterpane.data.readers import read_columns
 from counterpane.data.schema import Variable
 from counterpane.models.formats.atomic import write_atomically
+from counterpane.progress import TextBar
 from counterpane.typing import Array, Floats, Ints
 
+BLOCK = 2**16  # rows predicted at a time
 SHOWN = 12  # parts of a model, or rows of a prediction, on a terminal
 CHUNK = 2**14  # rows written at a time
-
-
-def read_raw(data: str) -> cp.Table | list[Column]:
-    """The columns of a file as they are, or the table of an embedded set if no such file exists."""
-    if is_set(data):
-        return cp.load_dataset(data)
-    return columns_of(read_columns(data))
-
-
-def learn_and_save(
-    learner: Any, source: cp.Table | list[Column], target: str, path: Path, console: Console | None
-) -> dict[str, Any]:
-    """Fit a classifier, save its model, and show it where there is a console; facts for JSON."""
-    began = time.monotonic()
-    learner.fit(source, target)
-    seconds = time.monotonic() - began
-    learner.model_.save(path)
-    schema, parts = learner.schema_, parts_of(learner)
-    facts = {
-        "model": str(path),
-        "rows": learner.model_.provenance["rows"],
-        "columns": len(schema) + 1,
-        "target": target,
-        "classes": [str(c) for c in learner.classes_],
-        "parts": parts,
-        "seconds": round(seconds, 3),
-    }
-    if console is not None:
-        gaps = [v.states[-1] is None for v in schema]
-        console.print(what_was_done(schema, gaps, learner.missing), end="")
-        console.print(parts_picture(parts))
-        size = f"{facts['rows']:,} rows × {facts['columns']} columns → {len(parts)} parts"
-        console.print(f"{size}, {len(facts['classes'])} classes, {seconds:.2f} s")
-        console.print(f"Saved to [bold]{path}[/bold]; next: counterpane predict {path} NEW.csv")
-    return facts
 
 
 def parts_of(learner: Any) -> list[dict[str, Any]]:
@@ -76,24 +42,6 @@ def parts_of(learner: Any) -> list[dict[str, Any]]:
     return [{"parent": p, "child": c} for p, c in learner.graph_.edges]
 
 
-def parts_picture(parts: Sequence[dict[str, Any]]) -> Grid:
-    """The first parts of a classifier, one a line."""
-    grid = Grid(box=None, show_header=False)
-    for part in parts[:SHOWN]:
-        if "parent" in part:
-            names = f"[bold]{escape(part['parent'])}[/bold] → [bold]{escape(part['child'])}[/bold]"
-        else:
-            names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in part["columns"])
-        note = ""
-        if "share" in part:
-            note = f"[dim]moves the log-odds by {part['strength']:.2f}, "
-            note += f"in {part['share']:.0%} of the fits[/dim]"
-        grid.add_row(names, note)
-    if len(parts) > SHOWN:
-        grid.add_row(f"[dim]… and {len(parts) - SHOWN} more[/dim]")
-    return grid
-
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """The probabilities of each row's classes, (rows, classes), and the columns they came from."""
@@ -101,6 +49,7 @@ class Predictions:
     columns: Sequence[Column]
     target: Variable
     probabilities: Floats
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Ints:
@@ -167,19 +116,66 @@ class Predictions:
         return grid
 
 
-def predictions(model: Any, data: str, target: str | None) -> Predictions:
+def predictions(
+    model: Any,
+    data: str,
+    target: str | None,
+    *,
+    progress: bool,
+    text: Mapping[str, str | None],
+) -> Predictions:
     """What a model says of the class of each row of DATA."""
-    source = read_raw(data)
-    columns = source.labels() if isinstance(source, cp.Table) else source
-    probabilities = model.class_probabilities(columns, target)
-    name = target or model.provenance["target"]
-    return Predictions(columns, model.schema[name], probabilities)
+    raw = read_raw(data, text, progress=progress)
+    columns = as_learned(model, raw)
+    name = target or (model.provenance or {}).get("target")
+    notes = what_a_model_lacks(model, columns, name)
+    parts, rows = [], n_rows(columns[0]) if columns else 0
+    for low in _blocks("predicting rows", rows, progress=progress):
+        block = [_slice(column, low, low + BLOCK) for column in columns]
+        parts.append(model.class_probabilities(block, target))
+    variable = model.schema[name]
+    cuts = (model.provenance or {}).get("target_cuts")
+    if cuts and variable.cuts is None:
+        variable = Variable(variable.name, variable.states, tuple(cuts))
+    return Predictions(raw, variable, np.concatenate(parts), tuple(notes))
 
 
-def rows_for(model: Any, data: str) -> cp.Table:
-    """The rows of DATA in terms of a model's schema."""
-    source = read_raw(data)
-    return cp.Table.from_frame(source, schema=model.schema)
+def measured(
+    metric: str, model: Any, table: cp.Table, seed: int, *, progress: bool
+) -> tuple[float, float]:
+    """The mean of a measure over the rows of a table, and its standard error."""
+    if metric == "cmll":
+        found = cp.evaluate.cmll(model, table, random_state=seed)
+        return found.mean, found.standard_error
+    of: Any = {
+        "pll": cp.evaluate.pll,
+        "normalized-pll": cp.evaluate.normalized_pll,
+        "loglik": cp.evaluate.log_likelihood,
+    }[metric]
+    parts = []
+    for low in _blocks("scoring rows", table.n_rows, progress=progress):
+        rows = np.arange(low, min(low + BLOCK, table.n_rows))
+        parts.append(of(model, table.take(rows)).rows)
+    each = np.concatenate(parts)
+    if np.isinf(each).any():  # a row is impossible
+        return -math.inf, math.inf
+    return float(each.mean()), float(each.std() / math.sqrt(each.size))
+
+
+def _blocks(what: str, rows: int, *, progress: bool) -> Iterator[int]:
+    """Where blocks of rows begin, with a bar where they are many."""
+    bar: Any = TextBar(after=1.0) if progress else nullcontext()
+    with bar as report:
+        for low in range(0, max(rows, 1), BLOCK):
+            if report is not None:
+                report(what, low, rows)
+            yield low
+
+
+def _slice(column: Column, low: int, high: int) -> Column:
+    if isinstance(column, Labels):
+        return replace(column, codes=column.codes[low:high])
+    return replace(column, values=column.values[low:high], missing=column.missing[low:high])
 
 
 def csv_lines(table: cp.Table) -> Iterator[bytes]:
@@ -199,7 +195,9 @@ def _cells(column: Column, low: int, high: int) -> list[Any]:
     if isinstance(column, Labels):
         states: Array = np.array([*map(_text, column.states), ""], dtype=object)
         return list(states[column.codes[low:high]])
-    values = column.values[low:high].tolist()
+    values: Sequence[Any] = column.values[low:high].tolist()
+    if column.dated:
+        values = date_texts(column.values[low:high])
     gaps = column.missing[low:high].tolist()
     return ["" if gap else value for gap, value in zip(gaps, values, strict=True)]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import counterpane as cp
-from counterpane.cli.app import DATA_HELP, ModelFile, app, classify, console
+from counterpane.cli.app import DATA_HELP, Json, ModelFile, app, check_place, console, emit, tables
 from counterpane.errors import ParameterError, unknown_name
 
 ORDERS = ("all", "linear", "single")
@@ -32,6 +32,7 @@ def convert(
     plain_names: Annotated[
         bool, typer.Option(help="Spell names so that every tool reads them.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Write MODEL in another format, or with --to as another kind of model."""
     if to not in (None, "mn"):
@@ -40,10 +41,16 @@ def convert(
     if to == "mn":
         if orders not in ORDERS:
             raise unknown_name("--orders", orders, ORDERS)
-        rows = None if data is None else classify().rows_for(loaded, data)
+        rows = None
+        if data is not None:
+            rows = tables().rows_for(loaded, data, {})
         loaded = cp.to_markov_network(loaded, orders=orders, data=rows)
         output = output or model.with_name(f"{model.name.split('.')[0]}-mn.cp")
     if output is None:
         raise ParameterError("where to write is not said; name the file, such as model.bif.")
+    check_place(output)
     loaded.save(output, plain_names=plain_names)
+    if as_json:
+        emit({"model": str(output), "kind": loaded.kind})
+        return
     console.print(f"Saved to [bold]{output}[/bold]")

@@ -1,61 +1,55 @@
-"""`counterpane learn` and `compare`: from a table to models."""
+"""`counterpane learn`: from a table to a model."""
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.app import (
     Data,
+    Delimiter,
     Discretize,
+    Encoding,
     Jobs,
     Json,
+    MethodName,
     Missing,
+    Quiet,
     ScoreName,
+    Target,
+    TimeLimit,
+    Use,
     app,
+    check_place,
     classify,
     console,
-    in_blocks,
-    read_table,
+    emit,
+    interrupted,
+    notes,
+    settle,
+    tables,
+    threads,
 )
+from counterpane.cli.choosing import CLASSIFIERS, FIELDS, METHODS, check_target, choose
 from counterpane.cli.pictures import (
-    comparison,
     edge_list,
     field_picture,
     forest_picture,
+    parts_picture,
     what_was_done,
 )
-from counterpane.errors import ParameterError, unknown_name
+from counterpane.errors import ParameterError
 
-METHODS = {
-    "chow-liu": "ChowLiu",
-    "structure-search": "StructureSearch",
-    "hill-climb": "HillClimb",
-    "ges": "GES",
-    "k2": "K2Search",
-}
-FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "dn-tree": ("DependencyNetworkLearner", {"local": "tree"}),
-    "dn-logistic": ("DependencyNetworkLearner", {"local": "logistic"}),
-    "hybrid": ("HybridRandomFieldLearner", {}),
-    "pairwise": ("PairwiseMarkovLearner", {}),
-    "pfmn": ("PFMN", {"random_state": 0}),
-    "gsimn": ("GSIMN", {}),
-    "gsmn": ("GSMN", {}),
-}
-"""Learners of models without a score by families."""
-CLASSIFIERS = {
-    "interaction": "InteractionClassifier",
-    "markov": "MarkovClassifier",
-    "bnc": "BayesNetClassifier",
-    "tan": "TAN",
-    "naive-bayes": "NaiveBayes",
-}
+SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
+MAX_EDGES = 2000  # with a confidence in a model's file
+MAX_TRACE = 200  # steps of a search in a model's file
+FACTS = ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_")
 
 
 @app.command()
@@ -64,189 +58,205 @@ def learn(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Model file; else DATA's name with .cp.")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column of interest: root of the tree, class for cuts.")
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help=f"For a target: {', '.join(CLASSIFIERS)} (the first unless told). "
-            f"Else: {', '.join([*METHODS, *FIELDS])}."
-        ),
-    ] = None,
+    target: Target = None,
+    method: MethodName = "auto",
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
     missing: Missing = "state",
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds; keeps the best so far.")
+    use: Use = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Samples that say how sure each edge is; auto takes 100, in 5 s at most."
+        ),
+    ] = None,
+    time_limit: TimeLimit = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A file to go on from, after Ctrl-C or a time limit.")
     ] = None,
     user: Annotated[
         str | None, typer.Option(help="DATA is a list of links: its column of users.")
     ] = None,
     item: Annotated[str | None, typer.Option(help="The column of items; see --user.")] = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Learn a model from DATA, show it, and save it; for a target, a classifier.
 
-    With --user and --item, DATA lists links, and `counterpane rank` says what comes next.
+    Columns of ids, constants and columns of too many states are left out, numbers and dates are
+    cut into intervals; what was done is said. Ctrl-C keeps the best so far. With --user and --item,
+    DATA lists links, and `counterpane rank` says what comes next.
     """
+    progress = settle(as_json=as_json, quiet=quiet)
     path = output or Path(Path(data).name.split(".")[0] + ".cp")
-    if user is not None or item is not None:
-        method = method or "hybrid"
-    method = method or ("chow-liu" if target is None else "interaction")
-    options = {
-        "missing": missing,
-        "n_jobs": jobs,
-        "time_limit": time_limit,
-        "progress": not as_json,
-    }
-    if method in CLASSIFIERS:
-        if target is None:
-            raise ParameterError(f"--method {method} needs --target, the column of classes.")
-        # By the classifier itself, unless rows are read block by block.
-        inside = discretize in ("auto", "mdl") and not in_blocks(data)
-        source = classify().read_raw(data) if inside else read_table(data, target, discretize)
-        learner = getattr(cp, CLASSIFIERS[method])(**options)
-        facts = classify().learn_and_save(
-            learner, source, target, path, None if as_json else console
-        )
-        if as_json:
-            print(json.dumps({**facts, "method": method}))
-        return
-    if user is not None or item is not None:
-        table = cp.read_links(data, user=user, item=item).table
-    else:
-        table = read_table(data, target, discretize)
-    if method in FIELDS:
-        _learn_field(method, table, target, path, options, as_json=as_json)
-        return
-    learner, seconds = _fitted(method, score, target, table, options)
+    check_place(path, model=True)
+    check_target(method, target)
+    links = (user, item) if user is not None or item is not None else None
+    text = {"encoding": encoding, "delimiter": delimiter}
+    rows = _read(data, target, method, links, use or [], text, discretize, progress=progress)
+    samples = bootstrap if bootstrap is not None else SAMPLES if method == "auto" else 0
+    method, why = choose(method, target=target, links=links is not None, n_columns=rows.n_columns)
+    if why:
+        words = escape(f"Method {method}: {why}; --method names others.")
+        notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
+    source = _source(rows, method, target, discretize)
+    options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit,
+               "progress": progress, "checkpoint": checkpoint}  # fmt: skip
+    began = time.monotonic()
+    learner = _fit(method, score, target, source, options)
+    if method in METHODS and samples and not interrupted:
+        _add_confidence(learner, source, samples, SECONDS if bootstrap is None else None)
+    facts = _facts(learner, source, method, score)
+    facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
+    _remember(learner, rows, facts, why)
     learner.model_.save(path)
     if as_json:
-        facts = _facts(method, score, learner, seconds)
-        print(json.dumps({"model": str(path), "rows": table.n_rows,
-                          "columns": len(table.schema), **facts}))  # fmt: skip
-        return
-    console.print(what_was_done(table.schema, table.has_missing, missing), end="")
-    picture = forest_picture if method == "chow-liu" else edge_list
-    console.print(picture(learner.model_, learner.gains_, table.total_weight, target))
-    console.print(
-        f"{table.n_rows:,} rows × {len(table.schema)} columns → {len(learner.gains_)} edges, "
-        f"{learner.model_.n_parameters} parameters, {score} {learner.score_:,.3f}, {seconds:.2f} s"
-    )
-    first = target or table.schema.names[0]
-    console.print(f"Saved to [bold]{path}[/bold]; next: counterpane query {path} {first!r}")
+        emit({"model": str(path), **facts})
+    else:
+        _show(learner, source, rows, facts, path)
+    if interrupted:
+        raise typer.Exit(130)
 
 
-@app.command()
-def compare(
-    data: Data,
-    method: Annotated[
-        list[str] | None, typer.Option(help=f"Repeat for each of: {', '.join(METHODS)}; else all.")
-    ] = None,
-    target: Annotated[str | None, typer.Option(help="The column of interest.")] = None,
-    score: ScoreName = "bic",
-    discretize: Discretize = "auto",
-    missing: Missing = "state",
-    jobs: Jobs = 1,
-    as_json: Json = False,
-) -> None:
-    """Run several learners on DATA, and show how their networks differ."""
-    table = read_table(data, target, discretize)
-    options = {"missing": missing, "n_jobs": jobs, "progress": not as_json}
-    asked = [m for m in method or METHODS if m != "ges" or method or score != "k2"]
-    found = {m: _fitted(m, score, target, table, options) for m in asked}
-    best = max(found, key=lambda m: found[m][0].score_)
-    rows = [
-        {
-            **_facts(m, score, learner, seconds),
-            "distance_to_best": cp.structural_hamming_distance(
-                learner.model_, found[best][0].model_
-            ),
-        }
-        for m, (learner, seconds) in found.items()
-    ]
-    if as_json:
-        print(json.dumps({"rows": table.n_rows, "best": best, "learners": rows}))
-        return
-    console.print(what_was_done(table.schema, table.has_missing, missing), end="")
-    console.print(comparison(rows, score))
-
-
-def _fitted(
-    method: str, score: str, target: str | None, table: Any, options: dict[str, Any]
-) -> tuple[Any, float]:
-    """A learner fitted to a table, and the seconds it took; wrong names are said first."""
-    if method not in METHODS:
-        raise unknown_name("method", method, [*METHODS, *CLASSIFIERS, *FIELDS])
-    if target is not None:
-        table.schema.index(target)
-    rooted = {"root": target} if method == "chow-liu" else {}
-    began = time.monotonic()
-    learner = getattr(cp, METHODS[method])(score, **rooted, **options).fit(table)
-    return learner, time.monotonic() - began
-
-
-def _facts(method: str, score: str, learner: Any, seconds: float) -> dict[str, Any]:
-    """What is known of a fitted learner, for JSON."""
-    return {
-        "method": method,
-        "edges": [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_],
-        "score": {"name": score, "value": learner.score_},
-        "parameters": learner.model_.n_parameters,
-        "seconds": round(seconds, 3),
-    }
-
-
-def _learn_field(
-    method: str,
-    table: Any,
+def _read(
+    data: str,
     target: str | None,
-    path: Path,
-    options: dict[str, Any],
+    method: str,
+    links: tuple[str | None, str | None] | None,
+    use: list[str],
+    text: dict[str, str | None],
+    discretize: str,
     *,
-    as_json: bool,
-) -> None:
-    """Learn, save and show a Markov or dependency network or a hybrid random field."""
-    if target is not None:
-        table.schema.index(target)
+    progress: bool,
+) -> Any:
+    """The rows of DATA, or the table that its links make."""
+    if links is not None:
+        table = cp.read_links(data, user=links[0], item=links[1]).table
+        return tables().Rows(tables().Prepared([]), table)
+    classes = target is not None and (method == "auto" or method in CLASSIFIERS)
+    read = tables().read_rows
+    return read(data, target, use, classes=classes, progress=progress, text=text,
+                discretize=discretize)  # fmt: skip
+
+
+def _source(rows: Any, method: str, target: str | None, discretize: str) -> Any:
+    """The rows as a method takes them: a classifier cuts numbers itself unless told otherwise."""
+    if target is not None and rows.source is not None:
+        rows.source.schema.index(target)
+    if method in CLASSIFIERS and discretize in ("auto", "mdl"):
+        return rows.raw()
+    return rows.table(target, discretize)
+
+
+def _fit(method: str, score: str, target: str | None, source: Any, options: dict[str, Any]) -> Any:
+    """A learner fitted to a table, or to columns."""
+    if method in CLASSIFIERS:
+        return getattr(cp, CLASSIFIERS[method])(**options).fit(source, target)
+    if method in METHODS:
+        rooted = {"root": target} if method == "chow-liu" else {}
+        return getattr(cp, METHODS[method])(score, **rooted, **options).fit(source)
     name, fixed = FIELDS[method]
-    began = time.monotonic()
-    learner = getattr(cp, name)(**fixed, **options).fit(table)
-    seconds = time.monotonic() - began
+    learner = getattr(cp, name)(**fixed, **options).fit(source)
     if learner.model_ is None:
         raise ParameterError(
             f"--method {method} found {len(learner.graph_.edges)} edges, too many for tables; "
             "try dn-tree, which needs none."
         )
-    learner.model_.save(path)
-    facts: dict[str, Any] = {
-        "model": str(path), "rows": table.n_rows, "columns": len(table.schema), "method": method,
-        "edges": [list(edge) for edge in learner.graph_.edges], "seconds": round(seconds, 3),
-    }  # fmt: skip
-    for key in ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_"):
-        if hasattr(learner, key):
-            facts[key.rstrip("_")] = getattr(learner, key)
-    if as_json:
-        print(json.dumps(facts))
+    return learner
+
+
+def _add_confidence(learner: Any, table: Any, samples: int, limit: float | None) -> None:
+    """Tell the model how sure its edges are: [from, to, share of the samples that join them]."""
+    told: list[tuple[str, str, float]] = []
+    learner.model_.provenance["edge_confidence"] = told
+    if not isinstance(table, cp.Table) or learner.missing not in ("state", "drop"):
         return
-    console.print(what_was_done(table.schema, table.has_missing, options["missing"]), end="")
-    console.print(field_picture(learner.model_, target))
-    asked = f", {facts['n_tests']:,} tests asked" if "n_tests" in facts else ""
-    console.print(
-        f"{table.n_rows:,} rows × {len(table.schema):,} columns → {len(facts['edges']):,} edges"
-        f"{asked}, {seconds:.2f} s"
-    )
-    console.print(f"Saved to [bold]{path}[/bold]; next: {_next_step(path, table, target)}")
+    plain = type(learner)(**learner.get_params())
+    plain.set_params(progress=False, time_limit=None, n_jobs=1)
+    try:
+        found = cp.bootstrap(
+            plain,
+            table.resolve_missing(learner.missing),
+            samples,
+            random_state=0,
+            time_limit=limit,
+            n_jobs=learner.n_jobs,
+            progress=learner.progress,
+        )
+    except KeyboardInterrupt:
+        interrupted.append("the bootstrap")
+        return
+    told += [(r["from"], r["to"], round(r["strength"], 4)) for r in found.strength[:MAX_EDGES]]
+    learner.model_.provenance["edge_samples"] = found.n
 
 
-def _next_step(path: Path, table: Any, target: str | None) -> str:
-    """What to do with a model: links are ranked, others asked."""
-    first = target or table.schema.names[0]
-    linked = all(variable.states == (0, 1) for variable in table.schema)
-    return (
-        f"counterpane rank {path} --chosen {first!r}"
-        if linked
-        else (f"counterpane query {path} {first!r}")
-    )
+def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]:
+    """What is known of a fitted learner, for JSON and the summary."""
+    model = learner.model_
+    facts: dict[str, Any] = {"rows": model.provenance["rows"], "method": method}
+    if method in CLASSIFIERS:
+        return facts | {
+            "columns": len(learner.schema_) + 1,
+            "classes": [str(c) for c in learner.classes_],
+            "parts": classify().parts_of(learner),
+        }
+    facts["columns"] = len(source.schema)
+    if method in METHODS:
+        sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
+        edges = [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_]
+        if sure:
+            for edge in edges:
+                edge["confidence"] = sure.get(frozenset((edge["parent"], edge["child"])), 0.0)
+        return facts | {
+            "edges": edges,
+            "score": {"name": score, "value": learner.score_},
+            "parameters": model.n_parameters,
+        }
+    facts["edges"] = [list(edge) for edge in learner.graph_.edges]
+    known = [name for name in FACTS if hasattr(learner, name)]
+    return facts | {name.rstrip("_"): getattr(learner, name) for name in known}
+
+
+def _remember(learner: Any, rows: Any, facts: dict[str, Any], why: str) -> None:
+    """Tell the model's file and the facts how the table was prepared, and why this method."""
+    told = rows.remembered() | ({"why": why} if why else {})
+    if interrupted:
+        told["stopped"] = "Ctrl-C"
+    facts |= told
+    provenance = learner.model_.provenance
+    provenance |= told | {"method": facts["method"]}
+    provenance.setdefault("trace", list(getattr(learner, "trace_", ()))[-MAX_TRACE:])
+
+
+def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Path) -> None:
+    """Print what was done to the table, the model, its size, and what to do next."""
+    method, model = facts["method"], learner.model_
+    classifier = method in CLASSIFIERS
+    schema = learner.schema_ if classifier else source.schema
+    gaps = [v.states[-1] is None for v in schema] if classifier else source.has_missing
+    console.print(what_was_done(schema, gaps, learner.missing, rows), end="", soft_wrap=True)
+    size = f"{facts['rows']:,} rows × {facts['columns']:,} columns → "
+    first = facts["target"] or schema.names[0]
+    place, name = quote(str(path)), quote(first)
+    step = f"counterpane query {place} {name}"
+    if classifier:
+        console.print(parts_picture(facts["parts"]))
+        size += f"{len(facts['parts'])} parts, {len(facts['classes'])} classes"
+        step = f"counterpane predict {place} NEW.csv"
+    elif method in METHODS:
+        picture = forest_picture if method == "chow-liu" else edge_list
+        console.print(picture(model, facts["edges"], source.total_weight, first))
+        size += f"{len(facts['edges'])} edges, {facts['parameters']} parameters"
+        size += f", {facts['score']['name']} {facts['score']['value']:,.3f}"
+    else:
+        console.print(field_picture(model, first))
+        size += f"{len(facts['edges']):,} edges"
+        size += f", {facts['n_tests']:,} tests asked" if "n_tests" in facts else ""
+        if all(variable.states == (0, 1) for variable in schema):  # links
+            step = f"counterpane rank {place} --chosen {name}"
+    console.print(f"{size}, {facts['seconds']:.2f} s")
+    saved = f"Saved to [bold]{escape(str(path))}[/bold]; next: {escape(step)}"
+    console.print(saved, soft_wrap=True, highlight=False)

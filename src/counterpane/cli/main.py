@@ -5,33 +5,77 @@ Commands touch the library through `counterpane`'s lazy names, so that `--help` 
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from typing import Any
 
-from counterpane.cli import asking, converting, learning
-from counterpane.cli.app import app, notes
+from rich.console import Console
+from rich.markup import escape
+
+from counterpane.cli import asking, comparing, converting, doctor, learning, sets
+from counterpane.cli.app import app, interrupted, notes
 from counterpane.errors import CounterpaneError
 
-ROOMS = (learning, asking, converting)  # importing them adds their commands to `app`
-SHOWN = ("learn", "query", "predict", "rank", "score", "sample", "compare", "convert")
+# Importing these adds their commands to `app`.
+ROOMS = (learning, asking, comparing, converting, sets, doctor)
+SHOWN = (
+    "learn", "query", "predict", "rank", "score", "sample", "compare", "report", "convert",
+    "datasets", "doctor",
+)  # fmt: skip
 app.registered_commands.sort(key=lambda command: SHOWN.index(command.callback.__name__))  # type: ignore[union-attr]
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    notes.print(f"[yellow]Note:[/yellow] {message}")
-
-
 def main() -> None:
-    """Run the command line: our errors become one sentence, and exit code 2."""
-    warnings.showwarning = _show_warning
-    try:
-        app()
-    except CounterpaneError as error:
-        if "--debug" in sys.argv:
+    """Run the command line: every error becomes one sentence and an exit code; see `app`."""
+    debug = "--debug" in sys.argv
+    sys.argv = [word for word in sys.argv if word != "--debug"]
+    interrupted.clear()
+    notes.quiet = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _show_warning
+        try:
+            app()
+        except SystemExit as stop:
+            if stop.code == 130 and not interrupted:
+                _say("Stopped; nothing was written.")
             raise
-        notes.print(f"[red]Error:[/red] {error}", soft_wrap=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        notes.print("Stopped; nothing was written.")
-        sys.exit(130)
+        except Exception as error:
+            if debug:
+                raise
+            sentence, code = _sentence(error)
+            _say(f"[red]Error:[/red] {escape(sentence)}")
+            sys.exit(code)
+
+
+def _sentence(error: Exception) -> tuple[str, int]:
+    """What went wrong, with a next step, and the exit code."""
+    if isinstance(error, CounterpaneError):
+        return re.sub(r"\b(encoding|delimiter|time_limit)=…", _as_option, str(error)), 2
+    if isinstance(error, MemoryError):
+        return "memory ran out; try fewer columns or rows, or --method chow-liu.", 1
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f"{str(error.filename)!r}: "
+        words = error.strerror or str(error)
+        return f"{where}{words}; check the path and your rights to it, or name another.", 2
+    words = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"this should not happen ({kind}: {words}); run again with --debug and report it.", 1
+
+
+def _as_option(match: re.Match[str]) -> str:
+    """A parameter of the library as the option that stands for it."""
+    return f"--{match[1].replace('_', '-')} …"
+
+
+def _show_warning(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
+    text = str(message).replace("checkpoint=…", "--checkpoint FILE")
+    if category.__name__ == "StoppedEarly" and "Ctrl-C" in text:
+        interrupted.append(text)
+    notes.print(f"[yellow]Note:[/yellow] {escape(text)}", soft_wrap=True)
+
+
+def _say(words: str) -> None:
+    """Print to standard error, whatever was asked to be quiet."""
+    Console(stderr=True, highlight=False).print(words, soft_wrap=True)

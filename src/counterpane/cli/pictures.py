@@ -15,19 +15,17 @@ SHOWN = 12  # variables, and neighbors of one
 
 
 def forest_picture(
-    model: Any, gains: Sequence[tuple[str, str, float]], weight: float, first: str | None
+    model: Any, edges: Sequence[Mapping[str, Any]], weight: float, first: str | None
 ) -> Tree:
     """The forest of a network with one parent at most, each edge with its gain."""
-    bits = {(p, c): g / weight / math.log(2) for p, c, g in gains}
+    told = {(e["parent"], e["child"]): e for e in edges}
     graph = model.graph
     top = Tree("", hide_root=True)
 
     def grow(branch: Tree, name: str) -> None:
-        for child in sorted(graph.successors(name), key=lambda c: -bits[name, c]):
-            label = (
-                f"[bold]{escape(child)}[/bold] [dim]gains {bits[name, child]:.4f} bits a row[/dim]"
-            )
-            grow(branch.add(label), child)
+        for child in sorted(graph.successors(name), key=lambda c: -told[name, c]["gain"]):
+            worth = _worth(told[name, child], weight)
+            grow(branch.add(f"[bold]{escape(child)}[/bold] {worth}"), child)
 
     roots = [n for n in graph.nodes if graph.in_degree(n) == 0]
     for root in sorted(roots, key=lambda n: (n != first, graph.out_degree(n) == 0)):
@@ -36,14 +34,39 @@ def forest_picture(
 
 
 def edge_list(
-    model: Any, gains: Sequence[tuple[str, str, float]], weight: float, first: str | None
+    model: Any, edges: Sequence[Mapping[str, Any]], weight: float, first: str | None
 ) -> Grid:
     """The edges of a network, those at `first` on top, each with its gain."""
     grid = Grid(box=None, show_header=False)
-    for parent, child, gain in sorted(gains, key=lambda e: (first not in e[:2], -e[2])):
-        bits = gain / weight / math.log(2)
-        arrow = f"[bold]{escape(parent)}[/bold] → [bold]{escape(child)}[/bold]"
-        grid.add_row(arrow, f"[dim]gains {bits:.4f} bits a row[/dim]")
+    at_first = {(e["parent"], e["child"]): first in (e["parent"], e["child"]) for e in edges}
+    for edge in sorted(edges, key=lambda e: (not at_first[e["parent"], e["child"]], -e["gain"])):
+        parent, child = escape(edge["parent"]), escape(edge["child"])
+        grid.add_row(f"[bold]{parent}[/bold] → [bold]{child}[/bold]", _worth(edge, weight))
+    return grid
+
+
+def _worth(edge: Mapping[str, Any], weight: float) -> str:
+    """What an edge gains, and how sure it is, if that is known."""
+    bits = edge["gain"] / weight / math.log(2)
+    sure = f", in {edge['confidence']:.0%} of the samples" if "confidence" in edge else ""
+    return f"[dim]gains {bits:.4f} bits a row{sure}[/dim]"
+
+
+def parts_picture(parts: Sequence[Mapping[str, Any]]) -> Grid:
+    """The first parts of a classifier, one a line."""
+    grid = Grid(box=None, show_header=False)
+    for part in parts[:SHOWN]:
+        if "parent" in part:
+            names = f"[bold]{escape(part['parent'])}[/bold] → [bold]{escape(part['child'])}[/bold]"
+        else:
+            names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in part["columns"])
+        note = ""
+        if "share" in part:
+            note = f"[dim]moves the log-odds by {part['strength']:.2f}, "
+            note += f"in {part['share']:.0%} of the fits[/dim]"
+        grid.add_row(names, note)
+    if len(parts) > SHOWN:
+        grid.add_row(f"[dim]… and {len(parts) - SHOWN} more[/dim]")
     return grid
 
 
@@ -73,23 +96,6 @@ def ranking(found: Sequence[tuple[str, float]], chosen: Sequence[str]) -> Grid:
     return grid
 
 
-def comparison(rows: Sequence[Mapping[str, Any]], score: str) -> Grid:
-    """One line a learner, the best score first."""
-    grid = Grid(box=None)
-    for title in ("method", score, "edges", "parameters", "seconds", "distance to best"):
-        grid.add_column(title, justify="left" if title == "method" else "right")
-    for row in sorted(rows, key=lambda r: -r["score"]["value"]):
-        grid.add_row(
-            row["method"],
-            f"{row['score']['value']:,.3f}",
-            str(len(row["edges"])),
-            f"{row['parameters']:,}",
-            f"{row['seconds']:.2f}",
-            str(row["distance_to_best"]),
-        )
-    return grid
-
-
 def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
     """A table of states and probabilities with bars."""
     given = ", ".join(f"{k}={v}" for k, v in evidence.items())
@@ -105,10 +111,14 @@ def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
     return grid
 
 
-def what_was_done(schema: Any, has_missing: Iterable[bool], missing: str) -> str:
-    """Which columns were cut, and which have missing cells; a line each."""
+def what_was_done(schema: Any, has_missing: Iterable[bool], missing: str, rows: Any) -> str:
+    """Which columns and rows were left out, which were cut or have missing cells; a line each."""
     cut = [v.name for v in schema if v.cuts is not None]
     holes = [n for n, m in zip(schema.names, has_missing, strict=True) if m]
-    lines = [f"Cut into intervals: {escape(', '.join(cut))}."] if cut else []
-    lines += [f"Missing cells ({missing}): {escape(', '.join(holes))}."] if holes else []
-    return "".join(f"[dim]{line}[/dim]\n" for line in lines)
+    done = rows.prepared
+    lines = [f"Left out {name}: {why}." for name, why in done.left_out.items()]
+    lines += rows.notes
+    lines += [f"Read {name} as {words}." for name, words in done.read_as.items()]
+    lines += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
+    lines += [f"Missing cells ({missing}): {', '.join(holes)}."] if holes else []
+    return "".join(f"[dim]{escape(line)}[/dim]\n" for line in lines)

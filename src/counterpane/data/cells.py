@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from counterpane.data.columns import Column, Numbers, n_rows
+from counterpane.data.dates import day_number
 from counterpane.data.frames import encode_column
 from counterpane.data.schema import Variable, code_dtype
 from counterpane.typing import Codes, Floats
@@ -26,19 +28,22 @@ def encode_rows(
         out[:] = encode_column(column, variable, "unknown")
     numbers = np.empty((len(numeric), rows))
     for i, out in zip(numeric, numbers, strict=True):
-        out[:] = as_numbers(columns[i])
+        out[:] = as_numbers(columns[i], dated=variables[i].dated)
     return codes, numbers
 
 
-def as_numbers(column: Column) -> Floats:
-    """The numbers of a column, also where they are written as texts; NaN for anything else."""
+def as_numbers(column: Column, *, dated: bool = False) -> Floats:
+    """The numbers of a column, also where they are written as texts; NaN for anything else.
+
+    Where `dated`, they are those of dates, which alone count.
+    """
     if isinstance(column, Numbers):
-        return np.where(column.missing, np.nan, column.values.astype(np.float64))
+        usable = ~column.missing & (column.dated == dated)
+        return np.where(usable, column.values.astype(np.float64), np.nan)
     values = np.full(len(column.states) + 1, np.nan)  # code -1 finds the last
     for i, state in enumerate(column.states):
-        try:
-            values[i] = float(state)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            continue
+        with suppress(TypeError, ValueError):
+            number = day_number(state) if dated else float(state)  # type: ignore[arg-type]
+            values[i] = np.nan if number is None else number
     found: Floats = values[column.codes]
     return found

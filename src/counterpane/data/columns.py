@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from counterpane.data.cuts import cut_labels
+from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
 from counterpane.errors import DataError, unknown_name
-from counterpane.typing import Array, Bools, State
+from counterpane.typing import Array, Bools, Floats, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +33,15 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A column of numbers; `missing` marks the rows whose number means nothing."""
+    """A column of numbers; `missing` marks the rows whose number means nothing.
+
+    Where `dated`, they are dates and times, in days since 1970-01-01.
+    """
 
     name: str
     values: Array
     missing: Bools
+    dated: bool = False
 
     @cached_property
     def distinct(self) -> Array:
@@ -45,10 +51,19 @@ class Numbers:
         return found.astype(np.int64) if exact and (found == np.rint(found)).all() else found
 
     def labels(self) -> Labels:
-        """The same column with each distinct number as a state."""
+        """The same column with each distinct number as a state, dates as ISO texts."""
         codes = np.searchsorted(self.distinct, self.values).astype(np.int64)
         codes[self.missing] = -1
-        return Labels(self.name, tuple(self.distinct.tolist()), codes)
+        states = date_texts(self.distinct) if self.dated else tuple(self.distinct.tolist())
+        return Labels(self.name, states, codes)
+
+    def intervals(self, cuts: Floats) -> tuple[tuple[str, ...], tuple[float, ...]]:
+        """The names of the intervals between rising cuts, and the cuts; dates are rounded."""
+        if not self.dated:
+            plain = tuple(cuts.astype(np.float64).tolist())
+            return cut_labels(plain), plain
+        plain = tuple(round_cuts(self.values[~self.missing].astype(np.float64), cuts).tolist())
+        return date_labels(plain), plain
 
 
 Column: TypeAlias = Labels | Numbers
@@ -66,17 +81,20 @@ def find_column(columns: Mapping[str, Column], name: str) -> Column:
     return columns[name]
 
 
-def columns_of(frame: Any, names: Sequence[str] | None = None) -> list[Column]:
+def columns_of(
+    frame: Any, names: Sequence[str] | None = None, *, unusable: dict[str, str] | None = None
+) -> list[Column]:
     """The columns of a frame, a 2-D array, a mapping of columns, or columns already made.
 
-    `names` name the columns of an array when there are as many; it has none of its own.
+    `names` name the columns of an array when there are as many; it has none of its own. A column
+    of a kind that has no states raises, or is left out and told in `unusable`.
     """
     if isinstance(frame, list) and frame and all(isinstance(c, Labels | Numbers) for c in frame):
         return frame
     if isinstance(frame, np.ndarray):
         return _of_array(frame, names)
     if isinstance(frame, Mapping):
-        return [_of_values(str(name), values) for name, values in frame.items()]
+        return _each(_of_values, frame.items(), unusable)
     try:
         wrapped = nw.from_native(frame)
     except nw.exceptions.DuplicateError as error:
@@ -92,7 +110,24 @@ def columns_of(frame: Any, names: Sequence[str] | None = None) -> list[Column]:
             f"the frame is lazy ({type(frame).__name__}); call its collect() first, so that the "
             "memory it takes is asked for in plain sight."
         )
-    return [_of_series(str(series.name), series) for series in wrapped.iter_columns()]
+    return _each(_of_series, ((s.name, s) for s in wrapped.iter_columns()), unusable)
+
+
+def _each(
+    make: Callable[[str, Any], Column],
+    items: Iterable[tuple[Any, Any]],
+    unusable: dict[str, str] | None,
+) -> list[Column]:
+    """The columns of named values; with `unusable` those that cannot be made are told there."""
+    found = []
+    for name, values in items:
+        try:
+            found.append(make(str(name), values))
+        except UnusableError as error:
+            if unusable is None:
+                raise
+            unusable[str(name)] = f"{error.kind} values, which have no states"
+    return found
 
 
 def _of_array(array: Array, names: Sequence[str] | None) -> list[Column]:
@@ -125,11 +160,21 @@ def _of_values(name: str, values: Any) -> Column:
         return Labels(name, (False, True), values.astype(np.int8), declared=True)
     if kind in "iuf":
         return Numbers(name, values, np.isnan(values))
+    if kind == "M":
+        return Numbers(name, *numbers_of(values), dated=True)
+    if kind == "m":
+        return _durations(name, values)
     if kind == "S":
         return from_objects(name, np.char.decode(values, "utf-8", "replace").tolist())
     if kind in "UO":
         return from_objects(name, values.tolist())
-    raise _unsupported(name, str(values.dtype), dated=kind in "Mm")
+    raise UnusableError(name, str(values.dtype))
+
+
+def _durations(name: str, values: Array) -> Numbers:
+    """A column of lengths of time, in seconds."""
+    gone = np.isnat(values)
+    return Numbers(name, np.where(gone, 0, values) / np.timedelta64(1, "s"), gone)
 
 
 def _of_series(name: str, series: nw.Series[Any]) -> Column:
@@ -146,7 +191,13 @@ def _of_series(name: str, series: nw.Series[Any]) -> Column:
         return _of_categories(name, series)
     if dtype in (nw.Object, nw.Unknown):
         return from_objects(name, series.to_list())
-    raise _unsupported(name, str(dtype), dated=dtype.is_temporal())
+    if dtype == nw.Datetime and dtype.time_zone is not None:  # type: ignore[attr-defined]
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if dtype in (nw.Date, nw.Datetime):
+        return Numbers(name, *numbers_of(series.to_numpy().astype("M8[us]")), dated=True)
+    if dtype == nw.Duration:
+        return _durations(name, series.to_numpy().astype("m8[us]"))
+    raise UnusableError(name, str(dtype))
 
 
 def _of_categories(name: str, series: nw.Series[Any]) -> Labels:
@@ -186,7 +237,7 @@ def from_objects(name: str, cells: list[Any]) -> Column:
         index = {value: code for code, value in enumerate(dict.fromkeys(cells))}
     except TypeError:
         strange = next(c for c in cells if getattr(c, "__hash__", None) is None)
-        raise _unsupported(name, type(strange).__name__) from None
+        raise UnusableError(name, type(strange).__name__) from None
     codes = np.fromiter(map(index.__getitem__, cells), dtype=np.int64, count=len(cells))
     values = [_plain(value) for value in index]
     kinds = {type(value) for value in values} - {type(None)}
@@ -199,9 +250,14 @@ def from_objects(name: str, cells: list[Any]) -> Column:
         if numbers.dtype.kind == "O":  # integers wider than 64 bits
             numbers = numbers.astype(np.float64)
         return Numbers(name, numbers[codes], missing[codes])
+    if kinds and all(issubclass(kind, datetime.date) for kind in kinds):
+        days = np.array([np.nan if v is None else day_number(v) for v in values])
+        gone = np.isnan(days)
+        return Numbers(name, np.where(gone, 0.0, days)[codes], gone[codes], dated=True)
+    if kinds == {datetime.timedelta}:
+        return _durations(name, np.array(values, dtype="m8[us]")[codes])
     for strange in kinds - {bool, int, float, str}:
-        dated = issubclass(strange, datetime.date | datetime.time | datetime.timedelta)
-        raise _unsupported(name, strange.__name__, dated=dated)
+        raise UnusableError(name, strange.__name__)
     return make_labels(name, values, codes, declared=False)
 
 
@@ -227,13 +283,12 @@ def _plain(value: Any) -> Any:
     return None if type(value).__name__ in ("NAType", "NaTType") else value  # pandas' own two
 
 
-def _unsupported(name: str, kind: str, *, dated: bool = False) -> DataError:
-    if dated:
-        return DataError(
-            f"column {name!r} holds dates or times ({kind}); turn it into a part that has few "
-            "values, such as the month or the weekday, or drop it."
+class UnusableError(DataError):
+    """A column holds values of a kind that has no states."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(
+            f"column {name!r} holds {kind} values; texts, booleans, numbers, dates or categories "
+            "are allowed: convert the column or drop it."
         )
-    return DataError(
-        f"column {name!r} holds {kind} values; texts, booleans, numbers or categories are allowed: "
-        "convert the column or drop it."
-    )
+        self.kind = kind

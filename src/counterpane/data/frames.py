@@ -67,7 +67,7 @@ def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") 
     absent = variable.find(None)  # missing may be a state of its own
     missing = variable.card if absent is None else absent
     if isinstance(column, Numbers):
-        if variable.cuts is not None:
+        if variable.cuts is not None and column.dated == variable.dated:
             codes = np.searchsorted(variable.cuts, column.values, side="right")
             return np.where(column.missing, missing, codes)
         column = column.labels()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.data.dates import are_dates, day_number
 from counterpane.errors import DataError, StateError, unknown_name
 from counterpane.typing import Ints, State
 
@@ -61,6 +62,11 @@ class Variable:
         return len(self.states)
 
     @cached_property
+    def dated(self) -> bool:
+        """Whether the cuts are dates, as days since 1970-01-01."""
+        return self.cuts is not None and are_dates(self.states[0])
+
+    @cached_property
     def _texts(self) -> Mapping[str, int]:
         """The first code of each state's text."""
         return {_text(s): c for c, s in reversed(list(enumerate(self.states)))}
@@ -68,12 +74,17 @@ class Variable:
     def find(self, value: Any) -> int | None:
         """The code of `value`: by equality, by interval for cut variables, else by its text.
 
+        Cut dates take a date, or a text that `counterpane.data.dates.day_number` reads.
+
         None where there is no such state.
         """
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, (str, int, float, type(None))) and value in self._codes:
             return self._codes[value]
+        if self.dated:
+            number = day_number(value)
+            return None if number is None else bisect.bisect_right(self.cuts or (), number)
         if self.cuts is not None:
             with contextlib.suppress(TypeError, ValueError):
                 number = float(value)

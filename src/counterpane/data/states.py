@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, find_column
-from counterpane.data.cuts import cut_labels, mdl_cuts, quantile_cuts
+from counterpane.data.cuts import mdl_cuts, quantile_cuts
+from counterpane.data.dates import day_number
 from counterpane.data.schema import MAX_STATES, Schema, Variable
 from counterpane.errors import DataError, DiscretizeError, ParameterError
 from counterpane.typing import Array, Floats, State
@@ -75,7 +76,7 @@ def _is_discrete(column: Numbers, max_states: int) -> bool:
 
 def _observed_variable(column: Column) -> Variable:
     """The variable of a column whose values are states as they are."""
-    states = column.states if isinstance(column, Labels) else tuple(column.distinct.tolist())
+    states = column.states if isinstance(column, Labels) else column.labels().states
     if not states:
         raise DataError(
             f"column {column.name!r} has no value at all; drop it, or declare what it could hold "
@@ -95,6 +96,8 @@ def _cut_variable(column: Column, cuts: Sequence[float] | Floats) -> Variable:
         raise DiscretizeError(
             f"column {column.name!r} holds no numbers to cut; leave it out of discretize."
         )
+    if column.dated:
+        cuts = [c if (day := day_number(c)) is None else day for c in cuts]
     array = np.asarray(cuts)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
         raise DiscretizeError(f"column {column.name!r}: the cuts are {cuts!r}; numbers are needed.")
@@ -102,17 +105,17 @@ def _cut_variable(column: Column, cuts: Sequence[float] | Floats) -> Variable:
         raise DiscretizeError(
             f"column {column.name!r}: the cuts are {cuts!r}; finite, rising numbers are needed."
         )
-    plain = tuple(array.astype(np.float64).tolist())
-    return Variable(column.name, cut_labels(plain), plain)
+    return Variable(column.name, *column.intervals(array.astype(np.float64)))
 
 
 def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:
-    kind = "whole" if column.distinct.dtype.kind in "iu" else "real"
+    kind = "whole numbers" if column.distinct.dtype.kind in "iu" else "real numbers"
+    kind = "dates" if column.dated else kind
     return DiscretizeError(
-        f"column {column.name!r} holds {len(column.distinct)} different {kind} numbers and must be "
+        f"column {column.name!r} holds {len(column.distinct)} different {kind} and must be "
         f'cut into states; pass discretize="mdl" with target=…, discretize="quantile", or '
         f"discretize={{{column.name!r}: [cuts, …]}} (up to max_states={max_states} whole numbers "
-        "are states as they are)."
+        "or dates are states as they are)."
     )
 
 

@@ -41,10 +41,13 @@ def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
             yield cast("IO[str]", file)
     except EOFError:
         raise FileFormatError(
-            f"file {str(path)!r} is cut short: its gzip data have no end."
+            f"file {str(path)!r} is cut short: its gzip data have no end; fetch it again."
         ) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(f"file {str(path)!r} is not a sound gzip file ({error}).") from None
+        raise FileFormatError(
+            f"file {str(path)!r} is not a sound gzip file ({error}); fetch it again, or "
+            "drop .gz from its name."
+        ) from None
     except UnicodeError as error:
         raise FileFormatError(
             f"file {str(path)!r} is not {encoding} text ({error}); pass encoding=… if it is text "

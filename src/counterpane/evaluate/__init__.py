@@ -1,5 +1,7 @@
 """How good a result is, beside a truth or another result."""
 
+from counterpane.evaluate.comparing import compare
+from counterpane.evaluate.comparison import Comparison
 from counterpane.evaluate.density import RowScore, cmll, log_likelihood, normalized_pll, pll
 from counterpane.evaluate.questions import independence_accuracy, independence_questions
 from counterpane.evaluate.ranking import (
@@ -17,9 +19,11 @@ from counterpane.evaluate.structure import (
 
 __all__ = [
     "Agreement",
+    "Comparison",
     "RowScore",
     "StructureComparison",
     "cmll",
+    "compare",
     "compare_structures",
     "degree_of_agreement",
     "hamming_distance",

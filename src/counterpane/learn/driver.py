@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -63,6 +65,30 @@ def to_end(search: Search[S], ctl: Control) -> S:
     return state
 
 
+@contextmanager
+def _ctrl_c_cancels(ctl: Control) -> Iterator[list[int]]:
+    """The first Ctrl-C lets a step end with what it has; the next one breaks it off, as usual.
+
+    The list holds the signal once it came. Where others handle it, or in a thread, nothing changes.
+    """
+    pressed: list[int] = []
+
+    def cancel(number: int, _: object) -> None:
+        pressed.append(number)
+        ctl.cancel()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    ours = threading.current_thread() is threading.main_thread()
+    ours = ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, cancel)
+    try:
+        yield pressed
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Outcome(NamedTuple, Generic[S]):
     """The last state, the records of all steps, and why it stopped early, if it did."""
 
@@ -93,8 +119,8 @@ class Driver:
         state, trace, spent = self._resume(state)
         stopped = None
         saved = time.monotonic()
-        with self._reporting() as report:
-            ctl = Control.within(self.time_limit)
+        ctl = Control.within(self.time_limit)
+        with self._reporting() as report, _ctrl_c_cancels(ctl) as pressed:
             try:
                 while not search.done(state):
                     ctl.check()
@@ -108,7 +134,7 @@ class Driver:
                         self._save(state, trace, spent)
                         saved = time.monotonic()
             except (Stopped, KeyboardInterrupt) as reason:
-                stopped = reason.reason if isinstance(reason, Stopped) else "Ctrl-C"
+                stopped = "Ctrl-C" if pressed or not isinstance(reason, Stopped) else reason.reason
         if stopped is not None:
             self._keep_for_later(state, trace, spent, stopped, what)
         elif self.checkpoint is not None:

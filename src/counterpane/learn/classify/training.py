@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Labels, Numbers
-from counterpane.data.cuts import cut_labels, mdl_cuts
+from counterpane.data.cuts import mdl_cuts
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
@@ -110,7 +110,7 @@ def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Miss
 def _take(column: Column, rows: Bools) -> Column:
     if isinstance(column, Labels):
         return _take_labels(column, rows)
-    return Numbers(column.name, column.values[rows], column.missing[rows])
+    return Numbers(column.name, column.values[rows], column.missing[rows], column.dated)
 
 
 def _take_labels(labels: Labels, rows: Bools) -> Labels:
@@ -185,8 +185,8 @@ def _cut_variable(
         counts = np.bincount(cells, weighed[rows], (len(cuts) + 1) * n_classes).astype(float)
         cuts = _fewer_cuts(cuts, counts.reshape(-1, n_classes), max_bins)
     hole = () if rows.all() else (None,)
-    plain = tuple(cuts.tolist())
-    return Variable(column.name, (*cut_labels(plain), *hole), plain)
+    labels_of_cuts, plain = column.intervals(cuts)
+    return Variable(column.name, (*labels_of_cuts, *hole), plain)
 
 
 def _fewer_cuts(cuts: Floats, counts: Floats, max_bins: int) -> Floats:

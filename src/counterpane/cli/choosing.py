@@ -1,0 +1,58 @@
+"""The methods of the command line by name, and which of them a task asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from counterpane.errors import ParameterError, unknown_name
+
+METHODS = {
+    "chow-liu": "ChowLiu",
+    "structure-search": "StructureSearch",
+    "hill-climb": "HillClimb",
+    "ges": "GES",
+    "k2": "K2Search",
+}
+"""Learners of Bayesian networks by a score."""
+FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "dn-tree": ("DependencyNetworkLearner", {"local": "tree"}),
+    "dn-logistic": ("DependencyNetworkLearner", {"local": "logistic"}),
+    "hybrid": ("HybridRandomFieldLearner", {}),
+    "pairwise": ("PairwiseMarkovLearner", {}),
+    "pfmn": ("PFMN", {"random_state": 0}),
+    "gsimn": ("GSIMN", {}),
+    "gsmn": ("GSMN", {}),
+}
+"""Learners of models without a score by families."""
+CLASSIFIERS = {
+    "interaction": "InteractionClassifier",
+    "markov": "MarkovClassifier",
+    "bnc": "BayesNetClassifier",
+    "tan": "TAN",
+    "naive-bayes": "NaiveBayes",
+}
+"""Learners of P(target | other columns)."""
+ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *FIELDS)
+NARROW = 100  # columns: up to here a search takes under a second, and is repeated on samples
+
+
+def choose(method: str, *, target: str | None, links: bool, n_columns: int) -> tuple[str, str]:
+    """The method for a task, and why, in words; the words are empty where it was named."""
+    if method not in ALL_METHODS:
+        raise unknown_name("method", method, ALL_METHODS)
+    if method in CLASSIFIERS and target is None:
+        raise ParameterError(f"--method {method} needs --target, the column of classes.")
+    if method != "auto":
+        return method, ""
+    if links:
+        return "hybrid", "DATA lists links, so a hybrid random field is learned"
+    if target is not None:
+        return "interaction", f"{target!r} is to be predicted, so a classifier is learned"
+    if n_columns <= NARROW:
+        return "structure-search", f"{n_columns} columns are few, so networks are searched"
+    return "dn-tree", f"{n_columns:,} columns are many, so a dependency network is learned"
+
+
+def check_target(method: str, target: str | None) -> None:
+    """Refuse a method of classifiers without a class, and an unknown method, before any reading."""
+    choose(method, target=target, links=False, n_columns=0)

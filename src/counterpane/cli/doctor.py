@@ -1,0 +1,126 @@
+"""`counterpane doctor`: what is installed, whether it works, and what to do where it does not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import Json, app, console, emit
+
+NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "networkx", "typer", "rich")
+EXTRAS = {
+    "plot": (("matplotlib",), "pictures"),
+    "duckdb": (("duckdb", "pyarrow"), "tables in DuckDB, parquet and Arrow files"),
+    "dask": (("dask", "distributed"), "Dask frames"),
+    "spark": (("pyspark",), "Spark frames"),
+    "gpu": (("cupy",), "counting on a graphics card"),
+    "web": (("starlette", "uvicorn"), "models over HTTP"),
+}
+SLOW = 30.0  # seconds of a self-test whose kernels have to be compiled
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Check the installation: versions, extras, kernel cache, cores, memory, and a self-test."""
+    checks = list(_checks())
+    sound = all(check["ok"] is not False for check in checks)
+    if as_json:
+        emit({"ok": sound, "checks": checks})
+    else:
+        _show(checks, sound=sound)
+    if not sound:
+        raise typer.Exit(1)
+
+
+def _checks() -> Iterator[dict[str, Any]]:
+    """One record a check; `ok` is None where something optional is absent."""
+    yield _check("counterpane", True, cp.__version__)
+    yield _check("python", True, f"{platform.python_version()} on {platform.platform(terse=True)}")
+    for name in NEEDED:
+        try:
+            yield _check(name, True, metadata.version(name))
+        except metadata.PackageNotFoundError:
+            yield _check(name, False, "absent; install counterpane again")
+    for extra, (modules, use) in EXTRAS.items():
+        absent = [m for m in modules if util.find_spec(m) is None]
+        told = f"for {use}"
+        if absent:
+            told += f": absent ({', '.join(absent)}); pip install 'counterpane[{extra}]'"
+        yield _check(f"extra {extra}", None if absent else True, told)
+    yield _cache_check()
+    yield _check("cores", True, str(os.cpu_count()))
+    yield _memory_check()
+    yield _self_test()
+
+
+def _check(name: str, ok: bool | None, told: str) -> dict[str, Any]:
+    return {"check": name, "ok": ok, "told": told}
+
+
+def _cache_check() -> dict[str, Any]:
+    """Whether compiled kernels can be kept, where, and how much room they take."""
+    folder, size = Path(cp.__file__).parent, 0
+    for kernel in vars(import_module("counterpane.counts._kernels")).values():
+        place = getattr(getattr(kernel, "_cache", None), "cache_path", None)
+        if place is not None:
+            folder = Path(place)
+            break
+    beside = folder.is_relative_to(Path(cp.__file__).parent)
+    for file in (Path(cp.__file__).parent if beside else folder.parent).rglob("*.nb[ci]"):
+        size += file.stat().st_size
+    writable = os.access(folder, os.W_OK)
+    told = f"{folder}, {size / 1e6:,.1f} MB"
+    if not writable:
+        told += ": cannot be written, so kernels are compiled anew by every process; "
+        told += "set NUMBA_CACHE_DIR to a folder that can"
+    return _check("kernel cache", writable, told)
+
+
+def _memory_check() -> dict[str, Any]:
+    try:
+        pages, free = (os.sysconf(name) for name in ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES"))
+        page = os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on this system
+        return _check("memory", None, "not known on this system")
+    return _check("memory", True, f"{pages * page / 1e9:.1f} GB, {free * page / 1e9:.1f} GB free")
+
+
+def _self_test() -> dict[str, Any]:
+    """Learn a network, ask it, save it and read it back."""
+    began = time.monotonic()
+    try:
+        model = cp.StructureSearch().fit(cp.load_dataset("titanic")).model_
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.cp"
+            model.save(path)
+            answer = cp.load(path).query("survived", {"sex": "female"}).to_dict()
+        right = abs(answer["yes"] - 344 / 470) < 0.05  # the share in the rows
+    except Exception as error:  # whatever is broken is what is asked
+        words = " ".join(str(error).split())
+        kind = type(error).__name__
+        return _check("self-test", False, f"{kind}: {words}; install counterpane again")
+    seconds = time.monotonic() - began
+    told = f"learned, asked, saved and loaded a network in {seconds:.1f} s"
+    if not right:
+        return _check("self-test", False, f"P(survived | female) is {answer}; it should be 0.73")
+    return _check("self-test", True, told + (", kernels compiled" if seconds > SLOW else ""))
+
+
+def _show(checks: list[dict[str, Any]], *, sound: bool) -> None:
+    marks = {True: "[green]ok[/green]", None: "[yellow]–[/yellow]", False: "[red]no[/red]"}
+    grid = Grid(box=None, show_header=False)
+    for check in checks:
+        grid.add_row(marks[check["ok"]], escape(check["check"]), escape(check["told"]))
+    console.print(grid)
+    console.print("All is well." if sound else "Not all is well: see the lines marked no.")

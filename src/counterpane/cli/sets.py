@@ -1,0 +1,82 @@
+"""`counterpane datasets`: the embedded tables, and one of them as a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import (
+    CsvFile,
+    Json,
+    app,
+    check_place,
+    classify,
+    complete_data,
+    console,
+    emit,
+)
+from counterpane.errors import ParameterError
+
+ABOUT = {
+    "titanic": "the people aboard, and who survived (Dawson 1995)",
+    "tictactoe": "the boards on which a game can end, and whether x has won",
+    "monks1": "robots: head and body alike, or a red jacket (Thrun et al. 1991)",
+    "monks2": "robots: just two of six parts have their first value",
+    "monks3": "robots: by jacket, body and what they hold",
+    "balance": "loads of a balance, and the side that goes down (Siegler 1976)",
+    "iris": "flowers of three kinds by four lengths (Fisher 1936)",
+    "wine": "wines of three growers by thirteen measurements",
+    "breast_cancer": "tumors by thirty measurements of cells",
+}
+
+
+@app.command()
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="The set to write.", autocompletion=complete_data)
+    ] = None,
+    output: CsvFile = None,
+    as_json: Json = False,
+) -> None:
+    """List the embedded sets, or write NAME to a CSV file."""
+    if name is None:
+        if output is not None:
+            raise ParameterError("which set to write is not said; name one, such as titanic.")
+        _list(as_json=as_json)
+        return
+    table = cp.load_dataset(name)
+    if output is None:
+        raise ParameterError(f"where to write {name} is not said; add -o {name}.csv.")
+    check_place(output)
+    classify().write_atomically(output, classify().csv_lines(table))
+    if as_json:
+        emit(_facts(name, table) | {"output": str(output)})
+        return
+    console.print(f"{table.n_rows:,} rows saved to [bold]{output}[/bold]")
+
+
+def _facts(name: str, table: cp.Table) -> dict[str, object]:
+    return {
+        "name": name,
+        "rows": table.n_rows,
+        "columns": table.n_columns,
+        "target": table.schema.names[-1],
+        "about": ABOUT[name],
+    }
+
+
+def _list(*, as_json: bool) -> None:
+    found = [_facts(name, cp.load_dataset(name)) for name in cp.dataset_names()]
+    if as_json:
+        emit({"datasets": found})
+        return
+    grid = Grid(box=None)
+    for title in ("name", "rows", "columns", "target", "about"):
+        grid.add_column(title, justify="right" if title in ("rows", "columns") else "left")
+    for facts in found:
+        grid.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in facts.values()))
+    console.print(grid)
+    console.print("[dim]Next: counterpane learn titanic --target survived[/dim]")

@@ -1,0 +1,208 @@
+"""Tables on the command line: read as they are, made fit to learn from, and told what was done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import counterpane as cp
+from counterpane.counts.reading import is_large
+from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
+from counterpane.data.cuts import quantile_cuts
+from counterpane.data.preparing import Prepared, prepare, prepare_like
+from counterpane.data.readers import read_any
+from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.progress import TextBar
+from counterpane.typing import Bools
+
+CUTS = ("auto", "mdl", "quantile", "none")
+MAX_CLASSES = 100  # of a target
+FEW_NUMBERS = 20  # different whole numbers that are states as they are
+INTERVALS = 4  # of a target that is numeric
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What DATA holds: an encoded `source`, or the columns that `prepared` has made fit."""
+
+    prepared: Prepared
+    source: Any = None
+    notes: list[str] = field(default_factory=list)
+    target_cuts: tuple[float, ...] | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns to learn from."""
+        return len(self.prepared.columns if self.source is None else self.source.schema)
+
+    def table(self, target: str | None, discretize: str) -> Any:
+        """The rows with all columns as states."""
+        if discretize not in CUTS:
+            raise unknown_name("--discretize", discretize, CUTS)
+        if self.source is not None:
+            return self.source
+        how = discretize
+        if how == "auto":
+            how = "mdl" if target is not None and self._has_classes(target) else "quantile"
+        return cp.Table.from_frame(
+            self.prepared.columns, target=target, discretize=None if how == "none" else how
+        )
+
+    def raw(self) -> Any:
+        """The rows as they are: the table of an embedded set, or columns."""
+        return self.prepared.columns if self.source is None else self.source
+
+    def _has_classes(self, target: str) -> bool:
+        column = find_column({c.name: c for c in self.prepared.columns}, target)
+        return isinstance(column, Labels) or _is_few(column)
+
+    def remembered(self) -> dict[str, Any]:
+        """What a model's file says of the table, for `predict` and the report."""
+        done = self.prepared
+        found = {
+            "left_out": done.left_out,
+            "read_as": done.read_as,
+            "day_first": done.day_first,
+            "target_cuts": self.target_cuts,
+        }
+        return {name: value for name, value in found.items() if value}
+
+
+def read_rows(
+    data: str,
+    target: str | None,
+    keep: Sequence[str],
+    *,
+    classes: bool,
+    progress: bool,
+    text: Mapping[str, str | None],
+    discretize: str = "auto",
+    in_memory: bool = False,
+) -> Rows:
+    """The rows of DATA: of an embedded set, of one file, or unless `in_memory` of larger ones.
+
+    `text` says how text files are written, `discretize` how larger ones are cut. With `classes` the target is one to be predicted: rows
+    without it are left out, and numbers of many values are cut.
+    """
+    if is_embedded(data):
+        return Rows(Prepared([]), cp.load_dataset(data))
+    if is_large(data) and not in_memory:
+        how = ("quantile" if target is None else "mdl") if discretize == "auto" else discretize
+        delimiter = text.get("delimiter")
+        cuts = None if how == "none" else how
+        return Rows(
+            Prepared([]), cp.read(data, target=target, discretize=cuts, delimiter=delimiter)
+        )
+    if Path(data).is_dir() or (has_magic(data) and not Path(data).exists()):
+        raise DataError(f"{data!r} is several files, which only `learn` reads; name one file.")
+    found = prepare(
+        read_file(data, text, progress=progress), keep=[*keep, *([target] if target else [])]
+    )
+    if len(found.columns) == (target is not None):
+        told = found.told or "add columns."
+        raise DataError(f"no column is left to learn from beside {target!r}; {told}")
+    return _with_classes(found, target) if classes and target is not None else Rows(found)
+
+
+def is_embedded(data: str) -> bool:
+    """Whether DATA names an embedded set; a word that names no file may be a wrong name of one."""
+    return not (Path(data).exists() or Path(data).suffix or os.sep in data or has_magic(data))
+
+
+def read_file(data: str, text: Mapping[str, str | None], *, progress: bool) -> Any:
+    """What a file holds, with a bar where that takes long; `text` are options of `read_any`."""
+    bar: Any = TextBar(after=1.0) if progress else nullcontext()
+    with bar as report:
+        return read_any(data, report=report, **text)
+
+
+def read_raw(data: str, text: Mapping[str, str | None], *, progress: bool = False) -> list[Column]:
+    """The columns of DATA as they are; those of a kind that has no states are passed over."""
+    if is_embedded(data):
+        return list(cp.load_dataset(data).labels())
+    return columns_of(read_file(data, text, progress=progress), unusable={})
+
+
+def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
+    """Columns as a model takes them: texts are the numbers and dates that they were for it."""
+    return prepare_like(columns, model.schema, (model.provenance or {}).get("day_first", {}))
+
+
+def rows_for(
+    model: Any, data: str, text: Mapping[str, str | None], *, progress: bool = False
+) -> Any:
+    """The rows of DATA in terms of a model's schema."""
+    columns = as_learned(model, read_raw(data, text, progress=progress))
+    return cp.Table.from_frame(columns, schema=model.schema)
+
+
+def what_a_model_lacks(model: Any, columns: Sequence[Column], target: str | None) -> list[str]:
+    """What of a model's columns DATA does not hold, and which cells it does not know; sentences."""
+    by_name = {c.name: c for c in columns}
+    asked = [v for v in model.schema if v.name != target]
+    absent = [repr(v.name) for v in asked if v.name not in by_name]
+    words = [f"Not in DATA, so taken as unknown: {', '.join(absent)}."] if absent else []
+    for variable in asked:
+        column = by_name.get(variable.name)
+        if isinstance(column, Numbers) and variable.cuts is None:
+            column = column.labels()
+        if not isinstance(column, Labels):
+            continue
+        strange = [variable.find(s) is None for s in column.states]
+        cells = int(np.append(strange, False)[column.codes].sum())
+        if cells:
+            first = column.states[strange.index(True)]
+            words.append(
+                f"Column {variable.name!r}: {cells:,} cells with states that the model does not "
+                f"know, such as {first!r}, are taken as unknown."
+            )
+    return words
+
+
+def _with_classes(found: Prepared, target: str) -> Rows:
+    """Columns whose target can be predicted: each row has a class, of which there are few."""
+    column = find_column({c.name: c for c in found.columns}, target)
+    gaps: Bools = column.codes < 0 if isinstance(column, Labels) else column.missing
+    notes, cuts = [], None
+    if gaps.all():
+        raise DataError(f"the target {target!r} has no value in any row; choose another column.")
+    columns = found.columns
+    if gaps.any():
+        notes.append(f"Left out {int(gaps.sum()):,} of {len(gaps):,} rows without {target!r}.")
+        columns = [_take(c, ~gaps) for c in columns]
+        column = _take(column, ~gaps)
+    if isinstance(column, Numbers) and not _is_few(column):
+        labels, cuts = _cut(column)
+        notes.append(f"The target {target!r} is numeric: cut into {', '.join(labels.states)}.")  # type: ignore[arg-type]
+        columns = [labels if c.name == target else c for c in columns]
+    elif isinstance(column, Labels) and len(column.states) > MAX_CLASSES:
+        raise ParameterError(
+            f"the target {target!r} has {len(column.states):,} different values in "
+            f"{n_rows(column):,} rows, and {MAX_CLASSES} classes are the most; choose another "
+            "column, or group its values."
+        )
+    return Rows(replace(found, columns=columns), None, notes, cuts)
+
+
+def _take(column: Column, rows: Bools) -> Column:
+    if isinstance(column, Labels):
+        return replace(column, codes=column.codes[rows])
+    return replace(column, values=column.values[rows], missing=column.missing[rows])
+
+
+def _is_few(column: Numbers) -> bool:
+    return column.distinct.dtype.kind in "iu" and len(column.distinct) <= FEW_NUMBERS
+
+
+def _cut(column: Numbers) -> tuple[Labels, tuple[float, ...]]:
+    values = column.values.astype(np.float64)
+    names, cuts = column.intervals(quantile_cuts(values, np.ones(len(values)), INTERVALS))
+    codes = np.searchsorted(cuts, values, side="right")
+    return Labels(column.name, names, codes, declared=True), cuts

@@ -1,0 +1,203 @@
+"""Several learners on one table: fitted to some rows, judged on the others."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from counterpane.data.columns import Column, Labels, columns_of
+from counterpane.data.frames import encode_column
+from counterpane.data.readers import read, read_columns
+from counterpane.data.table import Table
+from counterpane.errors import CounterpaneError, ParameterError
+from counterpane.evaluate.comparison import Comparison, Fit, Pair
+from counterpane.evaluate.density import log_likelihood, pll
+from counterpane.evaluate.structure import structural_hamming_distance
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.progress import Report, TextBar
+from counterpane.typing import Bools, Ints
+
+
+def compare(
+    learners: Mapping[str, Any] | Sequence[Any],
+    X: Any,
+    y: str | None = None,
+    *,
+    folds: int = 5,
+    holdout: float | None = None,
+    discretize: Any = "quantile",
+    random_state: int = 0,
+    progress: bool | Report = False,
+) -> Comparison:
+    """How well learners tell rows that they have not seen, and how far they agree on the edges.
+
+    `learners` are any of the library's, named by a mapping or else by their classes; they are not
+    changed. Rows are parted into `folds`, each of which is judged once by fits to the others, or
+    the share `holdout` of them is judged once. All learners see the same rows. `y` names the class
+    in `X`; classifiers need it, and take numeric columns as they are, cutting them anew in each
+    fold; for all others numbers are cut by `discretize`. Missing cells are a state. A learner that
+    fails is told in its record, and the others go on.
+
+    >>> import counterpane as cp
+    >>> table = cp.load_dataset("titanic")
+    >>> found = compare([cp.ChowLiu(), cp.NaiveBayes()], table, "survived", folds=3)
+    >>> [(r["method"], round(r["log_loss"], 2)) for r in found.records]
+    [('NaiveBayes', 0.52), ('ChowLiu', 0.53)]
+    """
+    named = _named(learners)
+    rows = _Rows(X, y, discretize)
+    parts = _parts(rows.n_rows, folds, holdout, random_state)
+    fits: dict[str, list[Fit]] = {name: [] for name in named}
+    bar: Any = TextBar() if progress is True else nullcontext(progress or None)
+    with bar as report:
+        done = 0
+        for tested in parts:
+            for name, learner in named.items():
+                if not fits[name] or fits[name][-1].failed is None:
+                    fits[name].append(_fit(learner, rows, tested))
+                done += 1
+                if report is not None:
+                    report(f"comparing, {name}", done, len(parts) * len(named))
+    return Comparison(
+        fits, rows.names, y, rows.n_rows, len(parts) if holdout is None else 1, holdout, _distances
+    )
+
+
+class _Rows:
+    """The rows as classifiers take them (columns), and as all others do (a table)."""
+
+    def __init__(self, X: Any, y: str | None, discretize: Any) -> None:
+        table = X if isinstance(X, Table) else None
+        if isinstance(X, str) or hasattr(X, "__fspath__"):
+            X = read_columns(X)
+        self.columns: list[Column] = list(table.labels()) if table is not None else columns_of(X)
+        table = table or read(self.columns, discretize=discretize)
+        self.table = table.resolve_missing("state")
+        self.target = None if y is None else self.table.schema[y]
+        self.names, self.n_rows, self.y = self.table.schema.names, table.n_rows, y
+
+    def some(self, rows: Bools) -> list[Column]:
+        """The columns of some rows; states that have none there are still declared."""
+        return [_take(column, rows) for column in self.columns]
+
+
+def _take(column: Column, rows: Bools) -> Column:
+    if isinstance(column, Labels):
+        return Labels(column.name, column.states, column.codes[rows], declared=True)
+    return type(column)(column.name, column.values[rows], column.missing[rows], column.dated)
+
+
+def _named(learners: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    if not isinstance(learners, Mapping):
+        names = [type(learner).__name__ for learner in learners]
+        twice = [n if names.count(n) == 1 else f"{n} {i + 1}" for i, n in enumerate(names)]
+        learners = dict(zip(twice, learners, strict=True))
+    if not learners:
+        raise ParameterError("there is no learner to compare; pass at least one.")
+    return dict(learners)
+
+
+def _parts(n: int, folds: int, holdout: float | None, seed: int) -> list[Bools]:
+    """For each judgement a mask of the rows that are judged."""
+    order = np.random.default_rng(seed).permutation(n)
+    if holdout is not None:
+        size = round(n * holdout) if 0 < holdout < 1 else 0
+        if not 0 < size < n:
+            raise ParameterError(
+                f"holdout={holdout} of {n} rows; a share between 0 and 1 that leaves rows on both "
+                "sides is needed."
+            )
+        return [np.isin(np.arange(n), order[:size])]
+    if not 2 <= folds <= n:
+        raise ParameterError(f"folds={folds} of {n} rows; from 2 to the number of rows is allowed.")
+    number = np.empty(n, dtype=np.int64)
+    number[order] = np.arange(n) % folds
+    return [number == fold for fold in range(folds)]
+
+
+def _fit(learner: Any, rows: _Rows, tested: Bools) -> Fit:
+    """A copy of a learner fitted to the rows that are not tested, judged on those that are."""
+    own = type(learner)(**learner.get_params(deep=False))
+    classifier = hasattr(own, "predict_log_proba")
+    began = time.monotonic()
+    try:
+        if classifier and rows.y is None:
+            raise ParameterError(f"{type(own).__name__} needs a class; name it with y=….")
+        if classifier:
+            own.fit(rows.some(~tested), rows.y)
+        else:
+            own.fit(rows.table.take(~tested))
+        seconds = time.monotonic() - began
+        model = own.model_
+        judged = rows.table.take(tested)
+        log_loss = accuracy = None
+        if classifier:
+            log_loss, accuracy = _class_losses(own, rows, tested)
+        elif rows.y is not None and model is not None:
+            log_loss, accuracy = _conditional_losses(model, judged, rows.y)
+        return Fit(
+            seconds,
+            None if classifier else _mean(pll, model, judged),
+            None if classifier else _mean(log_likelihood, model, judged),
+            log_loss,
+            accuracy,
+            frozenset(_pairs(own)),
+            model if isinstance(model, BayesianNetwork) and not classifier else None,
+        )
+    except CounterpaneError as error:
+        return Fit(time.monotonic() - began, failed=str(error))
+
+
+def _mean(measure: Any, model: Any, rows: Table) -> float | None:
+    """The mean of a measure; None where the model cannot tell it."""
+    try:
+        return float(measure(model, rows).mean)
+    except (CounterpaneError, AttributeError):
+        return None
+
+
+def _class_losses(classifier: Any, rows: _Rows, tested: Bools) -> tuple[float, float]:
+    """The mean −ln P(class | row), and the share of rows whose class is the most probable."""
+    columns = rows.some(tested)
+    told = next(c for c in columns if c.name == rows.y)
+    codes = encode_column(told, classifier.target_, "unknown")
+    features = [c for c in columns if c is not told]
+    return _losses(classifier.predict_log_proba(features), codes)
+
+
+def _conditional_losses(model: Any, rows: Table, y: str) -> tuple[float, float]:
+    """The same by a model of all columns."""
+    codes = rows.codes[rows.schema.index(y)].astype(np.int64)
+    return _losses(model.full_conditionals(rows, [y]), codes)
+
+
+def _losses(logs: Any, codes: Ints) -> tuple[float, float]:
+    known = codes < logs.shape[1]  # a class that no training row had is impossible
+    own = np.where(known, logs[np.arange(len(codes)), np.where(known, codes, 0)], -math.inf)
+    return float(-own.mean()), float((logs.argmax(axis=1) == codes).mean())
+
+
+def _pairs(learner: Any) -> Iterator[Pair]:
+    """The pairs of columns that a learner joins: by an edge, or in a face, the class included."""
+    if hasattr(learner, "faces_"):
+        groups = [(*record["face"], learner.target_.name) for record in learner.faces_]
+    elif hasattr(learner, "hyperedges_"):
+        groups = [(*face, learner.target_.name) for face in learner.hyperedges_]
+    else:
+        groups = list(learner.graph_.edges)
+    for group in groups:
+        for i, a in enumerate(group):
+            for b in group[i + 1 :]:
+                yield (a, b) if a < b else (b, a)
+
+
+def _distances(a: Fit, b: Fit) -> int | None:
+    """The structural Hamming distance of two networks; None where one of them is none."""
+    if a.network is None or b.network is None:
+        return None
+    return structural_hamming_distance(a.network, b.network)

@@ -1,0 +1,243 @@
+"""What `compare` found, as records, text and a picture."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from counterpane.errors import MissingExtraError
+
+Pair: TypeAlias = tuple[str, str]
+MEASURES = {
+    "log_loss": "log-loss",
+    "accuracy": "accuracy",
+    "pll": "PLL",
+    "log_likelihood": "log-lik.",
+    "edges": "edges",
+    "seconds": "seconds",
+}
+LARGER = ("accuracy", "pll", "log_likelihood")  # is better
+NOTE = "Of rows not learned from, in nats: PLL and log-likelihood a row, log-loss of the target."
+MAX_EDGES = 30  # lines of a table of edges
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One learner on one part of the rows; what it cannot tell is None."""
+
+    seconds: float
+    pll: float | None = None
+    log_likelihood: float | None = None
+    log_loss: float | None = None
+    accuracy: float | None = None
+    pairs: frozenset[Pair] = field(default_factory=frozenset)
+    network: Any = None
+    failed: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Records of learners, each the mean of its fits, and how far their edges agree.
+
+    Seconds are the median: the first fit may compile a kernel.
+
+    `fits` has the single fits by learner. Measures are of rows that were not learned from, in nats;
+    larger is better for pll, log-likelihood and accuracy. An edge is a pair of columns.
+    """
+
+    fits: Mapping[str, list[Fit]]
+    columns: tuple[str, ...]
+    target: str | None
+    n_rows: int
+    folds: int
+    holdout: float | None
+    _distance: Callable[[Fit, Fit], int | None] = field(repr=False)
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """One record a learner, the best first: by log-loss with a target, else by PLL."""
+        found = [self._record(name, fits) for name, fits in self.fits.items()]
+        return sorted(found, key=self._rank)
+
+    def _record(self, name: str, fits: Sequence[Fit]) -> dict[str, Any]:
+        sound = [fit for fit in fits if fit.failed is None]
+        failed = next((fit.failed for fit in fits if fit.failed is not None), None)
+        record: dict[str, Any] = {"method": name, "failed": failed}
+        for measure in MEASURES:
+            if measure == "edges":
+                values: list[Any] = [len(fit.pairs) for fit in sound]
+            else:
+                values = [getattr(fit, measure) for fit in sound]
+            whole = bool(values) and failed is None and None not in values
+            mean = statistics.median if measure == "seconds" else statistics.fmean
+            record[measure] = mean(values) if whole else None
+        return record
+
+    def _rank(self, record: Mapping[str, Any]) -> tuple[bool, float, bool, float]:
+        loss = record["log_loss"] if self.target is not None else None
+        worth = record["pll"]
+        return (
+            loss is None and self.target is not None,
+            math.inf if loss is None else loss,
+            worth is None,
+            0.0 if worth is None else -worth,
+        )
+
+    @property
+    def best(self) -> str:
+        """The name of the best learner."""
+        return str(self.records[0]["method"])
+
+    @cached_property
+    def edges(self) -> list[dict[str, Any]]:
+        """One record a pair that was ever joined: the share of all fits, and of each learner's."""
+        shares: dict[Pair, dict[str, float]] = {}
+        for name, fits in self.fits.items():
+            for fit in fits:
+                for pair in fit.pairs:
+                    own = shares.setdefault(pair, dict.fromkeys(self.fits, 0.0))
+                    own[name] += 1 / len(fits)
+        found = [
+            {"a": a, "b": b, "share": math.fsum(by.values()) / len(by), "by": by}
+            for (a, b), by in shares.items()
+        ]
+        return sorted(found, key=lambda e: (-e["share"], e["a"], e["b"]))
+
+    @cached_property
+    def agreement(self) -> dict[str, dict[str, float | None]]:
+        """Of two learners: pairs joined by both / pairs joined by either, mean over the parts."""
+        return self._each_two(_jaccard)
+
+    @cached_property
+    def distances(self) -> dict[str, dict[str, float | None]]:
+        """The mean structural Hamming distance of two learners of networks; None for others."""
+        return self._each_two(self._distance)
+
+    def _each_two(self, of: Callable[[Fit, Fit], float | None]) -> dict[str, dict[str, Any]]:
+        def mean(a: Sequence[Fit], b: Sequence[Fit]) -> float | None:
+            values = [
+                None if x.failed or y.failed else of(x, y) for x, y in zip(a, b, strict=False)
+            ]
+            known = [value for value in values if value is not None]
+            return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+        return {p: {q: mean(a, b) for q, b in self.fits.items()} for p, a in self.fits.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, for JSON."""
+        return {
+            "rows": self.n_rows,
+            "columns": len(self.columns),
+            "target": self.target,
+            "folds": None if self.holdout is not None else self.folds,
+            "holdout": self.holdout,
+            "best": self.best,
+            "learners": self.records,
+            "agreement": self.agreement,
+            "distances": self.distances,
+            "edges": self.edges,
+        }
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures that some learner has."""
+        return [m for m in MEASURES if any(r[m] is not None for r in self.records)]
+
+    @property
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The titles and the lines of a table of the records, as texts."""
+        shown = self.measures
+        return ["method", *(MEASURES[m] for m in shown)], [
+            [r["method"], *(_text(m, r[m]) for m in shown)] for r in self.records
+        ]
+
+    def to_markdown(self) -> str:
+        """Tables in Markdown: the learners, how far they agree, and the edges."""
+        header, body = self.table
+        lines = [f"# {self._title()}", "", NOTE, "", *_grid(header, body)]
+        lines += [f"\n{r['method']} failed: {r['failed']}" for r in self.records if r["failed"]]
+        names = [r["method"] for r in self.records]
+        for title, matrix in (
+            ("Agreement: edges of both / edges of either", self.agreement),
+            ("Structural Hamming distance", self.distances),
+        ):
+            rows = [[p, *(_text("", matrix[p][q]) for q in names)] for p in names]
+            lines += ["", f"## {title}", "", *_grid(["", *names], rows)]
+        kept = self.edges[:MAX_EDGES]
+        rows = [
+            [f"{e['a']} – {e['b']}", f"{e['share']:.0%}", *(f"{e['by'][n]:.0%}" for n in names)]
+            for e in kept
+        ]
+        lines += ["", "## Edges: share of the fits that found them", ""]
+        lines += _grid(["edge", "all", *names], rows)
+        if len(self.edges) > len(kept):
+            lines += ["", f"… and {len(self.edges) - len(kept):,} more edges."]
+        return "\n".join(lines) + "\n"
+
+    def plot(self, path: Any = None) -> Any:
+        """A matplotlib figure with a panel a measure, a dot a fit; written to `path` if given."""
+        try:
+            figures = import_module("matplotlib.figure")
+        except ImportError:
+            raise MissingExtraError("a plot needs matplotlib; install counterpane[plot].") from None
+        names, shown = [r["method"] for r in self.records], self.measures
+        figure = figures.Figure(
+            figsize=(2.6 * len(shown) + 1.4, 0.38 * len(names) + 1.2), layout="constrained"
+        )
+        axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        for panel, measure in zip(axes, shown, strict=True):
+            for place, record in enumerate(self.records):
+                dots = [_value(fit, measure) for fit in self.fits[record["method"]]]
+                dots = [d for d in dots if d is not None and math.isfinite(d)]
+                panel.plot(dots, [place] * len(dots), "o", color="C0", alpha=0.4, ms=4)
+                if record[measure] is not None and math.isfinite(record[measure]):
+                    panel.plot(record[measure], place, "|", color="C3", ms=14, mew=2)
+            arrow = " →" if measure in LARGER else " ←" if measure != "edges" else ""
+            panel.set_title(MEASURES[measure] + arrow, fontsize=9)
+            panel.tick_params(labelsize=8)
+            panel.grid(axis="x", alpha=0.3)
+        axes[0].set_yticks(range(len(names)), names)
+        axes[0].set_ylim(len(names) - 0.5, -0.5)
+        figure.suptitle(self._title(), fontsize=10)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+    def _title(self) -> str:
+        how = f"{self.folds} folds" if self.holdout is None else f"{self.holdout:.0%} held out"
+        aim = "" if self.target is None else f", target {self.target}"
+        return f"{len(self.fits)} learners on {self.n_rows:,} rows, {how}{aim}"
+
+    def __repr__(self) -> str:
+        return f"Comparison({self._title()}, best {self.best})"
+
+
+def _text(measure: str, value: float | None) -> str:
+    """A number of a table; a dash where there is none."""
+    if value is None:
+        return "–"
+    if measure == "edges":
+        return f"{value:.3g}"
+    return f"{value:.2f}" if measure in ("seconds", "") else f"{value:.4f}"
+
+
+def _value(fit: Fit, measure: str) -> float | None:
+    if fit.failed is not None:
+        return None
+    return len(fit.pairs) if measure == "edges" else getattr(fit, measure)
+
+
+def _jaccard(a: Fit, b: Fit) -> float:
+    either = len(a.pairs | b.pairs)
+    return len(a.pairs & b.pairs) / either if either else 1.0
+
+
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table; a bar in a name is escaped."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
