@@ -74,6 +74,7 @@ _HOMES = {
     "counterpane.learn.links.ranker": ("LinkRanker",),
     "counterpane.models.certainty": ("InexactAnswer",),
     "counterpane.errors": ("CounterpaneError",),
+    "counterpane.report": ("write_report",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -170,6 +171,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.models import Mixture as Mixture
     from counterpane.models import load as load
     from counterpane.models.certainty import InexactAnswer as InexactAnswer
+    from counterpane.report import write_report as write_report
     from counterpane.scores import AIC as AIC
     from counterpane.scores import BIC as BIC
     from counterpane.scores import K2 as K2

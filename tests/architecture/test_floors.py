@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
-    {"errors", "typing", "_jit", "progress", "drawing"},
+    {"errors", "typing", "_jit", "progress", "drawing", "markup"},
     {"data", "graphs"},
     {"counts"},
     {"scores", "independence", "potentials"},
@@ -17,7 +17,7 @@ FLOORS = [
     {"models"},
     {"learn"},
     {"evaluate"},
-    {"cli", "plots"},
+    {"cli", "plots", "report"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -194,7 +194,7 @@ def test_options_declare_states_and_cuts(spark):
     ("query", "options", "error", "words"),
     [
         ("id AS a", {}, DiscretizeError, "'a' holds numbers .* more than max_states=20"),
-        ("id % 2 AS a", {"columns": ["b"]}, UnknownNameError, "the DataFrame's column 'b'"),
+        ("id % 2 AS a", {"columns": ["b"]}, UnknownNameError, "column of the DataFrame 'b'"),
         ("id % 2 AS a", {"states": {"a": [0]}}, StateError, "1 is not one of 1 states"),
         ("current_date() AS a", {}, DataError, "'a' holds date32"),
         ("id % 2 AS a, -1 AS w", {"weights": "w"}, WeightError, "'w' holds -1"),
@@ -254,13 +254,15 @@ def test_packed_rows_stay_on_the_workers(spark, make):
 
 
 def test_kept_rows_go_with_their_source(spark):
+    gc.collect()
+    before = held(spark)
     source = cp.SparkSource(spark.range(100).selectExpr("id % 2 AS a", "id % 3 AS b"))
     source.prepare()
     assert source.counts([["a"]])[0].tolist() == [50, 50]
-    assert held(spark)
+    assert held(spark) == before + 1
     del source
     gc.collect()
-    assert not held(spark)
+    assert held(spark) == before
 
 
 def held(spark: Any) -> int:

@@ -68,7 +68,7 @@ def complete_data(incomplete: str) -> list[str]:
 
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
-DATA_HELP = "A CSV, parquet or ARFF file, a folder or pattern of files, or an embedded set (see `datasets`)."
+DATA_HELP = "A CSV, parquet or ARFF file, a folder or pattern of them, or one of `datasets`."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 Data = Annotated[str, typer.Argument(help=DATA_HELP, autocompletion=complete_data)]

@@ -48,7 +48,6 @@ from counterpane.errors import ParameterError
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
 MAX_EDGES = 2000  # with a confidence in a model's file
-MAX_TRACE = 200  # steps of a search in a model's file
 FACTS = ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_")
 
 
@@ -226,9 +225,7 @@ def _remember(learner: Any, rows: Any, facts: dict[str, Any], why: str) -> None:
     if interrupted:
         told["stopped"] = "Ctrl-C"
     facts |= told
-    provenance = learner.model_.provenance
-    provenance |= told | {"method": facts["method"]}
-    provenance.setdefault("trace", list(getattr(learner, "trace_", ()))[-MAX_TRACE:])
+    learner.model_.provenance |= told | {"method": facts["method"]}
 
 
 def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Path) -> None:

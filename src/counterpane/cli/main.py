@@ -13,12 +13,12 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from counterpane.cli import asking, comparing, converting, doctor, learning, sets
+from counterpane.cli import asking, comparing, converting, doctor, learning, reporting, sets
 from counterpane.cli.app import app, interrupted, notes
 from counterpane.errors import CounterpaneError
 
 # Importing these adds their commands to `app`.
-ROOMS = (learning, asking, comparing, converting, sets, doctor)
+ROOMS = (learning, asking, comparing, reporting, converting, sets, doctor)
 SHOWN = (
     "learn", "query", "predict", "rank", "score", "sample", "compare", "report", "convert",
     "datasets", "doctor",

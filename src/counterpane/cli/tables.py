@@ -88,8 +88,8 @@ def read_rows(
 ) -> Rows:
     """The rows of DATA: of an embedded set, of one file, or unless `in_memory` of larger ones.
 
-    `text` says how text files are written, `discretize` how larger ones are cut. With `classes` the target is one to be predicted: rows
-    without it are left out, and numbers of many values are cut.
+    `text` says how text files are written, `discretize` how larger ones are cut. With `classes` the
+    target is one to be predicted: rows without it are left out, and numbers of many values are cut.
     """
     if is_embedded(data):
         return Rows(Prepared([]), cp.load_dataset(data))

@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from counterpane.data.columns import Labels
 from counterpane.data.frames import Unseen, encode_frame
+from counterpane.data.notebook import table_html
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.data.states import Discretize
 from counterpane.data.weights import check_weights as check_weights
+from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError
-from counterpane.typing import Array, Bools, Codes, Ints, State
+from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 Missing = Literal["state", "drop", "error"]
 
@@ -131,6 +133,24 @@ class Table:
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else f", weight {self.total_weight:g}"
         return f"Table({self.n_rows} rows × {self.n_columns} columns{weighted}: {self.schema!r})"
+
+    def _repr_html_(self) -> str:
+        return table_html(self)
+
+    def plot(self, **options: Any) -> Any:
+        """The shares of the states of each column; see `counterpane.plots.marginals`."""
+        return draw("marginals", self, **options)
+
+    def shares(self, name: str) -> Floats:
+        """The share of each state of a column among all its cells, by weight.
+
+        >>> Table(Schema.from_cards([2]), [[0, 1, 1, 2]]).shares("x0").tolist()
+        [0.25, 0.5]
+        """
+        variable, codes = self.schema[name], self.codes[self.schema.index(name)]
+        counts = np.bincount(codes, self.weights, minlength=variable.card + 1)
+        shares: Floats = counts[:-1] / self.total_weight
+        return shares
 
     def column(self, name: str) -> Array:
         """The labels of one column, as an object array; a missing cell is None."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import os
 import platform
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypedDict
 from weakref import WeakKeyDictionary
 
@@ -22,12 +24,16 @@ from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
+from counterpane.drawing import draw
 from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
 from counterpane.learn.driver import Driver
 from counterpane.learn.gains import EdgeGain
+from counterpane.learn.notebook import learner_html
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report
 from counterpane.scores import LocalScore
+
+MAX_TRACE = 200  # records of a trace that a model's file keeps
 
 Missing = Literal["state", "drop", "error", "available", "em"]
 """What a learner does about missing cells; see `Learner`."""
@@ -116,6 +122,16 @@ class Learner(ABC):
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    def _repr_html_(self) -> str:
+        return learner_html(self)
+
+    def plot(self, kind: str = "graph", **options: Any) -> Any:
+        """What was learned, on matplotlib axes: the "graph", the "trace" of the search, or "edges".
+
+        See `counterpane.plots.learned`; `options` are those of the picture.
+        """
+        return draw("learned", self, kind, **options)
+
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
@@ -180,7 +196,7 @@ class Learner(ABC):
 
     def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
         """Set the results."""
-        found.model.provenance = provenance
+        found.model.provenance = {**provenance, "trace": _kept(found.trace)}
         self.model_: Any = found.model
         self.graph_ = found.model.graph
         self.score_, self.gains_, self.trace_ = found.score, found.gains, found.trace
@@ -200,7 +216,8 @@ class Learner(ABC):
         return Driver(source.schema, known, self.time_limit, self.progress, self.checkpoint)
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
-        """How a model was learned, for its file."""
+        """How a model was learned, for its file; `trace_` must be that of this fit by now."""
+        seed = getattr(self, "random_state", None)
         return {
             "learner": repr(self),
             "data": digest(source),
@@ -210,6 +227,8 @@ class Learner(ABC):
             "counterpane": counterpane.__version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
+            "random_state": seed if isinstance(seed, int) else None,
+            "trace": _kept(vars(self).get("trace_", ())),
         }
 
 
@@ -218,6 +237,26 @@ def _nothing_told(name: str) -> DataError:
         f"column {name!r} has no cell that is not missing, and no family with it can be scored; "
         "leave it out, or pass missing='em'."
     )
+
+
+def _kept(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records of a trace as a file keeps them: evenly chosen, at most `MAX_TRACE`, plain values."""
+    some = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), MAX_TRACE)).astype(np.int64))
+    return [
+        {name: plain for name, value in trace[i].items() if (plain := _plain(value)) is not None}
+        for i in some.tolist()
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """A number, a text, or a list of such; None for anything else, and for what is not finite."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, str | int) else None
 
 
 _DIGESTS: WeakKeyDictionary[CountSource, str] = WeakKeyDictionary()

@@ -20,10 +20,12 @@ from counterpane.counts.reading import read
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
+from counterpane.drawing import draw
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
 from counterpane.graphs.bits import unpack
 from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.notebook import bootstrap_html
 from counterpane.models.base import Model
 from counterpane.progress import Control, Report, Stopped, TextBar
 from counterpane.typing import Bools, Floats
@@ -95,6 +97,16 @@ class BootstrapResult:
                 continue
             graph.add_edge(a, b, strength=record["strength"], direction=record["direction"])
         return graph
+
+    def _repr_html_(self) -> str:
+        return bootstrap_html(self)
+
+    def plot(self, kind: str = "graph", **options: Any) -> Any:
+        """The "graph" of pairs found in half of the samples, or the matrix of "edges".
+
+        See `counterpane.plots.graph` and `counterpane.plots.edge_probabilities`.
+        """
+        return draw("learned", self, kind, **options)
 
     def __repr__(self) -> str:
         return f"BootstrapResult({self.n} samples, {len(self.strength)} pairs of {self.names})"

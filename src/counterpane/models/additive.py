@@ -12,11 +12,13 @@ import numpy as np
 from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Numbers, columns_of, n_rows
 from counterpane.data.schema import Schema, Variable
+from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
+from counterpane.models.notebook import model_html
 from counterpane.typing import Array, Codes, Floats, Ints
 
 BLOCK_ROWS = 2**13
@@ -69,6 +71,20 @@ class AdditiveClassifier:
             f"AdditiveClassifier({len(self.faces)} faces of {len(self.schema) - 1} columns, "
             f"class {self.target.name!r})"
         )
+
+    def _repr_html_(self) -> str:
+        return model_html(self, repr(self))
+
+    def plot(self, **options: Any) -> Any:
+        """The hypergraph of all faces; `options` are those of `counterpane.plots.hypergraph`.
+
+        Opacity is the share of the members that hold a face.
+        """
+        records = [
+            {"hyperedge": names, "share": share, "label": ""}
+            for names, share in zip(self.hyperedges, self.shares.tolist(), strict=True)
+        ]
+        return draw("hypergraph", records, **{"title": self.target.name} | options)
 
     @property
     def target(self) -> Variable:

@@ -8,6 +8,7 @@ from itertools import islice, product
 from typing import Any
 
 from counterpane.data.schema import Variable
+from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
 from counterpane.typing import Floats, State
@@ -94,6 +95,10 @@ class Answer:
             "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
             for line in lines
         )
+
+    def plot(self, **options: Any) -> Any:
+        """The probabilities as bars, or as squares for two; see `counterpane.plots.answer`."""
+        return draw("answer", self, **options)
 
     def _repr_html_(self) -> str:
         head, *body = [[html.escape(cell) for cell in line] for line in self._lines()]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
+from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.models.evidence import Evidence as Evidence
 from counterpane.models.formats import (
@@ -21,6 +22,7 @@ from counterpane.models.formats import (
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
+from counterpane.models.notebook import model_html
 from counterpane.models.questions import Questions, listed
 from counterpane.typing import Array, Codes, Floats
 
@@ -50,6 +52,13 @@ class Model(Questions):
         cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
     ) -> Self:
         """The model that `to_arrays` described."""
+
+    def plot(self, **options: Any) -> Any:
+        """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
+        return draw("graph", self, **options)
+
+    def _repr_html_(self) -> str:
+        return model_html(self, repr(self))
 
     def score_samples(self, X: Any) -> Floats:
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
-from counterpane.errors import MissingExtraError, ParameterError
+from counterpane.errors import ParameterError
+from counterpane.graphs.layout import label_width, lay_out_graph
+from counterpane.plots.axes import axes_or_new, ink, paper, points_per_unit, sized
 
 COLORS = ("tab:green", "tab:blue", "tab:red")  # hyperedges with one, two, and more features
 MAX_HYPEREDGES = 200
+FONT = 11.0
+
+Places = Mapping[Any, tuple[float, float]]
 
 
 def hypergraph(
@@ -22,12 +26,18 @@ def hypergraph(
     positions: Mapping[str, tuple[float, float]] | None = None,
     ax: Any = None,
 ) -> Any:
-    """Matplotlib axes with the hyperedges in `records`: circles, lines, and dashed stars.
+    """Matplotlib axes with the hyperedges in `records`: boxes, lines, and dashed stars.
 
     A record has `hyperedge`, the names of its features (the class belongs to all and is not shown),
-    `share` (0 to 1, drawn as opacity) and `label`. A hyperedge of one feature colors its node, one
+    `share` (0 to 1, drawn as opacity) and `label`. A hyperedge of one feature colors its box, one
     of two is a line, and one of more a star of dashes around its middle. `positions` place the
     features; by default those that share hyperedges are drawn together.
+
+    >>> from matplotlib.figure import Figure
+    >>> pair = {"hyperedge": ("age", "sex"), "share": 1.0, "label": "0.3"}
+    >>> ax = hypergraph([pair], ax=Figure().subplots())
+    >>> sorted(text.get_text() for text in ax.texts)
+    ['0.3', 'age', 'sex']
     """
     if len(records) > MAX_HYPEREDGES:
         raise ParameterError(
@@ -35,26 +45,41 @@ def hypergraph(
             "the best structure alone."
         )
     names = sorted({name for record in records for name in record["hyperedge"]})
-    where = _layout(records, names) if positions is None else _given(positions, names)
-    if ax is None:
-        ax = _new_axes()
     alone = {r["hyperedge"][0]: r for r in records if len(r["hyperedge"]) == 1}
+    texts = {name: _text(name, alone.get(name)) for name in names}
+    size = 9.0
+    if positions is None:
+        layout = _layout(records, texts)
+        ax = axes_or_new(ax, sized(layout.size))
+        ax.set_title(title)
+        ax.set_axis_off()
+        ax.set(xlim=(0, layout.size[0]), ylim=(layout.size[1], 0), aspect="equal")
+        size = points_per_unit(ax, layout.size) * FONT
+        where: Places = layout.positions
+    else:
+        where = _given(positions, names)
+        ax = axes_or_new(ax, (8, 6))
+        ax.set_title(title)
+        ax.set_axis_off()
+        ax.margins(0.2)
     for record in sorted(records, key=lambda r: -len(r["hyperedge"])):
         if len(record["hyperedge"]) > 1:
-            _draw_joint(ax, record, where)
+            _draw_joint(ax, record, where, size)
     for name in names:
-        _draw_node(ax, name, alone.get(name), where[name])
-    ax.set_title(title)
-    ax.margins(0.2)
-    ax.set_axis_off()
+        _draw_node(ax, texts[name], alone.get(name), where[name], size)
     return ax
 
 
-def _draw_joint(ax: Any, record: Mapping[str, Any], where: Mapping[str, Any]) -> None:
+def _text(name: str, record: Mapping[str, Any] | None) -> str:
+    return name if record is None or not record["label"] else f"{name}\n{record['label']}"
+
+
+def _draw_joint(ax: Any, record: Mapping[str, Any], where: Places, size: float) -> None:
     """A line between two features, or dashes from each of several to their middle."""
     points = np.array([where[name] for name in record["hyperedge"]])
-    middle = points.mean(axis=0)
     several = len(points) > 2
+    hub = _hub(record["hyperedge"])
+    middle = np.array(where[hub]) if several and hub in where else points.mean(axis=0)
     color = COLORS[min(len(points), 3) - 1]
     opacity = min(1.0, 0.2 + 0.8 * float(record["share"]))
     spokes = [(middle, point) for point in points] if several else [(points[0], points[1])]
@@ -65,54 +90,56 @@ def _draw_joint(ax: Any, record: Mapping[str, Any], where: Mapping[str, Any]) ->
             color=color,
             alpha=opacity,
             linestyle="--" if several else "-",
-            linewidth=2,
+            linewidth=0.2 * size,
             zorder=1,
         )
-    longest = points[np.argmax(((points - middle) ** 2).sum(axis=1))]
-    place = middle + 0.35 * (longest - middle) if several else middle  # a node may be in the middle
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1}
-    ax.text(*place, record["label"], color=color, ha="center", va="center", fontsize=8, bbox=box)
+    place = middle
+    if several and hub not in where:  # a node may be in the middle
+        place = middle + 0.35 * (points[np.argmax(((points - middle) ** 2).sum(axis=1))] - middle)
+    box = {"facecolor": paper(), "edgecolor": "none", "alpha": 0.8, "pad": 0.1 * size}
+    ax.text(
+        *place, record["label"], color=color, ha="center", va="center", fontsize=0.95 * size,
+        bbox=box, zorder=2,
+    )  # fmt: skip
 
 
-def _draw_node(ax: Any, name: str, record: Mapping[str, Any] | None, point: Any) -> None:
-    """A circle with the feature's name, colored where the feature is a hyperedge by itself."""
+def _draw_node(
+    ax: Any, text: str, record: Mapping[str, Any] | None, point: Any, size: float
+) -> None:
+    """A box with the feature's name, colored where the feature is a hyperedge by itself."""
+    from matplotlib.colors import to_rgba
+
     share = 0.0 if record is None else min(1.0, float(record["share"]))
-    ax.scatter([point[0]], [point[1]], s=500, color="white", edgecolors="gray", zorder=2)
-    if share:
-        ax.scatter(
-            [point[0]], [point[1]], s=500, color=COLORS[0], alpha=0.1 + 0.4 * share, zorder=3
-        )
-    text = name if record is None or not record["label"] else f"{name}\n{record['label']}"
-    ax.text(*point, text, ha="center", va="center", fontsize=9, zorder=4)
+    tint = 0.1 + 0.4 * share if share else 0.0
+    fill = (1 - tint) * np.array(to_rgba(paper())) + tint * np.array(to_rgba(COLORS[0]))
+    box = {"boxstyle": "round,pad=0.35", "facecolor": tuple(fill), "edgecolor": "gray"}
+    shown = text.replace("$", r"\$")
+    ax.text(*point, shown, ha="center", va="center", fontsize=size, color=ink(), bbox=box, zorder=4)
 
 
-def _layout(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    """Features on a circle, or by springs where hyperedges join them; always the same."""
-    graph: Any = nx.Graph()
-    graph.add_nodes_from(names)
+def _layout(records: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Any:
+    """Boxes by stress, with room for the labels of lines and stars between them."""
+    widths = {n: max(map(label_width, text.split("\n"))) for n, text in texts.items()}
+    edges = []
     for record in records:
-        graph.add_edges_from(combinations(record["hyperedge"], 2))
-    circle: dict[str, Any] = nx.circular_layout(graph)
-    if not graph.number_of_edges():
-        return circle
-    springs: dict[str, Any] = nx.spring_layout(graph, pos=circle, seed=0, k=2 / np.sqrt(len(names)))
-    return springs
+        members = record["hyperedge"]
+        if len(members) > 2:
+            hub = _hub(members)
+            widths[hub] = 1.2 * max(label_width(line) for line in record["label"].split("\n"))
+            edges += [(hub, name) for name in members]
+        else:
+            edges += combinations(members, 2)
+    unique = {tuple(sorted(edge)) for edge in edges}
+    return lay_out_graph(widths, sorted(unique), directed=False, widths=widths, height=36.0)
 
 
-def _given(
-    positions: Mapping[str, tuple[float, float]], names: Sequence[str]
-) -> Mapping[str, tuple[float, float]]:
+def _hub(members: Sequence[str]) -> str:
+    """The name of a hyperedge's middle in a layout; no column's name holds such a sign."""
+    return "\0".join(members)
+
+
+def _given(positions: Mapping[str, tuple[float, float]], names: Sequence[str]) -> Places:
     for name in names:
         if name not in positions:
             raise ParameterError(f"positions lack {name!r}; every feature shown needs one.")
     return positions
-
-
-def _new_axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise MissingExtraError(
-            "pictures need matplotlib; install it, or counterpane[plot]."
-        ) from None
-    return plt.subplots(figsize=(8, 6))[1]

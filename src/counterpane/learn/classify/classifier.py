@@ -162,7 +162,9 @@ class Classifier(Learner):
         if len(source.schema) == 1:
             check_sizes([], 1)
         if isinstance(source, MemoryCounts) or not self._by_counts:
-            return self.fit(rows_of(source), y)
+            self.fit(rows_of(source), y)
+            self.model_.provenance["rows"] = source.n_rows  # these were the distinct ones
+            return self
         features = [i for i in range(len(source.schema)) if i != target]
         if self.missing not in ("state", "drop", "error"):
             raise ParameterError(

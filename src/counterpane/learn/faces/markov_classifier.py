@@ -194,14 +194,17 @@ class MarkovClassifier(Classifier):
             self.classes_,
         )
 
-    def plot(self, *, average: bool = True, **options: Any) -> Any:
+    def plot(self, kind: str = "hypergraph", *, average: bool = True, **options: Any) -> Any:
         """The hypergraph of all structures averaged, or of the best alone, on matplotlib axes.
 
         Hyperedges are numbered by the step of the climb; then comes the interaction information in
         percent of the class entropy, and the posterior of the structure that the hyperedge
         completes where it is 1 % or more. `options` are those of `counterpane.plots.hypergraph`.
+        Other kinds are "graph" and "trace".
         """
         self._check_fitted()
+        if kind != "hypergraph":
+            return super().plot(kind, **options)
         records = _pictured(self.structures_ if average else self.structures_[:1])
         return draw("hypergraph", records, **{"title": self.target_.name} | options)
 

@@ -96,6 +96,7 @@ class DependencyNetworkLearner(Learner):
         if judge is not None:
             driver.fingerprint["validation"] = digest(MemoryCounts(judge))
         outcome = driver.run(search, f"learning a {self.local} for each variable")
+        self.trace_ = outcome.trace
         scores = search.validation_scores(outcome.state)
         best = max(scores, key=lambda value: scores[value]) if scores else settings[0]
         found = search.conditionals(outcome.state, best)
@@ -104,7 +105,6 @@ class DependencyNetworkLearner(Learner):
         self.model_.provenance = self._provenance(source, time.monotonic() - began)
         setattr(self, "kappa_" if self.local == "tree" else "l1_", best)
         self.score_, self.validation_scores_ = found.score, scores
-        self.trace_ = outcome.trace
         return self
 
     def _settings(self, judged: bool) -> list[float]:

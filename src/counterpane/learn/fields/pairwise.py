@@ -102,6 +102,7 @@ class PairwiseMarkovLearner(Learner):
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
         search = PartnerSearch(source, self.k)
         outcome = self._driver(source).run(search, "counting pairs")
+        self.trace_ = outcome.trace
         graph = _joined(outcome.state.partners)
         shapes = [source.schema.cards[list(edge)] for edge in graph.edges]
         tables = [Potential(e, np.zeros(s)) for e, s in zip(graph.edges, shapes, strict=True)]
@@ -117,7 +118,6 @@ class PairwiseMarkovLearner(Learner):
         model.provenance = self._provenance(source, time.monotonic() - began)
         self.model_, self.undirected_, self.graph_ = model, graph, model.graph
         self.n_features_ = int(sum(np.prod(shape) for shape in shapes))
-        self.trace_ = outcome.trace
         return self
 
 

@@ -137,15 +137,20 @@ class InteractionClassifier(Classifier):
             self.classes_,
         )
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, kind: str = "hypergraph", **options: Any) -> Any:
         """The hypergraph of the strongest faces; see `counterpane.plots.hypergraph`.
 
-        Opacity is the share of the fits that hold a face, its label the strength.
+        Opacity is the share of the fits that hold a face, its label the strength; a pair within a
+        triple is not drawn. Other kinds are "interactions", all strengths as bars, and "trace".
         """
         self._check_fitted()
+        if kind != "hypergraph":
+            return super().plot(kind, **options)
+        shown = self.faces_[:MAX_SHOWN]
         records = [
             {"hyperedge": r["face"], "share": r["share"], "label": f"{r['strength']:.2f}"}
-            for r in self.faces_[:MAX_SHOWN]
+            for r in shown
+            if len(r["face"]) == 1 or not any(set(r["face"]) < set(o["face"]) for o in shown)
         ]
         return draw("hypergraph", records, **{"title": self.target_.name} | options)
 

@@ -15,6 +15,7 @@ from counterpane.learn.fields.pairwise import PairwiseMarkovLearner
 from counterpane.learn.hybrid.hybrid_random_field import HybridRandomFieldLearner
 from counterpane.learn.links.naive import NaiveLinks
 from counterpane.learn.structure.chow_liu import ChowLiu
+from counterpane.markup import framed
 from counterpane.models.base import Model
 from counterpane.typing import Array, Codes, Floats
 
@@ -60,6 +61,10 @@ class LinkRanker:
 
     def __repr__(self) -> str:
         return f"LinkRanker({self.learner!r})"
+
+    def _repr_html_(self) -> str:
+        fitted: Any = vars(self).get("learner_")
+        return framed(repr(self), fitted._repr_html_() if hasattr(fitted, "_repr_html_") else "")
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith("_") and not name.startswith("_"):

@@ -187,6 +187,7 @@ class ExactPosterior(Learner):
         tables = FamilyTables(source, score, range(n), checked_limit(self.max_parents, n))
         search = PosteriorSearch(tables, self.prior)
         outcome = self._driver(source).run(search, "summing over networks")
+        self.trace_ = outcome.trace
         if outcome.stopped is not None:
             raise FitError(
                 f"the exact posterior was stopped ({outcome.stopped}) before its sums were whole; "
@@ -207,7 +208,6 @@ class ExactPosterior(Learner):
             provenance=self._provenance(source, time.monotonic() - began),
         )
         self.graph_ = self.model_.graph
-        self.trace_ = outcome.trace
         return self
 
 

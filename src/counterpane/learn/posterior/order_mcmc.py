@@ -104,6 +104,7 @@ class OrderMCMC(Learner):
             n_jobs=self.n_jobs,
         )
         outcome = driver.run(search, "sampling structures")
+        self.trace_ = outcome.trace
         blocks = outcome.state.next - len(search.burn)
         if blocks < 2:
             raise FitError(
@@ -125,7 +126,6 @@ class OrderMCMC(Learner):
             list(drawn.values()),
             provenance=provenance,
         )
-        self.trace_ = outcome.trace
         return self
 
     def _check(self) -> None:

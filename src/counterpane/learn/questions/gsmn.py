@@ -203,9 +203,9 @@ class GSMN(AskingLearner):
         inner, order = self._laid_out(source, test)
         search = GrowShrinkSearch(test, inner, infer=self._infer)
         outcome = self._driver(source).run(search, "asking tests")
+        self.trace_ = outcome.trace
         ledger = Asked(*outcome.state[-3:]).ledger(inner.schema.names)
         graph = moved(agreed(outcome.state, len(order)), order)
         self._settle(source, graph, ledger, time.monotonic() - began)
         self.tests_ = ledger.records
-        self.trace_ = outcome.trace
         return self

@@ -137,8 +137,8 @@ class PFMN(AskingLearner):
             n_jobs=self.n_jobs,
         )
         outcome = self._driver(source).run(search, "asking tests")
-        self._report(source, outcome.state, order, time.monotonic() - began)
         self.trace_ = outcome.trace
+        self._report(source, outcome.state, order, time.monotonic() - began)
         self.seconds_ = {
             part: sum(row.get(f"{part}_seconds", 0.0) for row in self.trace_)
             for part in ("test", "score", "move")

@@ -1,0 +1,64 @@
+"""`counterpane report`: a model as a page to open, print, or send to someone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import counterpane as cp
+from counterpane.cli.app import (
+    DATA_HELP,
+    Delimiter,
+    Encoding,
+    Json,
+    ModelFile,
+    Quiet,
+    app,
+    check_place,
+    console,
+    emit,
+    settle,
+    tables,
+)
+
+
+@app.command()
+def report(
+    model: ModelFile,
+    data: Annotated[str | None, typer.Option("--data", "-d", help=DATA_HELP)] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="HTML file; else MODEL's name with .html.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The class; else what the model was learned for.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The title; else MODEL's name.")] = None,
+    held_out: Annotated[
+        float, typer.Option(help="Share of DATA's rows kept back to measure the fit.")
+    ] = 0.2,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report of MODEL: one HTML file with its graph, tables, fit and history.
+
+    With DATA it shows how well the model tells rows that it has not seen. The file needs no
+    network and no other file.
+    """
+    progress = settle(as_json=as_json, quiet=quiet)
+    name = model.name.split(".")[0]
+    path = output or Path(f"{name}.html")
+    check_place(path)
+    loaded, rows = cp.load(model), None
+    if data is not None:
+        text = {"encoding": encoding, "delimiter": delimiter}
+        raw = tables().read_raw(data, text, progress=progress)
+        rows = tables().as_learned(loaded, raw)
+    cp.write_report(loaded, rows, path, title=title or name, target=target, held_out=held_out)
+    if as_json:
+        emit({"model": str(model), "report": str(path), "bytes": path.stat().st_size})
+        return
+    console.print(f"Saved to [bold]{path}[/bold]; open it in a browser.", highlight=False)

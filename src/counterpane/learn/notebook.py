@@ -1,0 +1,51 @@
+"""Learners and bootstraps as a notebook shows them: parameters, then what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from counterpane.markup import folded, framed, grid
+from counterpane.models.notebook import graph_html
+
+LISTED = 15
+
+
+def learner_html(learner: Any) -> str:
+    """A small page on a learner: its parameters, and its results once it is fitted."""
+    defaults = learner._parameters()
+    rows = [
+        (name, repr(value), "" if repr(value) == repr(defaults[name]) else "changed")
+        for name, value in learner.get_params().items()
+    ]
+    parameters = folded("parameters", grid(("name", "value", ""), rows))
+    results = {name: value for name, value in vars(learner).items() if name.endswith("_")}
+    if not results:
+        return framed(repr(learner), parameters, "<div>not fitted yet</div>")
+    numbers = [
+        (name, f"{value:.6g}" if isinstance(value, float) else value)
+        for name, value in results.items()
+        if isinstance(value, int | float | str)
+    ]
+    parts = [parameters, grid(("result", "value"), numbers[:LISTED])] if numbers else [parameters]
+    target = getattr(results.get("target_"), "name", None)
+    model = results.get("model_")
+    if "graph_" in results:
+        parts.append(graph_html(results["graph_"], marked=target))
+    elif model is not None:
+        parts.append(model._repr_html_())
+    names = ", ".join(sorted(results))
+    return framed(repr(learner), *parts, folded("all results", f"<code>{names}</code>"))
+
+
+def bootstrap_html(result: Any) -> str:
+    """A small page on a bootstrap: the graph of what was found in half of the samples or more."""
+    records = result.strength
+    rows = [
+        (r["from"], r["to"], f"{r['strength']:.2f}", f"{r['direction']:.2f}")
+        for r in records[:LISTED]
+    ]
+    graph = result.averaged_graph()
+    widths = {(a, b): float(s) for a, b, s in graph.edges(data="strength")}
+    table = grid(("from", "to", "strength", "direction"), rows, more=max(len(records) - LISTED, 0))
+    title = f"BootstrapResult: {result.n} samples, {len(result.names):,} columns"
+    return framed(title, graph_html(graph, strengths=widths), table)

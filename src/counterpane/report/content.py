@@ -1,0 +1,269 @@
+"""All that a report says, as plain values: what the page draws, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import counterpane
+from counterpane.errors import CounterpaneError, ParameterError
+from counterpane.models.additive import AdditiveClassifier
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.markov_network import MarkovNetwork
+from counterpane.models.mixture import Mixture
+from counterpane.report.links import Link, Links, is_conditional, links_of
+from counterpane.report.measures import class_rows, measures_of
+from counterpane.report.panels import MOST_STATES, label, panels_of, short
+from counterpane.report.picture import picture_of
+from counterpane.report.rows import Rows, pair_information, shares_of
+from counterpane.typing import Floats
+
+KINDS = {
+    "bayesian_network": "Bayesian network",
+    "markov_network": "Markov network",
+    "dependency_network": "Dependency network",
+    "hybrid_random_field": "Hybrid random field",
+    "mixture": "Average of models",
+    "additive": "Classifier of interactions",
+}
+MOST_LINKS = 60_000  # of all columns, for the search box
+MOST_LISTED = 200  # in the table of interactions
+PANEL_BYTES = 1_500_000
+MOST_ASKED = 500  # columns whose marginals are asked for
+MOST_AVERAGED = 2000  # rows whose conditionals are averaged
+DRAWN = 2000  # rows that stand for marginals of more columns
+
+Marginals = list[Floats | None]
+
+
+def content_of(
+    model: Any,
+    rows: Rows | None,
+    *,
+    title: str,
+    target: str | None,
+    confidence: Sequence[tuple[str, str, float]] | None,
+    held_out: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Everything on the page; see `write_report`."""
+    schema = model.schema
+    place = None if target is None else schema.index(target)
+    marginals, how = _marginals(model, rows, target)
+    links = _confident(links_of(model, place, rows, marginals), schema.names, confidence)
+    panels = _bounded_panels(model, links, place)
+    return {
+        "title": title,
+        "kind": kind_of(model),
+        "target": place,
+        "shape": links.shape,
+        "measure": links.measure,
+        "meaning": links.meaning,
+        "shares": links.shares,
+        "rows": None if rows is None else rows.given,
+        "columns": [_column(v, marginals[i], rows, i) for i, v in enumerate(schema)],
+        "links": [_flat(k) for k in links.links[:MOST_LINKS]],
+        "nLinks": len(links.links),
+        "marginals": how,
+        "listed": _listed(links, rows, place),
+        "picture": picture_of(schema.names, links, place),
+        "panels": panels,
+        "measures": None if rows is None else measures_of(model, rows, target, held_out, seed),
+        "learned": _learned(model),
+        "trace": (model.provenance or {}).get("trace") or [],
+    }
+
+
+def kind_of(model: Any) -> str:
+    """What a model is, in words."""
+    if isinstance(model, Mixture) and model.fixed:
+        return "Average of classifiers"
+    return KINDS.get(model.kind, str(model.kind))
+
+
+def _marginals(model: Any, rows: Rows | None, target: str | None) -> tuple[Marginals, str]:
+    """P(state) of each column under the model, and how it was found where not exactly.
+
+    None where the model does not say, or not soon enough.
+    """
+    schema = model.schema
+    found: Marginals = [None] * len(schema)
+    if is_conditional(model):
+        if rows is not None and target is not None:
+            mean = class_rows(model, rows, target)[0]
+            found[schema.index(target)] = mean.mean(axis=0) if len(mean) else None
+        return found, "The model tells the class alone; its share is the mean over the rows."
+    if isinstance(model, DependencyNetwork) and rows is not None and rows.complete.any():
+        full = rows.table.take(np.flatnonzero(rows.complete)[:MOST_AVERAGED])
+        mean = np.exp(model.full_conditionals(full)).mean(axis=0)
+        told = f"The model's shares are the mean of its conditionals over {full.n_rows:,} rows."
+        return list(np.split(mean, np.cumsum(schema.cards)[:-1])), told
+    few = len(schema) <= MOST_ASKED
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if few:
+                answers = model.marginals()
+                return [answers[name].probabilities for name in schema.names], ""
+            if isinstance(model, BayesianNetwork):
+                drawn = model.sample(DRAWN, random_state=0)
+                told = f"The model's shares are those of {DRAWN:,} rows drawn from it."
+                return [*shares_of(drawn)], told
+        except CounterpaneError:
+            pass
+    return found, ""
+
+
+def _confident(
+    links: Links, names: Sequence[str], confidence: Sequence[tuple[str, str, float]] | None
+) -> Links:
+    """The links with the share of fits that found them, where that is told."""
+    if confidence is None:
+        return links
+    shares = {(a, b): float(share) for a, b, share in confidence}
+    told = []
+    for k in links.links:
+        if len(k.scope) == 2:
+            a, b = names[k.scope[0]], names[k.scope[1]]
+            both = shares.get((a, b), 0.0) + (shares.get((b, a), 0.0) if a != b else 0.0)
+            k = k._replace(share=min(both, 1.0))
+        told.append(k)
+    words = "share of repeated fits that join the columns"
+    return Links(tuple(told), links.shape, links.measure, links.meaning, words)
+
+
+def _column(
+    variable: Any, marginal: Floats | None, rows: Rows | None, place: int
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "n": variable.name,
+        "s": [label(s) for s in variable.states[:MOST_STATES]],
+    }
+    if variable.cuts is not None:
+        found["cut"] = 1
+    if variable.card > MOST_STATES:
+        found["more"] = variable.card - MOST_STATES
+    if marginal is not None:
+        found["m"] = [short(x) for x in marginal[:MOST_STATES].tolist()]
+    if rows is not None:
+        found["d"] = [short(x) for x in rows.shares[place][:MOST_STATES].tolist()]
+    return found
+
+
+def _flat(link: Link) -> list[Any]:
+    """[columns…, directed or not, strength, share]."""
+    share = None if link.share is None else round(link.share, 3)
+    return [*link.scope, int(link.directed), short(link.strength), share]
+
+
+def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
+    """The strongest links: columns, directed, strength, share, mutual information in the data."""
+    found = []
+    for k in links.links[:MOST_LISTED]:
+        bits = None
+        if rows is not None and links.shape == "faces" and target is not None:
+            bits = short(pair_information(rows.table, k.scope, [target]))
+        elif rows is not None and len(k.scope) == 2:
+            bits = short(pair_information(rows.table, k.scope[:1], k.scope[1:]))
+        share = None if k.share is None else round(k.share, 3)
+        found.append([list(k.scope), int(k.directed), short(k.strength), share, bits])
+    return found
+
+
+def _bounded_panels(model: Any, links: Links, target: int | None) -> dict[str, Any]:
+    """The blocks of each column by its place, as many as the size of the page allows.
+
+    A block that several columns share is held once.
+    """
+    blocks: list[Any] = []
+    known: dict[str, int] = {}
+    mine: dict[str, list[int]] = {}
+    room = PANEL_BYTES
+    for c, own in panels_of(model, links, target):
+        places = []
+        for block in own:
+            text = json.dumps(block, separators=(",", ":"))
+            if text not in known:
+                room -= len(text)
+                known[text] = len(blocks)
+                blocks.append(block)
+            places.append(known[text])
+        mine[str(c)] = places
+        if room < 0:
+            break
+    return {"blocks": blocks, "of": mine}
+
+
+def _learned(model: Any) -> list[list[str]]:
+    """How the model was learned, as pairs of words."""
+    told = dict(model.provenance or {})
+    lines = [["model", repr(model)]]
+    names = {
+        "learner": "learner",
+        "target": "class",
+        "rows": "rows learned from",
+        "weight": "weight of the rows",
+        "data": "fingerprint of the data",
+        "random_state": "seed",
+        "seconds": "seconds of learning",
+        "counterpane": "counterpane",
+        "python": "python",
+        "numpy": "numpy",
+    }
+    for key, words in names.items():
+        value = told.pop(key, None)
+        if value is not None:
+            lines.append([words, f"{value:,}" if isinstance(value, int | float) else str(value)])
+    told.pop("trace", None)
+    told.pop("edge_confidence", None)
+    lines += [[str(k), json.dumps(v, default=str)[:400]] for k, v in told.items()]
+    cut = [v.name for v in model.schema if v.cuts is not None]
+    if cut:
+        lines.append(["numbers cut into intervals", _some(cut)])
+    gaps = [v.name for v in model.schema if v.states[-1] is None]
+    if gaps:
+        lines.append(["missing cells as a state", _some(gaps)])
+    lines.append(["report by", f"counterpane {counterpane.__version__}"])
+    return lines
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "")
+
+
+def target_of(model: Any, target: str | None) -> str | None:
+    """The class of a model: as named, or as it was learned for."""
+    if target is not None:
+        model.schema.index(target)  # an unknown name raises
+    if isinstance(model, AdditiveClassifier):
+        if target not in (None, model.target.name):
+            raise ParameterError(
+                f"target={target!r}; the model tells the class {model.target.name!r} alone."
+            )
+        return model.target.name
+    known = target or (model.provenance or {}).get("target")
+    return known if isinstance(known, str) and known in model.schema.names else None
+
+
+def confidence_of(model: Any, given: Any) -> list[tuple[str, str, float]] | None:
+    """(from, to, share) of each edge: from a bootstrap, a matrix, or the model's own file."""
+    names = model.schema.names
+    if given is None:
+        told = (model.provenance or {}).get("edge_confidence")
+        return None if told is None else [(str(a), str(b), float(p)) for a, b, p in told]
+    if hasattr(given, "edge_probabilities"):
+        names, given = given.names, given.edge_probabilities
+    matrix = np.asarray(given, dtype=np.float64)
+    if matrix.shape != (len(names), len(names)) or set(names) != set(model.schema.names):
+        raise ParameterError(
+            f"confidence of shape {matrix.shape} for {len(model.schema)} columns; pass the result "
+            "of bootstrap, or a square matrix (from, to) in the order of the model's columns."
+        )
+    if isinstance(model, MarkovNetwork):
+        matrix = np.triu(np.maximum(matrix, matrix.T))  # symmetric: each pair counts once
+    return [(names[a], names[b], float(matrix[a, b])) for a, b in np.argwhere(matrix > 0)]

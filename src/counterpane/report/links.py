@@ -1,0 +1,297 @@
+"""What joins the columns of a model, and how strongly: edges, and hyperedges of three or more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.models.additive import AdditiveClassifier
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.markov_network import MarkovNetwork
+from counterpane.models.mixture import Mixture
+from counterpane.potentials import Potential, Rules, Tree
+from counterpane.report.rows import Rows
+from counterpane.typing import Floats
+
+FLOOR = -14.0  # the log of what is as good as impossible
+MOST_JOINED = 6  # columns of a link of which the smaller ones in it are looked for
+ONE_WAY = 0.75  # the share of an edge's one direction from which it is drawn as an arrow
+ENTRIES = 2**23  # contributions of faces that are held at a time
+
+BITS = (
+    "bits",
+    "Mutual information of parent and child given the child's other parents, in bits: how much "
+    "knowing the one tells about the other beyond the rest.",
+)
+ODDS = (
+    "log-odds",
+    "How far the columns' joint table moves log-odds beyond what each of them does alone, as a "
+    "root mean square over its cells, in nats.",
+)
+CLASS_ODDS = (
+    "log-odds",
+    "How far the part moves the log-odds of the class, as a root mean square, in nats.",
+)
+SHIFT = (
+    "shift",
+    "How far the answer to a split of the local tree shifts the probabilities, deeper splits "
+    "counting half as much at each level.",
+)
+WEIGHT = ("weight", "The largest weight of a rule that joins the columns, in nats of log-odds.")
+
+
+class Link(NamedTuple):
+    """Columns that are joined: (from, to) where `directed`; `share` is its confidence, if known."""
+
+    scope: tuple[int, ...]
+    strength: float
+    share: float | None = None
+    directed: bool = False
+
+
+@dataclass(frozen=True)
+class Links:
+    """All links of a model, the strongest first, and what their strength means.
+
+    `shape` is "dag", "conditional" (an arrow to each column from those that its own conditional
+    reads), "undirected", or "faces" (parts of a classifier, all of which also hold the class).
+    """
+
+    links: tuple[Link, ...]
+    shape: str
+    measure: str
+    meaning: str
+    shares: str = ""
+
+
+def links_of(model: Any, target: int | None, rows: Rows | None, marginals: Sequence[Any]) -> Links:
+    """The links of any model."""
+    if isinstance(model, AdditiveClassifier):
+        found = _of_additive(model, rows)
+        return _ordered(found, "faces", CLASS_ODDS, "share of the fits that hold the part")
+    if isinstance(model, Mixture):
+        return _of_mixture(model, target, marginals)
+    if isinstance(model, BayesianNetwork):
+        return _ordered(_of_network(model, marginals), "dag", BITS)
+    if isinstance(model, DependencyNetwork):
+        return _of_conditionals(model)
+    found = _of_pairs(model) if _is_by_pairs(model) else _of_markov(model)
+    return _ordered(found, "undirected", ODDS if model.potentials else WEIGHT)
+
+
+def is_conditional(model: Any) -> bool:
+    """Whether a model knows the class given the rest, and nothing else."""
+    return isinstance(model, AdditiveClassifier) or (isinstance(model, Mixture) and model.fixed)
+
+
+def _ordered(
+    links: Iterable[Link], shape: str, measure: tuple[str, str], shares: str = ""
+) -> Links:
+    ranked = sorted(links, key=lambda link: (-link.strength, link.scope))
+    return Links(tuple(ranked), shape, *measure, shares)
+
+
+def _of_network(model: BayesianNetwork, marginals: Sequence[Any]) -> list[Link]:
+    found = []
+    for child in range(len(model.schema)):
+        parents, table = model.dag.parents(child), model.tables[child]
+        if model.strengths is not None:
+            weights = model.strengths[child]
+        else:  # parents taken as independent
+            weights = np.ones(())
+            for p in parents:
+                own = marginals[p] if marginals[p] is not None else np.ones(model.schema.cards[p])
+                weights = weights[..., None] * own
+        found += [
+            Link((p, child), _information(table, weights, axis), None, True)
+            for axis, p in enumerate(parents)
+        ]
+    return found
+
+
+def _information(table: Floats, weights: Floats, axis: int) -> float:
+    """I(child; the parent at `axis` | the other parents) of a conditional table, in bits."""
+    share = (weights / weights.sum())[..., None]
+    total = share.sum(axis=axis, keepdims=True)
+    joint = share * table
+    mean = joint.sum(axis=axis, keepdims=True) / np.where(total > 0, total, 1.0)
+    held = joint > 0
+    ratio = np.where(held, table, 1.0) / np.where(held, mean, 1.0)
+    return max(float((joint * np.log2(ratio)).sum()), 0.0)
+
+
+def pure_interaction(log_values: Floats) -> float:
+    """The root mean square of a table of logs, less all that fewer of its axes explain."""
+    table = np.maximum(log_values, FLOOR)
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return float(np.sqrt((table**2).mean()))
+
+
+def _of_markov(model: MarkovNetwork) -> list[Link]:
+    found: dict[tuple[int, ...], float] = {}
+    for potential in model.potentials:
+        if len(potential.scope) > 1:
+            scope = tuple(sorted(potential.scope))
+            own = pure_interaction(potential.log_values)
+            found[scope] = found.get(scope, 0.0) + own
+    for rules in model.rules:
+        for scope, members in rules.by_scope():
+            if len(scope) > 1:
+                largest = float(np.abs(rules.weights[members]).max())
+                found[scope] = max(found.get(scope, 0.0), largest)
+    return [Link(scope, strength) for scope, strength in found.items()]
+
+
+def _is_by_pairs(model: MarkovNetwork) -> bool:
+    """Whether a model was learned as a graph, whose tables on cliques merely follow from it."""
+    learner = str((model.provenance or {}).get("learner"))
+    return learner.startswith(("GSMN(", "GSIMN(", "PFMN("))
+
+
+def _of_pairs(model: MarkovNetwork) -> list[Link]:
+    """The edges of the graph: how far two columns move each other, whatever the others do."""
+    found: dict[tuple[int, int], float] = {}
+    for potential in model.potentials:
+        for a in range(len(potential.scope)):
+            moved = _parents_in(potential, potential.scope[a])
+            for u, strength in moved.items():
+                pair = (min(u, potential.scope[a]), max(u, potential.scope[a]))
+                found[pair] = found.get(pair, 0.0) + strength / 2
+    return [Link(pair, strength) for pair, strength in found.items()]
+
+
+def _of_conditionals(model: DependencyNetwork) -> Links:
+    """Arrows to each column from those that its conditional reads; both ways make a plain line."""
+    arrows: dict[tuple[int, int], float] = {}
+    kinds: set[type] = set()
+    for v, parts in enumerate(model.conditionals):
+        for part in parts:
+            kinds.add(type(part))
+            for u, strength in _parents_in(part, v).items():
+                arrows[u, v] = arrows.get((u, v), 0.0) + strength
+    links = []
+    for (u, v), strength in arrows.items():
+        back = arrows.get((v, u))
+        if back is None:
+            links.append(Link((u, v), strength, None, True))
+        elif u < v:
+            links.append(Link((u, v), (strength + back) / 2))
+    measure = SHIFT if kinds == {Tree} else WEIGHT if kinds == {Rules} else ODDS
+    return _ordered(links, "conditional", measure)
+
+
+def _parents_in(part: Any, v: int) -> dict[int, float]:
+    """How strongly a part of v's conditional depends on each other column."""
+    if isinstance(part, Potential):
+        table = np.maximum(part.log_values, FLOOR)
+        own = part.scope.index(v)
+        table = table - table.mean(axis=own, keepdims=True)
+        found = {}
+        for axis, u in enumerate(part.scope):
+            if u != v:
+                rest = table - table.mean(axis=axis, keepdims=True)
+                found[u] = float(np.sqrt((rest**2).mean()))
+        return found
+    if isinstance(part, Rules):
+        found = {}
+        for scope, members in part.by_scope():
+            largest = float(np.abs(part.weights[members]).max())
+            for u in set(scope) - {v}:
+                found[u] = max(found.get(u, 0.0), largest)
+        return found
+    return _splits(part)
+
+
+def _splits(tree: Tree) -> dict[int, float]:
+    """Σ over the nodes that ask a column of 2^−depth × how far the answer moves a probability."""
+    found: dict[int, float] = {}
+    means = np.exp(tree.log_values)
+    order, depth = [0], {0: 0}
+    for k in order:  # grows while it is read: all nodes, parents first
+        if tree.variables[k] >= 0:
+            for child in tree.children[k].tolist():
+                depth[child] = depth[k] + 1
+                order.append(child)
+    for k in reversed(order):
+        if tree.variables[k] >= 0:
+            yes, no = means[tree.children[k]]
+            means[k] = (yes + no) / 2
+            u = int(tree.variables[k])
+            found[u] = found.get(u, 0.0) + float(np.abs(yes - no).max()) * 0.5 ** depth[k]
+    return found
+
+
+def _of_additive(model: AdditiveClassifier, rows: Rows | None) -> list[Link]:
+    shares = model.shares.tolist()
+    if rows is None:
+        sums = dict.fromkeys(model.faces, 0.0)
+        for member in model.members:
+            for face, table in zip(member.faces, member.tables, strict=True):
+                centered = table - table.mean(axis=1, keepdims=True)
+                sums[face] += float((centered**2).mean()) if centered.size else 0.0
+        strengths = [float(np.sqrt(s / len(model.members))) for s in sums.values()]
+    else:
+        most = max(ENTRIES // ((1 + len(model.faces)) * model.n_classes), 1)
+        some = np.linspace(0, rows.table.n_rows - 1, min(most, rows.table.n_rows))
+        part = rows.take(some.astype(np.int64))
+        codes, numbers = model.encode(part.columns)
+        moved = model.contributions(codes, numbers)[1:]
+        strengths = np.sqrt((moved**2).mean(axis=(1, 2))).tolist()
+    pairs = zip(model.faces, strengths, shares, strict=True)
+    return [Link(face, strength, share) for face, strength, share in pairs]
+
+
+def _of_mixture(model: Mixture, target: int | None, marginals: Sequence[Any]) -> Links:
+    """The links of all models; their share is the weight of the models that have them."""
+    sums: dict[tuple[tuple[int, ...], bool], list[float]] = {}
+    shape, measure = "undirected", ODDS
+    for weight, part in zip(model.weights.tolist(), model.models, strict=True):
+        if model.fixed and isinstance(part, MarkovNetwork) and target is not None:
+            shape, measure, own = "faces", CLASS_ODDS, _class_faces(part, target)
+        else:
+            inner = links_of(part, target, None, marginals)
+            own, shape = list(inner.links), inner.shape
+            measure = (inner.measure, inner.meaning)
+        for link in own:
+            known = sums.setdefault((link.scope, link.directed), [0.0, 0.0])
+            known[0] += weight
+            known[1] += weight * link.strength
+    links = []
+    for (scope, directed), (share, strength) in sums.items():
+        back, more = sums.get((scope[::-1], True), (0.0, 0.0)) if directed else (0.0, 0.0)
+        if back > share or (back == share and scope[0] > scope[1]):
+            continue  # told with the other direction
+        total, sure = share + back, share >= ONE_WAY * (share + back)
+        ends = scope if directed and sure else tuple(sorted(scope))
+        links.append(Link(ends, (strength + more) / total, min(total, 1.0), directed and sure))
+    return _ordered(links, shape, measure, "weight of the models that have it")
+
+
+def _class_faces(model: MarkovNetwork, target: int) -> list[Link]:
+    found = []
+    for potential in model.potentials:
+        if len(potential.scope) > 1 and target in potential.scope:
+            table = np.maximum(potential.log_values, FLOOR)
+            table = table - table.mean(axis=potential.scope.index(target), keepdims=True)
+            scope = tuple(sorted(set(potential.scope) - {target}))
+            found.append(Link(scope, float(np.sqrt((table**2).mean()))))
+    return found
+
+
+def maximal(links: Sequence[Link]) -> list[Link]:
+    """The links whose columns are not all in a larger one; of two directions both are kept."""
+    inside = {
+        part
+        for link in links
+        for k in range(2, min(len(link.scope), MOST_JOINED + 1))
+        for part in combinations(sorted(link.scope), k)
+    }
+    return [
+        link for link in links if len(link.scope) > 1 and tuple(sorted(link.scope)) not in inside
+    ]

@@ -1,0 +1,258 @@
+"""How well a model fits rows that it did not see: held out, and the model itself beside it."""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import counterpane
+from counterpane.counts.memory import MemoryCounts
+from counterpane.data.table import Table
+from counterpane.errors import CounterpaneError
+from counterpane.learn.base import Learner
+from counterpane.learn.parameters import fit_parameters
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.certainty import InexactAnswer
+from counterpane.report.links import is_conditional
+from counterpane.report.rows import Rows
+from counterpane.typing import Floats, Ints
+
+BINS = 10
+MOST_SECONDS = 60.0  # a learner that took longer is not run again
+MOST_CLASSES = 30  # of a confusion table
+LOG_FLOOR = 1e-300
+
+MEANINGS = {
+    "log-likelihood": "ln P(whole row), nats a row; higher is better",
+    "pseudo-log-likelihood": "Σ ln P(cell | rest of its row), nats a row; higher is better",
+    "log-loss": "−ln P(true class), nats a row; lower is better",
+    "accuracy": "share of rows whose most probable class is the true one",
+    "Brier score": "squared error of the class probabilities, summed over classes; lower is better",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A model learned again without some rows, those rows, and words on what was done."""
+
+    model: Any
+    rows: Rows
+    words: str
+
+
+def measures_of(
+    model: Any, rows: Rows, target: str | None, held_out: float, seed: int
+) -> dict[str, Any]:
+    """Measures on held-out rows and of the model itself; calibration and confusion of a class."""
+    split = _split(model, rows, target, held_out, seed)
+    tested = Split(model, rows, "") if split is None else split
+    fresh = _values(tested.model, tested.rows, target)
+    itself = fresh if split is None else _values(model, rows, target)
+    base = _baselines(rows, split.rows if split else rows, target)
+    lines = [
+        [name, MEANINGS[name], fresh.get(name) if split else None, itself.get(name), base.get(name)]
+        for name in MEANINGS
+        if name in fresh or name in itself
+    ]
+    found: dict[str, Any] = {
+        "lines": lines,
+        "held": "" if split is None else split.words,
+        "note": _note(rows, split, model, asked=held_out > 0),
+        "base": "independent columns" if target is None else "shares of the classes",
+    }
+    if target is not None:
+        found |= _class_pictures(tested, target)
+    return found
+
+
+def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
+    words = []
+    if split is None:
+        why = ": the model cannot be learned again from what its file tells, or not within a minute"
+        words.append(
+            f"Nothing was held out{why if asked else ', as asked'}; the model was measured on the "
+            "rows given, which may be those that it was learned from."
+        )
+    if rows.given > rows.table.n_rows:
+        words.append(f"{rows.table.n_rows:,} of {rows.given:,} rows, evenly spaced, were measured.")
+    gaps = rows.table.n_rows - int(rows.complete.sum())
+    if gaps and not is_conditional(model):
+        words.append(
+            f"{gaps:,} rows with a missing cell, or a state that the model does not know, count "
+            "for the class alone."
+        )
+    return " ".join(words)
+
+
+def _split(model: Any, rows: Rows, target: str | None, held_out: float, seed: int) -> Split | None:
+    """The model learned again on a part of the rows, or None where that cannot be done."""
+    n = rows.table.n_rows
+    size = round(n * held_out)
+    if not 0 < size < n:
+        return None
+    chance = np.random.default_rng(seed).permutation(n)
+    test, train = rows.take(np.sort(chance[:size])), rows.take(np.sort(chance[size:]))
+    told = f"{size:,} of {n:,} rows, drawn by seed {seed}, were held out"
+    learner = rebuilt(model.provenance or {}, n - size)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if learner is not None and target is not None and hasattr(learner, "predict_proba"):
+                learner.fit(_as_given(train), target)
+                cuts = "" if train.raw is None else ", cuts of numbers included,"
+                words = f"{told}. {learner!r} learned the rest from scratch{cuts}"
+                same = learner.model_.schema[target].states == model.schema[target].states
+                found = Split(learner.model_, test, f"{words} and was measured on them.")
+                return found if same else None
+            if learner is not None and not is_conditional(model):
+                learner.fit(train.table.take(train.complete))
+                again = learner.model_
+                if again is not None and again.schema == model.schema:
+                    words = f"{told}. {learner!r} learned structure and parameters from the rest"
+                    return Split(again, test, f"{words} and was measured on them.")
+            if isinstance(model, BayesianNetwork):
+                again = fit_parameters(MemoryCounts(train.table.take(train.complete)), model.dag)
+                words = f"{told}. The structure was kept, so it has seen them; its parameters were"
+                return Split(again, test, f"{words} learned again from the rest.")
+    except CounterpaneError:
+        return None
+    return None
+
+
+def _as_given(rows: Rows) -> Any:
+    """The columns as a classifier learns from them; a table where rows have weights."""
+    return rows.table if rows.raw is None or rows.table.weights is not None else rows.raw
+
+
+def rebuilt(provenance: dict[str, Any], n_rows: int = 0) -> Learner | None:
+    """The learner that a model's provenance names, if its parameters are plain values.
+
+    None for a learner that took long, or would on `n_rows`.
+
+    >>> rebuilt({"learner": "NaiveBayes(max_states=5)", "seconds": 0.1})
+    NaiveBayes(max_states=5)
+    >>> rebuilt({"learner": "StructureSearch(start=<graph>)"}) is None
+    True
+    """
+    try:
+        call = ast.parse(str(provenance.get("learner", "")), mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            return None
+        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError):
+        return None
+    made = getattr(counterpane, call.func.id, None) if call.func.id in counterpane.__all__ else None
+    times = max(1.0, n_rows / (provenance.get("rows") or math.inf))
+    slow = float(provenance.get("seconds") or 0.0) * times > MOST_SECONDS
+    if slow or not isinstance(made, type) or not issubclass(made, Learner):
+        return None
+    for name in ("progress", "checkpoint", "time_limit"):
+        options.pop(name, None)
+    if "random_state" in made._parameters():
+        options.setdefault("random_state", 0)
+    try:
+        return made(**options)
+    except TypeError:
+        return None
+
+
+def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
+    """Each measure that the model has, on some rows."""
+    found: dict[str, float] = {}
+    full = rows.table.take(rows.complete)
+    if not is_conditional(model) and full.n_rows:
+        for name, measure in (
+            ("log-likelihood", model.score_samples),
+            ("pseudo-log-likelihood", lambda X: model.pseudo_log_likelihood(X, total=True)),
+        ):
+            try:
+                found[name] = _mean(measure(_in_states_of(model, full)), full.weights)
+            except CounterpaneError:  # no joint distribution, or too large a sum
+                continue
+    if target is not None:
+        probabilities, codes, weights = class_rows(model, rows, target)
+        if codes.size:
+            own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
+            found["log-loss"] = -_mean(np.log(np.maximum(own, LOG_FLOOR)), weights)
+            best = probabilities.argmax(axis=1) == codes
+            found["accuracy"] = _mean(best.astype(np.float64), weights)
+            errors = (probabilities**2).sum(axis=1) - 2 * own + 1
+            found["Brier score"] = _mean(errors, weights)
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _in_states_of(model: Any, table: Table) -> Table:
+    return table if table.schema == model.schema else Table.from_frame(table, schema=model.schema)
+
+
+def class_rows(model: Any, rows: Rows, target: str) -> tuple[Floats, Ints, Any]:
+    """(P(class | row), code of the class, weight) of the rows whose class is known to the model."""
+    variable = model.schema[target]
+    place = rows.table.schema.index(target)
+    states = [variable.find(s) for s in rows.table.schema[place].states]
+    lookup = np.array([-1 if s is None else s for s in states] + [-1], dtype=np.int64)
+    codes = lookup[rows.table.codes[place]]
+    known = np.flatnonzero(codes >= 0)
+    features = [c for c in rows.take(known).columns if c.name != target]
+    if not known.size or not features:
+        return np.empty((0, variable.card)), codes[:0], None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InexactAnswer)
+        probabilities = model.class_probabilities(features, target)
+    weights = rows.table.weights
+    return probabilities, codes[known], None if weights is None else weights[known]
+
+
+def _baselines(rows: Rows, test: Rows, target: str | None) -> dict[str, float]:
+    """The same measures of a model that knows the shares of states alone."""
+    if target is None:
+        full = test.table.take(test.complete)
+        logs = np.zeros(full.n_rows)
+        for share, codes in zip(rows.shares, full.codes, strict=True):
+            logs += np.log(np.maximum(share, 1e-12))[codes]
+        value = _mean(logs, full.weights) if full.n_rows else math.nan
+        return {name: value for name in list(MEANINGS)[:2] if math.isfinite(value)}
+    place = rows.table.schema.index(target)
+    share, codes = rows.shares[place], test.table.codes[place]
+    codes = codes[codes < share.size]
+    if not codes.size:
+        return {}
+    own = share[codes]
+    return {
+        "log-loss": -float(np.log(np.maximum(own, 1e-12)).mean()),
+        "accuracy": float((codes == share.argmax()).mean()),
+        "Brier score": float(((share**2).sum() - 2 * own + 1).mean()),
+    }
+
+
+def _class_pictures(split: Split, target: str) -> dict[str, Any]:
+    """Calibration of each class in bins of equal width, with counts; and the confusion table."""
+    probabilities, codes, _ = class_rows(split.model, split.rows, target)
+    variable = split.model.schema[target]
+    if not codes.size or variable.card > MOST_CLASSES:
+        return {}
+    bins = np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
+    curves = []
+    for k in range(variable.card):
+        counts = np.bincount(bins[:, k], minlength=BINS)
+        told = np.bincount(bins[:, k], probabilities[:, k], minlength=BINS)
+        seen = np.bincount(bins[:, k], codes == k, minlength=BINS)
+        curves.append(
+            [
+                [int(n), round(float(t / n), 4), round(float(s / n), 4)]
+                for n, t, s in zip(counts, told, seen, strict=True)
+                if n
+            ]
+        )
+    confusion = np.zeros((variable.card, variable.card), dtype=np.int64)
+    np.add.at(confusion, (codes, probabilities.argmax(axis=1)), 1)
+    return {"calibration": curves, "confusion": confusion.tolist()}
+
+
+def _mean(values: Floats, weights: Any) -> float:
+    return float(np.average(values, weights=weights))

@@ -1,0 +1,116 @@
+"""One HTML file with everything in it: the page, its style, its script, and what it says."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from counterpane.errors import ParameterError
+from counterpane.models.formats.atomic import write_atomically
+from counterpane.models.mixture import Mixture
+from counterpane.models.storage import load
+from counterpane.report.content import confidence_of, content_of, kind_of, target_of
+from counterpane.report.rows import rows_of
+
+
+def write_report(
+    model: Any,
+    data: Any = None,
+    path: str | os.PathLike[str] = "report.html",
+    *,
+    title: str | None = None,
+    target: str | None = None,
+    confidence: Any = None,
+    held_out: float = 0.2,
+    random_state: int = 0,
+) -> Path:
+    """The path of a report of a model: one HTML file that needs no network and no other file.
+
+    It holds the graph, the tables, trees or weights of each column, marginals, the strongest
+    interactions, the search trace and how the model was learned. `data`, rows with the model's
+    columns, adds their shares beside the model's, and measures of fit: `held_out` of the rows,
+    drawn by `random_state`, are kept back while the learner named in the model's provenance learns
+    from the rest; the report says exactly what was done. A model of a class (`target`) also gets
+    calibration and confusion.
+
+    `model` is a model, its file, or a fitted learner. Edges are as wide as they are sure:
+    `confidence` is the result of `bootstrap` or a matrix of edge probabilities; without it they are
+    as wide as they are strong. The same arguments give the same bytes.
+
+    >>> import tempfile
+    >>> import counterpane as cp
+    >>> table = cp.load_dataset("titanic")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(cp.ChowLiu().fit(table), table, Path(folder) / "titanic.html")
+    ...     path.name, path.stat().st_size < 200_000
+    ('titanic.html', True)
+    """
+    if isinstance(model, str | os.PathLike):
+        model = load(model)
+    learner, model = model, getattr(model, "model_", model)
+    if confidence is None and not isinstance(model, Mixture):  # which tells its own
+        confidence = getattr(learner, "edge_probabilities_", None)
+    if not hasattr(model, "schema") or not hasattr(model, "kind"):
+        raise ParameterError(
+            f"a report is of a model, its file or a fitted learner, not of a "
+            f"{type(model).__name__}."
+        )
+    if not 0 <= held_out < 1:
+        raise ParameterError(f"held_out={held_out}; a share from 0 to below 1 is allowed.")
+    content = content_of(
+        model,
+        None if data is None else rows_of(data, model.schema),
+        title=title or kind_of(model),
+        target=target_of(model, target),
+        confidence=confidence_of(model, confidence),
+        held_out=held_out,
+        seed=random_state,
+    )
+    write_atomically(path, [page_of(content).encode(errors="replace")])
+    return Path(path)
+
+
+def page_of(content: dict[str, Any]) -> str:
+    """The page around what it says. Only this very script and style may run; nothing may load."""
+    folder = files("counterpane.report")
+    skeleton, style, script = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("page.html", "report.css", "report.js")
+    )
+    policy = (
+        f"default-src 'none'; script-src '{_fingerprint(script)}'; "
+        f"style-src '{_fingerprint(style)}'; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "POLICY": policy,
+        "TITLE": html.escape(content["title"]),
+        "STYLE": style,
+        "CONTENT": as_script(content),
+        "SCRIPT": script,
+    }
+    pieces = skeleton.split("%%")  # text and names by turns, so that no part is searched for names
+    return "".join(parts[p] if i % 2 else p for i, p in enumerate(pieces))
+
+
+def as_script(content: Any) -> str:
+    """JSON that may stand in a script element: no text in it can end the element.
+
+    >>> as_script({"</script>": "&\\u2028"})
+    '{"\\\\u003c/script\\\\u003e":"\\\\u0026\\\\u2028"}'
+    """
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    # A name may hold half of a pair of surrogates, which UTF-8 has no bytes for.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _fingerprint(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -1,0 +1,227 @@
+"""What the panel of each column shows: its tables, trees or weights, small enough for a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from counterpane.data.schema import Schema
+from counterpane.models.additive import AdditiveClassifier
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.markov_network import MarkovNetwork
+from counterpane.models.mixture import Mixture
+from counterpane.potentials import Potential, Rules, Tree
+from counterpane.report.links import FLOOR, Links
+from counterpane.typing import Codes, Floats
+
+MOST_STATES = 40  # of one column
+MOST_LINES = 128  # of one table
+MOST_BLOCKS = 12  # of one column
+MOST_NODES = 127  # of one tree
+MOST_WEIGHTS = 40
+MOST_FACES = 60
+LEVELS = {1: (0.05, 0.25, 0.5, 0.75, 0.95), 2: (0.1, 0.5, 0.9)}
+
+Block = dict[str, Any]
+
+
+def panels_of(model: Any, links: Links, target: int | None) -> Iterator[tuple[int, list[Block]]]:
+    """(column, its blocks), the columns of the strongest links first; made one at a time."""
+    order = list(dict.fromkeys(c for link in links.links for c in link.scope))
+    order = list(dict.fromkeys([*order, *range(len(model.schema))]))
+    if isinstance(model, Mixture) and not model.fixed:
+        first = int(np.argmax(model.weights))
+        note = f"Of the weightiest of {len(model.models)} models."
+        for c, blocks in panels_of(model.models[first], links, target):
+            yield c, [{**block, "note": note} for block in blocks]
+        return
+    if isinstance(model, AdditiveClassifier):
+        faces = _additive_faces(model, links)
+    elif isinstance(model, Mixture) and target is not None:
+        faces = _mixture_faces(model, links, target)
+    else:
+        for c in order:
+            yield c, _blocks(model, c)
+        return
+    for c in order:
+        yield c, [block for block in faces if c in block["c"] or c == target][:MOST_BLOCKS]
+
+
+def _blocks(model: Any, c: int) -> list[Block]:
+    schema = model.schema
+    if isinstance(model, BayesianNetwork):
+        *parents, _ = scope = (*model.dag.parents(c), c)
+        strength = None if model.strengths is None else model.strengths[c]
+        title = "Conditional table" if parents else "Probabilities"
+        return _grids(schema, scope, model.tables[c], "p", title, strength)
+    if isinstance(model, HybridRandomField):
+        found = []
+        for part in model.conditionals[c]:
+            child = part.scope[-1]
+            title = f"P({schema.names[child]} | its parents), in the local network"
+            found += _grids(schema, part.scope, np.exp(part.log_values), "p", title)
+        return found[:MOST_BLOCKS]
+    if isinstance(model, DependencyNetwork):
+        parts: Sequence[Any] = model.conditionals[c]
+    elif isinstance(model, MarkovNetwork):
+        parts = [*(p for p in model.potentials if c in p.scope), *model.rules]
+    else:
+        return []
+    found = []
+    for part in parts:
+        if isinstance(part, Potential):
+            found += _potential(schema, part, c)
+        elif isinstance(part, Rules):
+            found += _weights(part, c)
+        elif isinstance(part, Tree):
+            found.append(_tree(part))
+    return found[:MOST_BLOCKS]
+
+
+def _potential(schema: Schema, part: Potential, c: int) -> list[Block]:
+    """A potential as what it adds to the log-odds of the column's states, given the others."""
+    own = part.scope.index(c)
+    table = np.moveaxis(np.maximum(part.log_values, FLOOR), own, -1)
+    table = table - table.mean(axis=-1, keepdims=True)
+    scope = (*(u for u in part.scope if u != c), c)
+    return _grids(schema, scope, table, "w", "Adds to the log-odds")
+
+
+def _grids(
+    schema: Schema,
+    scope: Sequence[int],
+    table: Floats,
+    unit: str,
+    title: str,
+    strength: Floats | None = None,
+) -> list[Block]:
+    """A table of axes (others…, column) as one block; none where the column has too many states."""
+    if table.shape[-1] > MOST_STATES:
+        return []
+    lines = math.prod(table.shape[:-1])
+    flat = table.reshape(lines, -1)[:MOST_LINES]
+    block: Block = {
+        "k": "grid",
+        "title": title,
+        "c": [int(c) for c in scope],
+        "card": [int(r) for r in table.shape],
+        "u": unit,
+        "t": [short(x) for x in flat.reshape(-1).tolist()],
+    }
+    if strength is not None:
+        block["n"] = [short(x) for x in strength.reshape(-1)[:MOST_LINES].tolist()]
+    return [block]
+
+
+def _tree(tree: Tree) -> Block:
+    """The first levels of a tree: [column, code, node if so, node if not], or the leaf's odds."""
+    place, order = {0: 0}, [0]
+    for k in order:  # grows while it is read
+        if tree.variables[k] >= 0 and len(order) + 2 <= MOST_NODES:
+            for child in tree.children[k].tolist():
+                place[child] = len(order)
+                order.append(child)
+    nodes: list[list[Any]] = []
+    for k in order:
+        yes, no = tree.children[k].tolist()
+        if tree.variables[k] >= 0 and yes in place:
+            nodes.append([int(tree.variables[k]), int(tree.values[k]), place[yes], place[no]])
+        elif tree.variables[k] >= 0:
+            nodes.append([])
+        else:
+            odds = np.exp(tree.log_values[k])
+            nodes.append([[short(x) for x in (odds / odds.sum()).tolist()[:MOST_STATES]]])
+    return {"k": "tree", "title": "Local tree", "c": [tree.target], "nodes": nodes}
+
+
+def _weights(rules: Rules, c: int) -> list[Block]:
+    """The heaviest rules that the column is in: [[column, code, negated]…] and the weight."""
+    holds = np.flatnonzero(rules.variables == c)
+    mine = np.unique(np.searchsorted(rules.offsets, holds, side="right") - 1)
+    if not mine.size:
+        return []
+    heavy = mine[np.argsort(-np.abs(rules.weights[mine]), kind="stable")][:MOST_WEIGHTS]
+    lines = []
+    for rule in heavy.tolist():
+        span = range(int(rules.offsets[rule]), int(rules.offsets[rule + 1]))
+        told = [
+            [int(rules.variables[k]), int(rules.values[k]), int(rules.negated[k])] for k in span
+        ]
+        told.sort(key=lambda condition: condition[0] != c)
+        lines.append([told, short(max(float(rules.weights[rule]), FLOOR))])
+    title = "Weights of rules"
+    return [{"k": "rules", "title": title, "c": [c], "rows": lines, "of": int(mine.size)}]
+
+
+def _additive_faces(model: AdditiveClassifier, links: Links) -> list[Block]:
+    """What each of the strongest faces adds to the log-odds of each class, at levels of it."""
+    last, numeric = len(model.schema) - 1, model.numeric.tolist()
+    blocks = []
+    for link in links.links[:MOST_FACES]:
+        levels = [_levels(model, c, len(link.scope)) for c in link.scope]
+        sizes = [len(labels) for labels, _, _ in levels]
+        if math.prod(sizes) > 4 * MOST_LINES or model.n_classes > MOST_STATES:
+            continue
+        grid = np.indices(sizes).reshape(len(sizes), -1)
+        cards = model.schema.cards[:last]
+        codes: Codes = np.repeat(cards[:, None], grid.shape[1], axis=1).astype(np.uint16)
+        numbers = np.full((len(numeric), grid.shape[1]), np.nan)
+        for c, (_, own, values), place in zip(link.scope, levels, grid, strict=True):
+            codes[c] = own[place]
+            if c in numeric:
+                numbers[numeric.index(c)] = values[place]
+        face = model.faces.index(link.scope)
+        table = model.contributions(codes, numbers)[1 + face]
+        block = _grids(
+            model.schema,
+            (*link.scope, last),
+            table.reshape(*sizes, -1),
+            "w",
+            "Adds to the log-odds",
+        )[0]
+        block["labels"] = [labels for labels, _, _ in levels]
+        blocks.append({**block, "share": round(link.share or 0.0, 4)})
+    return blocks
+
+
+def _levels(model: AdditiveClassifier, c: int, order: int) -> tuple[Any, Any, Any]:
+    """(labels or 0 for the states, codes, numbers) at which a column of a face is looked at."""
+    variable, numeric = model.schema[c], model.numeric.tolist()
+    if c not in numeric:
+        codes = np.arange(variable.card)
+        return [label(s) for s in variable.states], codes, np.full(variable.card, np.nan)
+    values = model.members[0].coding.values[numeric.index(c)]
+    if not len(values):
+        values = np.zeros(1)
+    chosen = np.unique(np.quantile(values, LEVELS[min(order, 2)]))
+    return [f"≈ {x:.4g}" for x in chosen.tolist()], np.zeros(len(chosen), np.int64), chosen
+
+
+def _mixture_faces(model: Mixture, links: Links, target: int) -> list[Block]:
+    """The tables of the strongest faces, class last, as the weightiest model with it has them."""
+    held: dict[tuple[int, ...], Potential] = {}
+    for m in np.argsort(-model.weights, kind="stable").tolist():
+        for part in getattr(model.models[m], "potentials", ()):
+            held.setdefault(tuple(sorted(set(part.scope) - {target})), part)
+    blocks = []
+    for link in links.links[:MOST_FACES]:
+        part = held.get(link.scope)
+        if part is not None and target in part.scope:
+            share = {"share": round(link.share or 0.0, 4)}
+            blocks += [block | share for block in _potential(model.schema, part, target)]
+    return blocks
+
+
+def label(state: Any) -> str:
+    """A state as text."""
+    return "(missing)" if state is None else str(state)
+
+
+def short(x: float) -> float:
+    """A number with three digits that matter, and no more bytes than needed."""
+    return float(f"{x:.3g}")

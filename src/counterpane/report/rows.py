@@ -1,0 +1,145 @@
+"""The data of a report: its columns as they came, and the same rows in the model's states."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
+from counterpane.data.columns import Column, Labels, columns_of, n_rows
+from counterpane.data.readers import read_columns
+from counterpane.data.schema import Schema
+from counterpane.data.table import Table
+from counterpane.errors import DataError
+from counterpane.typing import Bools, Floats, Ints
+
+MOST_ROWS = 100_000
+MOST_CELLS = 2 * 10**7
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with the columns of a model: `raw` as given, `table` in the model's states.
+
+    `raw` is None where they were given in the model's states. `given` counts the rows before some
+    were chosen for their number.
+    """
+
+    raw: list[Column] | None
+    table: Table
+    given: int
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns as given."""
+        return [*self.table.labels()] if self.raw is None else self.raw
+
+    @cached_property
+    def complete(self) -> Bools:
+        """Which rows have a known state in every column."""
+        known: Bools = np.logical_and.reduce(
+            self.table.codes < self.table.schema.cards[:, None], axis=0
+        )
+        return known
+
+    @cached_property
+    def shares(self) -> list[Floats]:
+        """The share of each state among the cells that are known, by column."""
+        return shares_of(self.table)
+
+    def take(self, rows: Ints) -> Rows:
+        """Some of the rows, by position."""
+        raw = None if self.raw is None else [_some(c, rows) for c in self.raw]
+        return Rows(raw, self.table.take(rows), self.given)
+
+
+def shares_of(table: Table) -> list[Floats]:
+    """The share of each state among the cells that are known, by column."""
+    counted = [
+        np.bincount(codes, table.weights, card + 1)[:card]
+        for codes, card in zip(table.codes, table.schema.cards.tolist(), strict=True)
+    ]
+    return [counts / max(float(counts.sum()), 1e-300) for counts in counted]
+
+
+def rows_of(data: Any, schema: Schema) -> Rows:
+    """The rows of anything that holds a table, for the model of a schema.
+
+    Of very many rows some are taken, evenly spaced. A value that the model does not know is
+    missing.
+    """
+    if isinstance(data, MemoryCounts):
+        data = data.table
+    if isinstance(data, CountSource):
+        raise DataError(
+            f"a report needs rows, and {type(data).__name__} only counts them; pass a frame, a "
+            "file or a Table of some of them."
+        )
+    most = max(min(MOST_ROWS, MOST_CELLS // len(schema)), 1)
+    if isinstance(data, Table) and data.schema == schema:
+        return Rows(None, _evenly(data, most), data.n_rows)
+    weights = data.weights if isinstance(data, Table) else None
+    if isinstance(data, str | os.PathLike):
+        data = read_columns(data)
+    columns = data.labels() if isinstance(data, Table) else columns_of(data, schema.names)
+    by_name = {c.name: c for c in columns}
+    lacking = [name for name in schema.names if name not in by_name]
+    if lacking:
+        more = f" and {len(lacking) - 1} more of the model's columns" if len(lacking) > 1 else ""
+        raise DataError(
+            f"the data lacks the column {lacking[0]!r}{more}; pass rows with all columns of the "
+            "model, or make the report without data."
+        )
+    columns = [by_name[name] for name in schema.names]
+    given = n_rows(columns[0])
+    if given > most:
+        some = np.linspace(0, given - 1, most).astype(np.int64)
+        columns = [_some(c, some) for c in columns]
+        weights = None if weights is None else weights[some]
+    table = Table.from_frame(columns, schema=schema, weights=weights, unseen="missing")
+    return Rows(columns, table, given)
+
+
+def _evenly(table: Table, most: int) -> Table:
+    if table.n_rows <= most:
+        return table
+    return table.take(np.linspace(0, table.n_rows - 1, most).astype(np.int64))
+
+
+def pair_information(table: Table, scope: Sequence[int], rest: Sequence[int]) -> float:
+    """The mutual information of two groups of columns in the rows that know both, in bits."""
+    cards = table.schema.cards
+    both = [*scope, *rest]
+    known = (table.codes[both] < cards[both, None]).all(axis=0)
+    if not known.any():
+        return 0.0
+    weights = np.ones(table.n_rows) if table.weights is None else table.weights
+    a, b = _cells(table, scope)[known], _cells(table, rest)[known]
+    joint = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
+    np.add.at(joint, (a, b), weights[known])
+    joint /= joint.sum()
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    held = joint > 0
+    return max(float((joint[held] * np.log2(joint[held] / apart[held])).sum()), 0.0)
+
+
+def _cells(table: Table, scope: Sequence[int]) -> Ints:
+    """One number for each row's joint state of some columns, numbered as they occur."""
+    codes = table.codes[list(scope)]
+    if len(scope) == 1:
+        alone: Ints = codes[0].astype(np.int64)
+        return alone
+    found: Ints = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _some(column: Column, rows: Ints) -> Column:
+    if isinstance(column, Labels):
+        return replace(column, codes=column.codes[rows])
+    return replace(column, values=column.values[rows], missing=column.missing[rows])

@@ -1,0 +1,363 @@
+"""Reports in a browser without a screen: clicked, typed at, zoomed, printed, and listened to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+
+CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if not CHROMIUM or not CHROMEDRIVER:
+    pytest.skip("Chromium and its driver are not installed", allow_module_level=True)
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+HOSTILE = "</script><img src=x onerror=\"document.title='broken'\">"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--window-size=1400,1000",
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(CHROMEDRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("reports")
+    titanic = cp.load_dataset("titanic")
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 300)
+    hostile = {
+        HOSTILE: np.where(a, "<img src=x onerror=alert(1)>", "'\"&"),
+        "{{7*7}}`${1}`": np.where(a ^ (rng.random(300) < 0.1), "x", "\u2028"),
+        "__proto__": np.where(a ^ (rng.random(300) < 0.2), "p", "q"),
+    }
+    models = {
+        "network": (cp.StructureSearch().fit(titanic), titanic),
+        "classifier": (cp.MarkovClassifier().fit(titanic, "survived"), titanic),
+        "tictactoe": (cp.MarkovClassifier().fit(cp.load_dataset("tictactoe"), "class"), None),
+        "trees": (cp.DependencyNetworkLearner().fit(titanic), titanic),
+        "logistic": (cp.DependencyNetworkLearner(local="logistic").fit(titanic), titanic),
+        "hostile": (cp.StructureSearch().fit(hostile), hostile),
+        "wide": (_chain(400), None),
+    }
+    return {
+        name: cp.write_report(model, data, folder / f"{name}.html", title=HOSTILE)
+        for name, (model, data) in models.items()
+    }
+
+
+def _chain(n: int) -> cp.BayesianNetwork:
+    tables: list[Any] = [[0.5, 0.5]] + [
+        [[0.9, 0.1], [0.5 - v / 3 / n, 0.5 + v / 3 / n]] for v in range(1, n)
+    ]
+    dag = cp.Dag(n, [(v - 1, v) for v in range(1, n)])
+    return cp.BayesianNetwork(cp.Schema.from_cards([2] * n), dag, tables)
+
+
+def opened(browser: Any, page: Path) -> None:
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get(page.as_uri())
+    browser.execute_script("localStorage.clear()")
+    browser.refresh()
+
+
+def node(browser: Any, name: str) -> Any:
+    script = """return [...document.querySelectorAll('.node')].find(
+        (g) => g.querySelector('title').textContent.split('\\n')[0] === arguments[0])"""
+    found = browser.execute_script(script, name)
+    assert found is not None, name
+    return found
+
+
+def panel_text(browser: Any) -> str:
+    text: str = browser.execute_script(
+        "const p = document.getElementById('panel'); return p.hidden ? '' : p.innerText"
+    )
+    return text
+
+
+def transform(browser: Any) -> str:
+    return str(
+        browser.execute_script("return document.querySelector('.view').getAttribute('transform')")
+    )
+
+
+def focused(browser: Any) -> str:
+    script = """const a = document.activeElement;
+        return a.id || a.getAttribute('aria-label') || a.textContent"""
+    return str(browser.execute_script(script))
+
+
+def test_quiet_and_alone(browser: Any, pages: dict[str, Path]) -> None:
+    """No page says anything on the console, asks for anything else, or runs a name."""
+    for page in pages.values():
+        opened(browser, page)
+        assert browser.title == HOSTILE
+        assert browser.execute_script("return document.images.length") == 0
+        browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        assert browser.title == HOSTILE
+        assert browser.get_log("browser") == []
+        asked = [
+            json.loads(entry["message"])["message"] for entry in browser.get_log("performance")
+        ]
+        addresses = {
+            m["params"]["request"]["url"]
+            for m in asked
+            if m["method"] == "Network.requestWillBeSent"
+        }
+        assert addresses == {page.as_uri()}
+
+
+def test_the_policy_stops_what_is_not_ours(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["network"])
+    browser.execute_script("""
+        const script = document.createElement('script');
+        script.textContent = 'document.title = "broken"';
+        document.body.append(script);
+        const image = new Image();
+        image.src = 'http://127.0.0.1:9/x.png';
+        document.body.append(image);
+    """)
+    assert browser.title == HOSTILE
+    said = " ".join(entry["message"] for entry in browser.get_log("browser"))
+    assert "Content Security Policy" in said
+
+
+def test_a_click_shows_the_table(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["network"])
+    assert panel_text(browser) == ""
+    node(browser, "survived").click()
+    text = panel_text(browser)
+    model = cp.StructureSearch().fit(cp.load_dataset("titanic")).model_
+    place = model.schema.index("survived")
+    parents = [model.schema.names[p] for p in model.dag.parents(place)]
+    assert parents and f"given {', '.join(parents)}" in text
+    assert f"{model.tables[place].reshape(-1)[0]:.3f}" in text
+    assert "Markov blanket" in text
+    link = browser.find_element("css selector", "#panel .links button")
+    link.click()
+    assert panel_text(browser).startswith(parents[0])
+    browser.find_element("css selector", "#panel button[aria-label=Close]").click()
+    assert panel_text(browser) == ""
+
+
+@pytest.mark.parametrize(
+    ("page", "column", "words"),
+    [
+        ("classifier", "sex", "sex adds to the log-odds of survived"),
+        ("trees", "sex", "Local tree"),
+        ("logistic", "sex", "Weights of rules"),
+    ],
+)
+def test_panels_of_other_models(
+    browser: Any, pages: dict[str, Path], page: str, column: str, words: str
+) -> None:
+    opened(browser, pages[page])
+    node(browser, column).click()
+    assert words in panel_text(browser)
+
+
+def test_keyboard_alone(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["network"])
+    for _ in range(30):
+        ActionChains(browser).send_keys(Keys.TAB).perform()
+        if "states" in focused(browser):
+            break
+    first = focused(browser)
+    assert "states" in first
+    ring = browser.execute_script(
+        "return getComputedStyle(document.activeElement.querySelector('.box')).strokeWidth"
+    )
+    assert ring == "3px"
+    seen = {first}
+    for key in (Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ARROW_LEFT, Keys.ARROW_RIGHT):
+        ActionChains(browser).send_keys(key).perform()
+        seen.add(focused(browser))
+    assert len(seen) >= 3
+    name = focused(browser).split(",")[0]
+    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    assert focused(browser) == "panel"
+    assert panel_text(browser).startswith(name)
+    ActionChains(browser).send_keys(Keys.ESCAPE).perform()
+    assert panel_text(browser) == ""
+    assert focused(browser).split(",")[0] == name
+    before = transform(browser)
+    ActionChains(browser).send_keys("+").perform()
+    assert transform(browser) != before
+    ActionChains(browser).send_keys("0").perform()
+    assert transform(browser) == before
+
+
+def test_zoom_pan_and_drag(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["network"])
+    start = transform(browser)
+    browser.find_element("id", "in").click()
+    closer = transform(browser)
+    assert closer != start
+    graph = browser.find_element("id", "graph")
+    corner = ActionChains(browser).move_to_element_with_offset(graph, -500, -200)
+    corner.click_and_hold().move_by_offset(60, 40).release().perform()
+    moved = transform(browser)
+    assert moved != closer and moved.split("scale")[1] == closer.split("scale")[1]
+    assert panel_text(browser) == ""
+    browser.execute_script(
+        "arguments[0].dispatchEvent(new WheelEvent('wheel', {deltaY: -300, cancelable: true}))",
+        graph,
+    )
+    assert transform(browser).split("scale")[1] != moved.split("scale")[1]
+    browser.find_element("id", "fit").click()
+    assert transform(browser) == start
+    box = node(browser, "sex")
+    before, edges = box.get_attribute("transform"), _edges(browser)
+    ActionChains(browser).click_and_hold(box).move_by_offset(50, 30).release().perform()
+    assert box.get_attribute("transform") != before
+    assert _edges(browser) != edges
+    assert panel_text(browser) == ""  # a drag is no click
+
+
+def _edges(browser: Any) -> str:
+    script = (
+        "return [...document.querySelectorAll('.edge path')].map((p) => p.getAttribute('d')).join()"
+    )
+    return str(browser.execute_script(script))
+
+
+def test_hover_dims_what_is_not_near(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["tictactoe"])
+    count = "return document.querySelectorAll('.dim').length"
+    assert browser.execute_script(count) == 0
+    ActionChains(browser).move_to_element(node(browser, "middle_right")).perform()
+    assert browser.execute_script(count) > 0
+    assert browser.execute_script("return document.querySelectorAll('.hyper.near').length") >= 1
+    assert "dim" not in node(browser, "middle_right").get_attribute("class")
+
+
+def test_search_finds_what_is_not_drawn(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["wide"])
+    drawn = "return [...document.querySelectorAll('.node title')].map((t) => t.textContent)"
+    names = browser.execute_script(drawn)
+    assert 0 < len(names) <= 60
+    assert "of 400 columns are drawn" in browser.find_element("id", "legend").text
+    hidden = next(f"x{v}" for v in range(100, 400) if f"x{v}" not in names)
+    field = browser.find_element("id", "find")
+    field.send_keys("no such name")
+    assert "No such column" in browser.find_element("id", "found").text
+    field.send_keys(Keys.ESCAPE, hidden)
+    assert browser.find_element("css selector", "#found [aria-selected=true]").text == hidden
+    field.send_keys(Keys.ENTER)
+    assert panel_text(browser).startswith(hidden)
+    assert set(browser.execute_script(drawn)) == {
+        hidden,
+        f"x{int(hidden[1:]) - 1}",
+        f"x{int(hidden[1:]) + 1}",
+    }
+    browser.find_element("id", "whole").click()
+    assert browser.execute_script(drawn) == names
+
+
+def test_dark_and_light(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["network"])
+    color = "return getComputedStyle(document.body).backgroundColor"
+    light = browser.execute_script(color)
+    browser.find_element("id", "theme").click()
+    dark = browser.execute_script(color)
+    assert sum(map(int, dark[4:-1].split(","))) < 150 < sum(map(int, light[4:-1].split(",")))
+    browser.refresh()
+    assert browser.execute_script(color) == dark
+    browser.execute_script("localStorage.clear()")
+    for scheme, expected in (("dark", dark), ("light", light)):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        browser.refresh()
+        assert browser.execute_script(color) == expected
+
+
+@pytest.mark.parametrize("page", ["network", "classifier", "tictactoe", "wide", "hostile"])
+@pytest.mark.parametrize("width", [1400, 700])
+def test_nothing_overlaps(browser: Any, pages: dict[str, Path], page: str, width: int) -> None:
+    browser.set_window_size(width, 1000)
+    opened(browser, pages[page])
+    script = """
+        const rect = (e) => {
+            const r = e.getBoundingClientRect();
+            return [r.left, r.top, r.right, r.bottom];
+        };
+        return {
+            boxes: [...document.querySelectorAll('.node .box')].map(rect),
+            texts: [...document.querySelectorAll('.node')].map(
+                (g) => [rect(g.querySelector('.box')), rect(g.querySelector('text'))]),
+            graph: rect(document.getElementById('graph')),
+            wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        }"""
+    found = browser.execute_script(script)
+    browser.set_window_size(1400, 1000)
+    assert found["wide"] <= 0
+    left, top, right, bottom = found["graph"]
+    for i, a in enumerate(found["boxes"]):
+        assert left <= a[0] and a[2] <= right and top <= a[1] and a[3] <= bottom
+        for b in found["boxes"][:i]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+    for box, text in found["texts"]:
+        assert box[0] <= text[0] and text[2] <= box[2]
+
+
+def test_print_shows_every_table(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["network"])
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    appendix = browser.find_element("id", "appendix")
+    assert appendix.is_displayed()
+    assert len(appendix.find_elements("css selector", "table")) == 4
+    assert not browser.find_element("id", "theme").is_displayed()
+    paper = browser.find_element("id", "graph").rect
+    boxes = browser.find_elements("css selector", ".node .box")
+    assert len(boxes) == 4
+    for box in boxes:
+        assert paper["x"] <= box.rect["x"] and paper["y"] <= box.rect["y"]
+        assert box.rect["x"] + box.rect["width"] <= paper["x"] + paper["width"]
+        assert box.rect["y"] + box.rect["height"] <= paper["y"] + paper["height"]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert not appendix.is_displayed()
+    assert len(browser.print_page()) > 20_000
+
+
+def test_measures_are_on_the_page(browser: Any, pages: dict[str, Path]) -> None:
+    opened(browser, pages["classifier"])
+    text = browser.find_element("id", "fit-section").text
+    for words in ("440 of 2,201 rows", "log-loss", "Calibration", "Confusion"):
+        assert words in text
+    chart = "return document.querySelector('#fit-section .chart').getAttribute('aria-label')"
+    assert "yes" in browser.execute_script(chart)
+    browser.find_element("css selector", "#fit-section option[value='0']").click()
+    assert "of no;" in browser.execute_script(chart)
+    learned = browser.find_element("id", "learned").text
+    assert "MarkovClassifier()" in learned and "fingerprint" in learned
+    assert "log posterior" in browser.find_element("id", "trace").text
