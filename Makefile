@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench peers quality papers clean
+.PHONY: help demo test check docs bench peers quality papers clean
 
 help:  ## list these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 10
@@ -25,6 +25,10 @@ check: $(VENV)/check.stamp  ## lint, format, types, architecture
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
+
+docs: $(VENV)/docs.stamp  ## build the site into docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 bench: $(VENV)/bench.stamp  ## measure counting, growth, start-up, weights, Gibbs sampling, engines; files go to benchmarks/results
 	$(BIN)/python benchmarks/micro/counts.py
@@ -52,4 +56,5 @@ papers: $(VENV)/bench.stamp  ## reproduce the papers' tables; hours, can be stop
 
 clean:  ## remove the environment, caches and compiled kernels
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/_build docs/_generated docs/api docs/gallery
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

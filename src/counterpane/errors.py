@@ -8,7 +8,15 @@ from pathlib import Path
 
 
 class CounterpaneError(Exception):
-    """Base of every error that Counterpane raises on purpose."""
+    """Base of every error that Counterpane raises on purpose.
+
+    >>> import counterpane as cp
+    >>> try:
+    ...     cp.load_dataset("titanik")
+    ... except cp.CounterpaneError as error:
+    ...     print(error)
+    dataset 'titanik' is not known; did you mean 'titanic' or 'tictactoe'?
+    """
 
 
 class DataError(CounterpaneError, ValueError):

@@ -39,6 +39,11 @@ class CountSource(ABC):
 
     `n_rows` and `total_weight` are None until the source knows them. `has_missing` flags the
     columns that may hold missing cells.
+
+    >>> import counterpane as cp
+    >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))
+    >>> isinstance(source, CountSource), source.n_rows
+    (True, 2201)
     """
 
     schema: Schema

@@ -22,6 +22,13 @@ class StreamCounts(CountSource):
     Batches are tables of `schema`, or frames that `Table.from_frame` encodes by it. Only one batch
     is held at a time. The first full pass finds the number of rows; columns that were counted with
     missing="error" are known to be complete.
+
+    >>> import counterpane as cp
+    >>> table = cp.load_dataset("titanic")
+    >>> halves = [table.take(range(1000)), table.take(range(1000, 2201))]
+    >>> source = StreamCounts(table.schema, lambda: halves)
+    >>> source.counts([["sex", "survived"]])[0].tolist()
+    [[1364, 367], [126, 344]]
     """
 
     def __init__(self, schema: Schema, batches: Callable[[], Iterable[Any]]) -> None:

@@ -35,7 +35,11 @@ def load_dataset(name: str, **options: Any) -> Table:
 
 
 def dataset_names() -> tuple[str, ...]:
-    """The names that `load_dataset` knows."""
+    """The names that `load_dataset` knows.
+
+    >>> dataset_names()[:2]
+    ('titanic', 'tictactoe')
+    """
     return tuple(_LOADERS)
 
 

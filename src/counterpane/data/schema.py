@@ -27,6 +27,10 @@ class Variable:
     `cuts` is set for a numeric column that was discretized: state i holds the values in
     [cuts[i-1], cuts[i]), so that new numbers find their state without the old data. A last state
     None, the missing cell, has no interval.
+
+    >>> age = Variable("age", ("[0, 18)", "[18, 99]"), cuts=(18.0,))
+    >>> age.card, age.code("[18, 99]")
+    (2, 1)
     """
 
     name: str

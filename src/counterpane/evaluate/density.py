@@ -45,13 +45,25 @@ def pll(model: Model, X: Any) -> RowScore:
 
 
 def log_likelihood(model: Model, X: Any) -> RowScore:
-    """The mean log-probability of whole rows, natural logs; minus infinity if one is impossible."""
+    """The mean log-probability of whole rows, natural logs; minus infinity if one is impossible.
+
+    >>> import counterpane as cp
+    >>> table = cp.load_dataset("titanic")
+    >>> round(log_likelihood(cp.ChowLiu().fit(table).model_, table).mean, 2)
+    -2.4
+    """
     table = _table(model, X)
     return _score(model.score_samples(table), table)
 
 
 def normalized_pll(model: Model, X: Any) -> RowScore:
-    """`pll` divided by the number of variables."""
+    """`pll` divided by the number of variables.
+
+    >>> import counterpane as cp
+    >>> table = cp.load_dataset("titanic")
+    >>> round(normalized_pll(cp.ChowLiu().fit(table).model_, table).mean, 2)
+    -0.55
+    """
     table = _table(model, X)
     return _score(model.pseudo_log_likelihood(table, total=True) / len(model.schema), table)
 

@@ -41,7 +41,11 @@ def structural_hamming_distance(found: Any, true: Any) -> int:
 
 
 def hamming_distance(found: Any, true: Any) -> int:
-    """The number of pairs of nodes that are joined in one graph and not in the other."""
+    """The number of pairs of nodes that are joined in one graph and not in the other.
+
+    >>> hamming_distance(Dag(3, [(0, 1), (1, 2)]), Dag(3, [(1, 0)]))
+    1
+    """
     a, b = _aligned(found, true)
     return int(((_marks(cpdag(a)) > 0) != (_marks(cpdag(b)) > 0)).sum())
 

@@ -19,7 +19,13 @@ SWEEPS = 1000  # at which a climb ends even if conditionals that disagree lead i
 
 @dataclass(frozen=True)
 class ICM:
-    """Iterated conditional modes (Besag 1986) from `restarts` rows drawn evenly."""
+    """Iterated conditional modes (Besag 1986) from `restarts` rows drawn evenly.
+
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> model.map_query(evidence={"survived": "yes"}, method=cp.ICM())
+    {'status': 'crew', 'age': 'adult', 'sex': 'male'}
+    """
 
     restarts: int = 20
     random_state: int | np.random.Generator | None = 0
@@ -31,7 +37,13 @@ class ICM:
 
 @dataclass(frozen=True)
 class MaxProduct(BeliefPropagation):
-    """Max-product belief propagation, and a climb from the row that its messages spell out."""
+    """Max-product belief propagation, and a climb from the row that its messages spell out.
+
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> model.map_query(evidence={"survived": "yes"}, method=cp.MaxProduct())
+    {'status': 'crew', 'age': 'adult', 'sex': 'male'}
+    """
 
 
 def climb(

@@ -17,7 +17,13 @@ from counterpane.typing import Floats
 
 @dataclass(frozen=True)
 class MeanField:
-    """How long to iterate: until probabilities change by less than `tolerance`, or `max_iter`."""
+    """How long to iterate: until probabilities change by less than `tolerance`, or `max_iter`.
+
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> round(model.query("survived", {"sex": "female"}, method=cp.MeanField())["yes"], 2)
+    0.73
+    """
 
     max_iter: int = 50
     tolerance: float = 1e-4

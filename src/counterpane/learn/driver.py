@@ -33,7 +33,16 @@ S = TypeVar("S", bound=tuple[Any, ...])
 
 
 class StoppedEarly(UserWarning):
-    """A learner was stopped by its time limit or by Ctrl-C and returned the best so far."""
+    """A learner was stopped by its time limit or by Ctrl-C and returned the best so far.
+
+    >>> import warnings
+    >>> import counterpane as cp
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always", cp.StoppedEarly)
+    ...     learner = cp.HillClimb(time_limit=1e-9).fit(cp.load_dataset("titanic"))
+    >>> told[0].category.__name__, learner.model_.dag.n_edges
+    ('StoppedEarly', 0)
+    """
 
 
 class Search(ABC, Generic[S]):

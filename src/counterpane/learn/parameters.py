@@ -22,6 +22,12 @@ def fit_parameters(
     """The network of `dag` with the posterior mean under a BDeu prior, from one batch of counts.
 
     With missing="drop" each family's parameters come from the rows that are complete in it.
+
+    >>> import counterpane as cp
+    >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))  # status, age, sex, survived
+    >>> model = fit_parameters(source, cp.Dag(4, [(2, 3)]))
+    >>> round(model.query("survived", {"sex": "female"})["yes"], 3)
+    0.732
     """
     families = [(*dag.parents(i), i) for i in range(dag.n)]
     counts = source.counts(families, missing=missing, ctl=ctl)

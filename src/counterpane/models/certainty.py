@@ -14,7 +14,17 @@ AGREED = 1.1  # R-hat up to which chains are taken to agree
 
 
 class InexactAnswer(UserWarning):
-    """An answer is an estimate though none was asked for, or is not as good as it should be."""
+    """An answer is an estimate though none was asked for, or is not as good as it should be.
+
+    >>> import warnings
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always", cp.InexactAnswer)
+    ...     answer = model.query("survived", {"status": "first"}, method=cp.MeanField(max_iter=1))
+    >>> told[0].category.__name__, answer.certainty.converged
+    ('InexactAnswer', False)
+    """
 
 
 class Certainty(NamedTuple):

@@ -45,6 +45,14 @@ def load(path: str | os.PathLike[str]) -> Model:
     Bayesian networks, `.uai` also Markov networks; their states are text. Libra's `.bn`, `.dn`,
     `.cn` and `.mn` hold Bayesian, dependency and Markov networks. What is damaged, cut short or
     hostile is refused.
+
+    >>> import tempfile
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/titanic.bif")
+    ...     load(f"{folder}/titanic.bif")
+    BayesianNetwork(4 variables, 3 edges, 13 parameters)
     """
     if not Path(path).is_file():
         raise no_file(Path(path))

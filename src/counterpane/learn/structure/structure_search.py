@@ -196,6 +196,11 @@ class GES(NetworkLearner):
 
     Needs a score that is the same for all members of a class, and constraints that forbid an edge
     in both directions or not at all.
+
+    >>> import counterpane as cp
+    >>> learner = cp.GES("bic").fit(cp.load_dataset("titanic"))
+    >>> round(learner.score_, 3), len(learner.graph_.edges)
+    (-5251.14, 5)
     """
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:

@@ -1,0 +1,44 @@
+"""Markdown tables of the committed figures, for pages to include; every number has its source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+PAGES = {"large": "engines"}  # where figures go that have no page of their own
+
+
+def write(figures: Path, folder: Path) -> None:
+    """Tables in `folder` of the files in `figures`: one page for each, those of engines in one."""
+    folder.mkdir(exist_ok=True)
+    pages: dict[str, list[str]] = {}
+    for path in sorted(figures.glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        pages.setdefault(PAGES.get(path.stem, path.stem), []).append(table(record))
+    for name, parts in pages.items():
+        text, target = "\n".join(parts), folder / f"{name}.md"
+        if not target.exists() or target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
+
+
+def table(record: dict[str, Any]) -> str:
+    """The figures of one benchmark, and below them when, by what and on what they were measured."""
+    asked = any("asked" in row for row in record["figures"])
+    lines = ["| what | figure |" + (" asked |" if asked else "")]
+    lines.append("|---|---:|" + ("---:|" if asked else ""))
+    for row in record["figures"]:
+        cells = [row["what"].replace("|", "\\|"), shown(row)]
+        if asked:
+            cells.append(row.get("asked", ""))
+        lines.append("| " + " | ".join(cells) + " |")
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    source = f"`{record['script']}`, {record['date']}, commit {record['commit']}"
+    return "\n".join([*lines, "", f"*Source: {source}; {record['machine']}; {versions}.*", ""])
+
+
+def shown(row: dict[str, Any]) -> str:
+    """A figure with its unit, to four digits."""
+    value = row["value"]
+    text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+    return f"{text}\N{NO-BREAK SPACE}{row['unit']}" if "unit" in row else text

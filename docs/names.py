@@ -1,0 +1,74 @@
+"""The index of all public names, grouped as they live; a name without a group stops the build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import counterpane as cp
+
+GROUPS = {  # the longest home that a name's own begins with decides
+    "counterpane.data": "Tables",
+    "counterpane.counts": "Sources of counts",
+    "counterpane.graphs": "Graphs",
+    "counterpane.scores": "Scores",
+    "counterpane.independence": "Independence tests",
+    "counterpane.models": "Models",
+    "counterpane.inference": "How to answer",
+    "counterpane.learn": "Learners of networks, and what they share",
+    "counterpane.learn.structure": "Learners of networks, and what they share",
+    "counterpane.learn.posterior": "Posteriors over networks",
+    "counterpane.learn.classify": "Classifiers",
+    "counterpane.learn.faces": "Classifiers",
+    "counterpane.learn.interactions": "Classifiers",
+    "counterpane.learn.questions": "Learners that ask tests",
+    "counterpane.learn.fields": "Dependency and Markov networks",
+    "counterpane.learn.hybrid": "Hybrid random fields and links",
+    "counterpane.learn.links": "Hybrid random fields and links",
+    "counterpane.evaluate": "Evaluation",
+    "counterpane.report": "Reports",
+    "counterpane.errors": "Errors and warnings",
+}
+WARNINGS = ("StoppedEarly", "InexactAnswer")
+MODULES = ("evaluate", "plots")
+
+
+def group_of(name: str, home: str) -> str:
+    """The title under which a name is listed."""
+    if name in WARNINGS:
+        return GROUPS["counterpane.errors"]
+    fitting = [g for g in GROUPS if home == g or home.startswith(f"{g}.")]
+    if not fitting:
+        raise LookupError(f"docs/names.py has no group for {home}, the home of {name}.")
+    return GROUPS[max(fitting, key=len)]
+
+
+def listed() -> dict[str, list[str]]:
+    """The full names under each title: all of `counterpane`, `evaluate` and `plots`."""
+    found: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
+    for home, names in cp._HOMES.items():
+        for name in names:
+            found[group_of(name, home)].append(f"counterpane.{name}")
+    for module in MODULES:
+        title = f"counterpane.{module}"
+        known = cp.__all__ if module == "evaluate" else ()
+        everything = [n for n in getattr(cp, module).__all__ if n not in known]
+        found[title] = [f"{title}.{name}" for name in everything]
+    return {title: sorted(names, key=str.lower) for title, names in found.items() if names}
+
+
+def write(path: Path) -> None:
+    """Write the index page; Sphinx makes a page for each name in it."""
+    parts = ["Reference", "=" * 9, "", *INTRODUCTION.splitlines(), ""]
+    for title, names in listed().items():
+        parts += [title, "-" * len(title), "", ".. autosummary::", "   :toctree:"]
+        parts += ["   :nosignatures:", "", *(f"   {name}" for name in names), ""]
+    text = "\n".join(parts)
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+INTRODUCTION = """\
+Every public name, by what it is for; ``import counterpane as cp`` gives them all, each loaded on
+first use. What the learners share is told once, in :doc:`/learners`.
+"""

@@ -1,0 +1,37 @@
+"""
+A Markov network by few questions
+=================================
+
+Three learners ask an oracle about a graph that they do not know. All find it; what differs is how
+many questions they ask, and how large these are.
+"""
+
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+
+import counterpane as cp
+
+truth = nx.gnp_random_graph(12, 0.15, seed=4)
+graph = cp.UndirectedGraph(12, truth.edges)
+oracle = cp.Oracle(graph)
+
+learners = {
+    "GSMN": cp.GSMN(oracle, potentials=False),
+    "GSIMN": cp.GSIMN(oracle, potentials=False),
+    "PFMN": cp.PFMN(oracle, n_particles=100, potentials=False, random_state=0),
+}
+nothing = np.zeros((1, 12), dtype=int)  # an oracle needs no rows
+for learner in learners.values():
+    assert learner.fit(nothing).undirected_ == graph
+
+# %%
+# Left, the graph. Right, the questions: each costs the number of variables that it is about.
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+nx.draw_networkx(truth, nx.kamada_kawai_layout(truth), ax=left, node_color="lightsteelblue")
+left.set_axis_off()
+for name, learner in learners.items():
+    costs = [test.cost for test in learner.tests_]
+    right.plot(np.cumsum(costs), label=f"{name}: {learner.n_tests_} tests, cost {learner.cost_}")
+right.set(xlabel="questions asked", ylabel="cost so far")
+right.legend()
