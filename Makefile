@@ -13,12 +13,13 @@ $(VENV)/%.stamp: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(if $(filter-out demo,$*),[$*])'
 	touch $@
 
-demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question
-	$(BIN)/counterpane learn titanic --target survived -o titanic.cp
+demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question, write a report
+	$(BIN)/counterpane learn titanic -o titanic.cp
 	$(BIN)/counterpane query titanic.cp survived --given sex=female --given status=first --given age=adult
+	$(BIN)/counterpane report titanic.cp --data titanic -o titanic.html
 
 test: $(VENV)/test.stamp  ## run the test suite, in two processes
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/check.stamp  ## lint, format, types, architecture
 	$(BIN)/ruff check .

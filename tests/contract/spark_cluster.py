@@ -61,6 +61,7 @@ def cluster(master: str = "local-cluster[2,1,1024]") -> Iterator[Any]:
             "spark.sql.files.maxPartitionBytes": "200000",  # small files are split too
             "spark.sql.files.openCostInBytes": "0",
             "spark.log.level": "OFF",
+            "spark.task.maxFailures": "2",  # enough for one worker that dies, and soon given up
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, packages)),
         }
         builder = SparkSession.builder.master(master)

@@ -7,7 +7,7 @@ import pickle
 import signal
 import threading
 import time
-from functools import cache, partial
+from functools import cache
 from itertools import chain, combinations
 
 import numpy as np
@@ -26,6 +26,7 @@ from contract.count_source_suite import (
     scopes_of_all_sizes,
 )
 from contract.test_count_sources import WEIGHT, cuts, files_of
+from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
 from counterpane.counts import parts as table_parts
 from counterpane.counts.file_readers import open_files
 from counterpane.counts.parts import ArrowPart, FilePart, run_part, split_files
@@ -96,6 +97,12 @@ SOURCES = [("frame", dask_frame), ("parquet", dask_files)]
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in SOURCES])
 class TestDaskSource(CountSourceSuite):
     """Every promise, by Dask's threads."""
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_gives_the_same(name):
+    kind = "weighted" if name in ("chow-liu", "tan", "hybrid-field") else "complete"
+    assert LEARNERS[name](dask_frame(table_of(kind, name))) == in_memory(name, kind)
 
 
 # ---- partitions of a frame -----------------------------------------------------------------------
@@ -447,27 +454,6 @@ def test_parts_of_batches_and_tables_of_arrow():
 class PackedNothing:
     def blocks(self, columns):
         return iter(())
-
-
-def edges_and_score(learner):
-    edges = (learner.undirected_ if hasattr(learner, "undirected_") else learner.graph_).edges
-    return edges, getattr(learner, "score_", None)
-
-
-LEARNERS = [cp.HillClimb, cp.ChowLiu, cp.GSMN, partial(cp.K2Search, order=list(mixed_frame(1)))]
-
-
-@pytest.mark.parametrize("make", LEARNERS)
-def test_learners_see_no_difference(make):
-    frame = mixed_frame(900).drop(columns=["level", "note"])
-    if make is LEARNERS[-1]:
-        make = partial(cp.K2Search, order=list(frame))
-    source = cp.DaskSource(dd.from_pandas(frame, npartitions=4, sort=False))
-    ours, theirs = make().fit(source), make().fit(Table.from_frame(frame))
-    assert edges_and_score(ours) == edges_and_score(theirs)
-    if hasattr(ours, "model_") and hasattr(ours.model_, "tables"):
-        for a, b in zip(ours.model_.tables, theirs.model_.tables, strict=True):
-            assert np.array_equal(a, b)
 
 
 # ---- a cluster of two processes ------------------------------------------------------------------

@@ -14,6 +14,7 @@ import pytest
 
 import counterpane as cp
 from contract.count_source_suite import CountSourceSuite
+from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
 from counterpane.counts import frame_readers, reading
 from counterpane.data import Table
 from counterpane.errors import DataError, ParameterError, StateError, TableSizeError
@@ -96,6 +97,14 @@ def source_of(lazy, **options):
 ] + [pytest.param(source_of(polars_frame), id="polars-packed")])  # fmt: skip
 class TestFrameSource(CountSourceSuite):
     """Every promise, for every engine."""
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("lazy", [polars_frame, duckdb_relation])
+def test_a_learner_gives_the_same(lazy, name):
+    kind = "weighted" if name in ("chow-liu", "tan", "hybrid-field") else "complete"
+    make = source_of(lazy, cache=False)
+    assert LEARNERS[name](make(table_of(kind, name))) == in_memory(name, kind)
 
 
 # ---- states --------------------------------------------------------------------------------------

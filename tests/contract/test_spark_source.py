@@ -28,6 +28,7 @@ from contract.count_source_suite import (
     sum_and_rows,
 )
 from contract.spark_accidents import Accident, dies, fails, slow
+from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
 from counterpane.counts.spark_frames import files_of
 from counterpane.data import Table
 from counterpane.errors import (
@@ -95,7 +96,6 @@ def make(request: Any, spark: Any, tmp_path_factory: Any) -> Callable[[Table], c
 
 PROMISES = [
     ("tables_of_every_size", {"rows": 1, "weights": "whole"}),
-    ("tables_of_every_size", {"rows": 8193, "weights": None}),
     ("tables_of_every_size", {"rows": 131_073, "weights": "eighths"}),
     ("missing_cells", {"rows": 700, "weights": None, "missing": "drop"}),
     ("missing_cells", {"rows": 131_073, "weights": "whole", "missing": "state"}),
@@ -270,20 +270,16 @@ def held(spark: Any) -> int:
     return int(spark.sparkContext._jsc.sc().getPersistentRDDs().size())
 
 
-def test_the_same_network(spark, tmp_path):
-    titanic = cp.load_dataset("titanic")
-    table = Table(cp.Schema.from_cards(titanic.schema.cards), titanic.codes)
-    rows = arrow_of(table)
-    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=300)
-    frame = spark.createDataFrame(rows).repartition(3)
-    learners = [cp.HillClimb(score="bic"), cp.ChowLiu()]
-    expected = [(learner, learner.fit(table).model_) for learner in learners]
-    for data in (tmp_path / "rows.parquet", frame):
-        source = cp.SparkSource(data, schema=table.schema, spark=spark)
-        for learner, model in expected:
-            found = learner.fit(source).model_
-            assert sorted(found.graph.edges) == sorted(model.graph.edges)
-            assert found.graph.edges
+FAMILIES = [
+    "hill-climb", "exact-posterior", "tan", "markov-classifier", "interaction-classifier", "gsimn",
+    "dependency-trees", "to-markov-network", "hybrid-field",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_learner_of_each_family_gives_the_same(make, name):
+    kind = "weighted" if name == "hybrid-field" else "complete"
+    assert LEARNERS[name](make(table_of(kind, name))) == in_memory(name, kind)
 
 
 # ---- accidents -----------------------------------------------------------------------------------

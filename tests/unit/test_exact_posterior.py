@@ -231,7 +231,7 @@ def test_missing_cells():
     assert ExactPosterior().fit(table).model_.schema["x0"].states == (0, 1, None)
     assert ExactPosterior(missing="drop").fit(table).model_.schema["x0"].states == (0, 1)
     with pytest.raises(DataError, match="missing cells"):
-        ExactPosterior().fit(StreamCounts(table.schema, lambda: [table]))
+        ExactPosterior(missing="error").fit(StreamCounts(table.schema, lambda: [table]))
 
 
 def test_what_is_refused():

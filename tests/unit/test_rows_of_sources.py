@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import counterpane as cp
@@ -103,6 +104,25 @@ def test_classifiers_by_counts_never_fetch_rows(monkeypatch):
         assert np.array_equal(found, kind().fit(table, "x2").predict_log_proba(table))
     with pytest.raises(TableSizeError, match="distinct rows of 4 columns"):
         cp.BayesNetClassifier().fit(stream(table), "x2")
+
+
+@pytest.mark.parametrize("learner", [cp.TAN, cp.InteractionClassifier])
+def test_classifiers_take_lazy_frames_and_folders(tmp_path, learner):
+    rng = np.random.default_rng(0)
+    age = rng.normal(50, 15, 400).round(1)
+    smokes = rng.choice(["no", "yes"], 400)
+    ill = np.where(rng.random(400) < 0.2 + 0.6 * (age > 55), "yes", "no")
+    frame = pd.DataFrame({"age": age, "smokes": smokes, "ill": ill})
+    table = cp.read(frame, target="ill", discretize="mdl")
+    frame[:150].to_parquet(tmp_path / "a.parquet")
+    frame[150:].to_parquet(tmp_path / "b.parquet")
+    expected = learner().fit(MemoryCounts(table), "ill")
+    for data in (str(tmp_path), pl.from_pandas(frame).lazy()):
+        found = learner().fit(data, "ill")
+        assert found.model_.provenance["rows"] == 400
+        assert found.schema_["age"].cuts == table.schema["age"].cuts
+        shares = found.predict_proba(frame)
+        assert np.allclose(shares, expected.predict_proba(frame), rtol=0, atol=1e-9)
 
 
 def test_scores_of_a_source_are_those_of_its_rows():

@@ -47,6 +47,21 @@ def read(source: Any, **options: Any) -> Table | CountSource:
     return found
 
 
+def read_blocks(source: Any, target: Any) -> CountSource | None:
+    """The source of what is not read into memory, its numbers cut for the class `target`.
+
+    None for all that is. A cluster's frames are cut by their owner.
+    """
+    frame = None if is_large(source) else _lazy(source)
+    if frame is None and not is_large(source):
+        return None
+    cut = frame is None or source_class(frame) is FrameSource
+    options = {"target": target, "discretize": "mdl"} if cut and isinstance(target, str) else {}
+    found = read(source, **options)
+    assert isinstance(found, CountSource)
+    return found
+
+
 def source_class(frame: nw.LazyFrame[Any]) -> Any:
     """The class of sources that counts a lazy frame."""
     engine = frame.implementation

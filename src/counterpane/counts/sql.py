@@ -19,7 +19,7 @@ from counterpane.counts.database import DatabaseTable, StateCodes, objects, plai
 from counterpane.counts.kept import Block, KeptRows
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
-from counterpane.data.columns import from_objects
+from counterpane.data.columns import Column, Numbers, from_objects
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
 from counterpane.data.states import infer_schema
 from counterpane.data.table import Table
@@ -95,7 +95,7 @@ class SqlSource(CountSource):
             declared = {} if schema is not None else self._table.declared(names)
         if schema is None:
             schema = infer_schema(
-                {name: from_objects(name, values) for name, values in observed.items()},
+                {name: _column(name, values) for name, values in observed.items()},
                 {**declared, **(states or {})},
                 None, None, np.ones(0), max_states=max_states, n_bins=1,
             )  # fmt: skip
@@ -324,3 +324,13 @@ def _under_largest(scopes: Mapping[int, Sequence[int]]) -> list[tuple[list[int],
         else:
             groups.append((list(scopes[q]), [q]))
     return groups
+
+
+def _column(name: str, values: list[Any]) -> Column:
+    column = from_objects(name, values)
+    if isinstance(column, Numbers) and column.dated:
+        raise DataError(
+            f"column {name!r} holds dates or times; group them in a view, such as by "
+            "EXTRACT(YEAR FROM …), or leave it out by columns=…."
+        )
+    return column

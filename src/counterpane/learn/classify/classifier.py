@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reading import read_blocks
 from counterpane.counts.reordered import reordered
 from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
@@ -107,15 +108,17 @@ class Classifier(Learner):
         """Learn from `X` (a frame, an array, a path, a `Table`) and `y`, an array of classes.
 
         `y` may also be the name of the column of `X` that holds the classes, as it must where `X`
-        is a `CountSource`, whose columns are states as in a `Table`.
+        is a `CountSource`, a lazy frame or a folder of files, whose columns are states as in a
+        `Table`.
         """
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; pass "
                 "the classes, or the name of their column."
             )
-        if isinstance(X, CountSource):
-            return self._fit_source(X, y, sample_weight)
+        source = X if isinstance(X, CountSource) else read_blocks(X, y)
+        if source is not None:
+            return self._fit_source(source, y, sample_weight)
         named, columns = read_features(X)
         dtype: Any = object
         if isinstance(y, str):
