@@ -199,6 +199,15 @@ def _bounded_panels(model: Any, links: Links, target: int | None) -> dict[str, A
     return {"blocks": blocks, "of": mine}
 
 
+def _words(value: Any) -> str:
+    """A value of the provenance as a reader would write it."""
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_words(v)}" for key, v in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_words, value))
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
 def _learned(model: Any) -> list[list[str]]:
     """How the model was learned, as pairs of words."""
     told = dict(model.provenance or {})
@@ -218,10 +227,21 @@ def _learned(model: Any) -> list[list[str]]:
     for key, words in names.items():
         value = told.pop(key, None)
         if value is not None:
-            lines.append([words, f"{value:,}" if isinstance(value, int | float) else str(value)])
+            lines.append(
+                [words, f"{value:,.12g}" if isinstance(value, int | float) else str(value)]
+            )
     told.pop("trace", None)
     told.pop("edge_confidence", None)
-    lines += [[str(k), json.dumps(v, default=str)[:400]] for k, v in told.items()]
+    more = {
+        "method": "method",
+        "why": "why this method",
+        "edge_samples": "samples of the edges' shares",
+        "left_out": "columns left out",
+        "read_as": "columns read as",
+        "target_cuts": "cuts of the class",
+        "stopped": "stopped by",
+    }
+    lines += [[more.get(str(k), str(k)), _words(v)[:400]] for k, v in told.items() if v]
     cut = [v.name for v in model.schema if v.cuts is not None]
     if cut:
         lines.append(["numbers cut into intervals", _some(cut)])

@@ -425,12 +425,11 @@
     panel.replaceChildren(
       el("div", { class: "head" }, el("h3", { class: "title" }, column.n), button("✕", closePanel, { "aria-label": "Close" })),
       el("p", { class: "note" }, count(column.s.length + (column.more || 0), "state") + (c === R.target ? ", the class" : "")),
-      keyOf(column), marginal(c),
+      keyOf(column), marginal(c), ...blocks(c),
       ...[listed(conditional ? "Read by its conditional" : "Parents", parents), listed(conditional ? "Read it" : "Children", children),
         listed(R.shape === "faces" ? "Together with" : "Neighbors", beside),
         R.shape === "dag" || conditional ? listed("Markov blanket", blanket(c)) : null].filter(Boolean),
-      linksOf[c].length ? el("p", null, button("Draw only what is around it", () => { around(c); })) : "",
-      ...blocks(c));
+      linksOf[c].length ? el("p", null, button("Draw only what is around it", () => { around(c); })) : "");
     panel.hidden = false;
     panel.scrollTop = 0;
     if (was === null) settle(c);
