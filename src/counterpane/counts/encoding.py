@@ -43,15 +43,21 @@ class RowEncoder:
         return names or [self.schema.names[0]]
 
     def rows(
-        self, cells: Cells, columns: Sequence[int]
+        self, cells: Cells, columns: Sequence[int], *, reuse: bool = False
     ) -> Generator[tuple[Codes, Array | None], None, None]:
-        """The codes and weights of all rows, `BLOCK_ROWS` at a time, the last fewer."""
+        """The codes and weights of all rows, `BLOCK_ROWS` at a time, the last fewer.
+
+        With `reuse` one array holds the codes of block after block: fresh memory costs workers as
+        much as decoding does, where their allocator gives it back each time.
+        """
         once = list(dict.fromkeys(columns))  # pairs may ask for a column on both sides
         order = None if once == list(columns) else [once.index(v) for v in columns]
+        codes: Codes = np.empty((len(once), 0), dtype=self._dtype)
         with closing(cells(self.names(columns))) as blocks:
             for pieces in of_block_rows(blocks):
                 rows = sum(len(piece[0]) for piece in pieces)
-                codes: Codes = np.empty((len(once), rows), dtype=self._dtype)
+                if not reuse or codes.shape[1] != rows:
+                    codes = np.empty((len(once), rows), dtype=self._dtype)
                 weights = None if self.weights is None else np.empty(rows, self.weight_dtype)
                 at = 0
                 for piece in pieces:

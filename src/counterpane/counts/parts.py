@@ -86,7 +86,7 @@ class EncodedPart:
     encoder: RowEncoder
 
     def blocks(self, columns: Sequence[int]) -> Iterator[tuple[Codes, Array | None]]:
-        return self.encoder.rows(self.part.cells, columns)
+        return self.encoder.rows(self.part.cells, columns, reuse=True)
 
 
 def run_part(

@@ -57,8 +57,9 @@ class CountSource(ABC):
     ) -> Any:
         """The sum of `fn(codes, weights)` over all blocks of rows.
 
-        `codes` is (len(columns), rows) and `weights` None or (rows,). `fn` is picklable; what it
-        returns can be added with `+` (an array of fixed shape, or an object that merges itself).
+        `codes` is (len(columns), rows) and `weights` None or (rows,); what `fn` keeps of them it
+        copies. `fn` is picklable; what it returns can be added with `+`: an array of fixed shape,
+        or an object that merges itself.
         The sum runs in block order, so that it is the same whatever runs in parallel.
         """
 

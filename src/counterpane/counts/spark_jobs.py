@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from counterpane.errors import CounterpaneError, DataError, MissingExtraError, ParameterError
@@ -53,6 +55,17 @@ def guarded(work: Callable[..., Any], *given: Any) -> Any:
         return work(*given)
     except CounterpaneError as error:
         return Refusal(error)
+    finally:
+        _settle_in()
+
+
+@cache
+def _settle_in() -> None:
+    """Have the collector pass over what a worker has loaded, once its first task is done.
+
+    Spark collects garbage after each task, and would go through all modules each time.
+    """
+    gc.freeze()
 
 
 def run_job(
