@@ -62,9 +62,10 @@ def hypergraph(
         ax.set_title(title)
         ax.set_axis_off()
         ax.margins(0.2)
+    taken = [np.array(where[name]) for name in names]  # where labels would be hidden
     for record in sorted(records, key=lambda r: -len(r["hyperedge"])):
         if len(record["hyperedge"]) > 1:
-            _draw_joint(ax, record, where, size)
+            _draw_joint(ax, record, where, size, taken)
     for name in names:
         _draw_node(ax, texts[name], alone.get(name), where[name], size)
     return ax
@@ -74,7 +75,9 @@ def _text(name: str, record: Mapping[str, Any] | None) -> str:
     return name if record is None or not record["label"] else f"{name}\n{record['label']}"
 
 
-def _draw_joint(ax: Any, record: Mapping[str, Any], where: Places, size: float) -> None:
+def _draw_joint(
+    ax: Any, record: Mapping[str, Any], where: Places, size: float, taken: list[Any]
+) -> None:
     """A line between two features, or dashes from each of several to their middle."""
     points = np.array([where[name] for name in record["hyperedge"]])
     several = len(points) > 2
@@ -93,14 +96,19 @@ def _draw_joint(ax: Any, record: Mapping[str, Any], where: Places, size: float) 
             linewidth=0.2 * size,
             zorder=1,
         )
-    place = middle
-    if several and hub not in where:  # a node may be in the middle
-        place = middle + 0.35 * (points[np.argmax(((points - middle) ** 2).sum(axis=1))] - middle)
+    place = middle if hub in where else _freest(spokes, taken)
+    taken.append(place)
     box = {"facecolor": paper(), "edgecolor": "none", "alpha": 0.8, "pad": 0.1 * size}
     ax.text(
         *place, record["label"], color=color, ha="center", va="center", fontsize=0.95 * size,
         bbox=box, zorder=2,
     )  # fmt: skip
+
+
+def _freest(lines: Sequence[tuple[Any, Any]], taken: Sequence[Any]) -> Any:
+    """The place on some lines, not at their ends, that is farthest from all that are taken."""
+    places = [(1 - t) * start + t * stop for start, stop in lines for t in (0.5, 0.4, 0.6)]
+    return max(places, key=lambda place: round(min(np.hypot(*(place - t)) for t in taken), 9))
 
 
 def _draw_node(
