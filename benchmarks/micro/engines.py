@@ -143,7 +143,7 @@ def run_dask(way: str, folder: Path, rows: int) -> dict[str, Any]:
             return {"cpu": on_all(time.process_time) - cpu, "wall": wall}
 
         files = sorted(folder.glob("*.parquet"))
-        warm = cp.DaskSource(files[:2], client=client)
+        warm = cp.DaskSource(files, client=client)
         for _ in range(3):  # until each worker has loaded what is compiled
             warm.counts(chosen)
         made: list[Any] = []
