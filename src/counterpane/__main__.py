@@ -1,5 +1,18 @@
 """`python -m counterpane` is the command."""
 
-from counterpane.cli.main import main
+import sys
+from importlib import import_module
 
-main()
+
+def main() -> None:
+    """Run the command; Ctrl-C while it is still being loaded leaves no traceback."""
+    try:
+        run = import_module("counterpane.cli.main").main
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped; nothing was written.\n")
+        sys.exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -122,10 +122,11 @@ def test_what_new_rows_lack_is_said(run, tmp_path: Path) -> None:
         flat
     )
     assert "Column 'land': 2 cells" in flat
+    assert "Column 'datum': 1 cells that are no date, such as 'never', are taken as missing" in flat
     _, quiet_out, err = run("predict", "kunden.cp", "neu.csv", "--quiet")
     assert (quiet_out, err) == (out, "")
     facts = json.loads(run("predict", "kunden.cp", "neu.csv", "--json")[1])
-    assert len(facts["notes"]) == 3
+    assert len(facts["notes"]) == 4
 
 
 def test_an_id_can_be_kept(run, tmp_path: Path) -> None:
@@ -210,3 +211,47 @@ def test_names_that_look_like_markup(run, tmp_path: Path) -> None:
     code, out, _ = run("query", "[b]m.cp", "two words", "-g", "[red]x[/red]=[bold]")
     assert code == 0
     assert "[/red]" in out
+
+
+@pytest.mark.parametrize("target", ["datum", "größe_cm"])
+def test_a_date_or_number_as_target(run, tmp_path: Path, target: str) -> None:
+    write_messy(tmp_path / "kunden.csv", 1500, days_first=True)
+    code, out, _ = run("learn", "kunden.csv", "--target", target, "--method", "naive-bayes")
+    assert code == 0
+    assert f"The target {target!r} is {'a date' if target == 'datum' else 'numeric'}: cut" in out
+    assert "Read datum as dates, the day first." in out
+    facts = json.loads(run("predict", "kunden.cp", "kunden.csv", "--json")[1])
+    assert facts["accuracy"] > 0.3  # of four classes, as DATA tells them
+    code, _, err = run("report", "kunden.cp", "--data", "kunden.csv")
+    assert (code, err) == (0, "")
+    page = (tmp_path / "kunden.html").read_text()
+    assert "were held out" in page
+    assert "confusion" in page
+
+
+def test_evidence_has_dates_as_the_table(run, tmp_path: Path) -> None:
+    write_messy(tmp_path / "kunden.csv", 1500, days_first=True)
+    run("learn", "kunden.csv", "--bootstrap", "0")
+    told = [
+        json.loads(run("query", "kunden.cp", "antwort", "-g", f"datum={day}", "--json")[1])["cells"]
+        for day in ("05/12/2020", "2020-12-05")
+    ]
+    assert told[0] == told[1]
+
+
+def test_what_a_table_or_a_model_cannot_do_is_said(run, tmp_path: Path) -> None:
+    write_messy(tmp_path / "kunden.csv", 500)
+    code, _, err = run("learn", "kunden.csv", "--target", "währung")
+    assert (code, "the target 'währung' has the same value in all rows" in err) == (2, True)
+    assert run("learn", "kunden.csv", "--target", "antwort", "--time-limit", "20")[0] == 0
+    for command in (["score", "kunden.cp", "kunden.csv"], ["sample", "kunden.cp"]):
+        code, out, err = run(*command)
+        assert (code, out) == (2, "")
+        assert "the model knows only P(antwort | other columns)" in err
+    (tmp_path / "neu.csv").write_text("datum,land\n")
+    code, _, err = run("predict", "kunden.cp", "neu.csv")
+    assert (code, err) == (2, "Error: 'neu.csv' has no rows; at least one is needed.\n")
+    run("learn", "kunden.csv", "--bootstrap", "0")
+    (tmp_path / "neu.csv").write_text("datum,land\n2021-05-02,DE\n")
+    code, _, err = run("score", "kunden.cp", "neu.csv")
+    assert (code, "'neu.csv' lacks columns of the model: 'größe_cm'" in err) == (2, True)

@@ -16,6 +16,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.cli import choosing, classify, doctor, learning, main, sets
+from counterpane.cli.app import console
 from counterpane.learn.structure.structure_search import StagedSearch
 
 
@@ -110,8 +111,9 @@ def test_any_error_is_one_sentence(run, monkeypatch, error: Exception, code: int
         (["learn", "titanic", "-o", "m.xyz"], "no suffix of a model file; .cp, .bif"),
         (["learn", "titanic", "--checkpoint", "no/such"], "checkpoint"),
         (["predict", "m.cp", "titanic", "--target", "sex", "-o", "no/such.csv"], "no folder 'no'"),
-        (["compare", "titanic", "--folds", "1"], "folds=1"),
-        (["compare", "titanic", "--holdout", "2"], "holdout=2"),
+        (["compare", "titanic", "--folds", "1"], "--folds 1"),
+        (["compare", "titanic", "--holdout", "2"], "--holdout 2"),
+        (["compare", "titanic", "--plot", "c.foo"], "--plot 'c.foo' is no picture; .png"),
         (["compare", "titanic", "--method", "tan"], "--method tan needs --target"),
         (["compare", "titanic", "--target", "survive"], "did you mean 'survived'"),
         (["compare", "titanic", "--markdown", "no/such.md"], "no folder 'no'"),
@@ -395,3 +397,40 @@ def test_compare_with_a_target_and_a_failure(run) -> None:
     assert "log-loss" in out
     assert "k2 failed: " in out
     assert "did you mean 'bic'" in " ".join(out.split())
+
+
+def test_a_folder_without_rights_is_found_before_the_work(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    code, out, err = run("learn", "titanic", "-o", "m.cp")
+    assert (code, out) == (2, "")
+    assert err == "Error: the folder '.' is not yours to write in; name another.\n"
+
+
+def test_errors_speak_of_options(run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(50)))
+    err = run("learn", "t.csv", "--discretize", "none")[2].splitlines()[-1]
+    assert 'with --discretize "mdl" and --target …, --discretize "quantile" (up to' in err
+    cp.ChowLiu().fit(cp.load_dataset("titanic")).model_.save(tmp_path / "m.cp")
+    assert "say with --target … which column" in run("predict", "m.cp", "titanic")[2]
+    run("datasets", "titanic", "-o", "people.csv")
+    people = (tmp_path / "people.csv").read_text().replace("female", "woman")
+    (tmp_path / "people.csv").write_text(people)
+    err = run("score", "m.cp", "people.csv")[2]
+    assert "'woman' is not one of 2 states" in err
+    assert err.endswith("; leave such rows out.\n")
+
+
+def test_a_narrow_terminal_loses_no_number(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(console, "width", 40)
+    out = run("compare", "titanic", "--method", "chow-liu", "--folds", "2")[1]
+    assert "chow-liu -2.2" in out
+    assert "…" not in out.splitlines()[1]
+
+
+def test_ctrl_c_while_loading_leaves_no_traceback() -> None:
+    code = "import builtins, sys\nreal = builtins.__import__\n"
+    code += "def stop(name, *rest, **more):\n    if name == 'typer': raise KeyboardInterrupt\n"
+    code += "    return real(name, *rest, **more)\nbuiltins.__import__ = stop\n"
+    code += "from counterpane.__main__ import main\nmain()\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "Stopped; nothing was written.\n")

@@ -100,7 +100,7 @@ def test_texts_that_are_dates() -> None:
     assert column.dated
     assert column.values.tolist() == [18262 + i for i in range(N)]
     assert found.day_first == {"x": True}
-    assert found.read_as == {"x": "dates"}
+    assert found.read_as == {"x": "dates, the day first"}
     american = prepare({"x": days.strftime("%m/%d/%Y").tolist(), "kind": KIND})
     assert american.day_first == {"x": False}
     assert american.columns[0].values.tolist() == column.values.tolist()
@@ -124,7 +124,7 @@ def test_new_texts_are_read_as_they_were() -> None:
     found = prepare({"x": days, "n": [f"{i / 3:.2f}" for i in range(N)]})
     schema = cp.Table.from_frame(found.columns, discretize="quantile").schema
     new = prepare({"x": ["3/2/2020", "never"], "n": ["17.5", "much"]}, keep=["x", "n"]).columns
-    x, n = prepare_like(new, schema, found.day_first)
+    x, n = prepare_like(new, schema, {"day_first": found.day_first})
     assert x.labels().states == ("2020-02-03",)
     assert x.missing.tolist() == n.missing.tolist() == [False, True]
     assert n.values[0] == 17.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -184,3 +185,49 @@ def test_no_learner_and_no_such_class() -> None:
         cp.evaluate.compare([], TITANIC)
     with pytest.raises(UnknownNameError, match="did you mean 'survived'"):
         cp.evaluate.compare([cp.ChowLiu()], TITANIC, "survive")
+
+
+class Stopping(cp.ChowLiu):
+    """A tree whose third fit is stopped by Ctrl-C and keeps the best so far, as learners do."""
+
+    fits = 0
+
+    def fit(self, X, y=None):
+        type(self).fits += 1
+        if type(self).fits == 3:
+            warnings.warn("searching was stopped (Ctrl-C) after 0 steps", cp.StoppedEarly, 2)
+        return super().fit(X, y)
+
+
+def test_ctrl_c_keeps_the_folds_that_are_done() -> None:
+    with pytest.warns(cp.StoppedEarly, match="comparing was stopped .* after 2 of 5 folds"):
+        found = cp.evaluate.compare({"a": cp.ChowLiu(), "b": Stopping()}, TITANIC)
+    assert {name: len(fits) for name, fits in found.fits.items()} == {"a": 2, "b": 2}
+    assert found.folds == 2
+    Stopping.fits = 2
+    with pytest.raises(KeyboardInterrupt):  # no fold was done
+        cp.evaluate.compare([Stopping()], TITANIC)
+
+
+def test_a_time_limit_does_not_stop_the_others() -> None:
+    class Late(cp.ChowLiu):
+        def fit(self, X, y=None):
+            warnings.warn("searching was stopped (time limit)", cp.StoppedEarly, 2)
+            return super().fit(X, y)
+
+    with pytest.warns(cp.StoppedEarly, match="time limit"):
+        found = cp.evaluate.compare([Late()], TITANIC, folds=3)
+    assert len(found.fits["Late"]) == 3
+
+
+def test_a_classifier_has_no_likelihood_of_rows() -> None:
+    model = cp.InteractionClassifier().fit(TITANIC, "survived").model_
+    with pytest.raises(ParameterError, match="tells one column by the others"):
+        cp.evaluate.pll(model, TITANIC)
+
+
+def test_a_notebook_shows_the_measures(found) -> None:
+    page = found._repr_html_()
+    assert page.startswith("<div")
+    assert all(f">{name}</td>" in page for name in found.fits)
+    assert "5 learners on 2,201 rows, 3 folds, target survived" in page

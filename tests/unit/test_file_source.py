@@ -427,7 +427,7 @@ def test_parameters_are_checked(tmp_path, monkeypatch):
     path = folder_of(frame_of(9), tmp_path)
     refused(ParameterError, "max_memory=1000", path, max_memory=1000)
     refused(ParameterError, "engine='spark'", path, engine="spark")
-    monkeypatch.setattr("counterpane.counts.files.has_duckdb", lambda: False)
+    monkeypatch.setattr("counterpane.counts.duckdb_reader.has_duckdb", lambda: False)
     refused(MissingExtraError, r"counterpane\[duckdb\]", path, engine="duckdb")
     assert cp.FileSource(path, cache=False).distinct([0]).n_rows == 2
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)

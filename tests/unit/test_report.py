@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -452,3 +453,15 @@ def test_command(run: Any, titanic: cp.Table, tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text("sex,age\nmale,adult\n")
     code, _, said = run("report", "t.cp", "--data", "few.csv")
     assert code == 2 and "the data lacks the column 'status'" in " ".join(said.split())
+
+
+def test_ctrl_c_while_learning_again_writes_nothing(tmp_path, monkeypatch):
+    def stopped(self, X, y=None):
+        warnings.warn("searching was stopped (Ctrl-C)", cp.StoppedEarly, 2)
+
+    table = cp.load_dataset("titanic")
+    model = cp.ChowLiu().fit(table).model_
+    monkeypatch.setattr(cp.ChowLiu, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        cp.write_report(model, table, tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()

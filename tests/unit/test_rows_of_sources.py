@@ -58,6 +58,18 @@ def test_a_checkpoint_of_other_data_of_the_same_size_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [cp.NaiveBayes, cp.MarkovClassifier])
+def test_classes_that_are_whole_numbers_stay_such(kind):
+    table = make_table()
+    frame = pd.DataFrame(table.codes.T, columns=list(table.schema.names)).astype(np.int64)
+    for data in frame, table, stream(table):
+        model = kind().fit(data, "x1")
+        assert model.classes_.dtype == np.int64
+        assert model.predict(frame).dtype == np.int64  # scikit-learn's metrics refuse objects
+    words = Table.from_frame(frame.astype({"x1": str}), states={"x1": ["2", "0", "1"]})
+    assert kind().fit(stream(words), "x1").classes_.tolist() == ["2", "0", "1"]
+
+
+@pytest.mark.parametrize("kind", [cp.NaiveBayes, cp.MarkovClassifier])
 def test_classes_of_a_source_are_named(kind):
     table = make_table()
     source = stream(table)

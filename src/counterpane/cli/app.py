@@ -26,6 +26,7 @@ app = typer.Typer(
     help="Learn discrete graphical models from any table, then ask them questions.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # which fills paragraphs; others keep the lines of the docstring
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -68,11 +69,14 @@ def complete_data(incomplete: str) -> list[str]:
 
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
-DATA_HELP = "A CSV, parquet or ARFF file, a folder or pattern of them, or one of `datasets`."
+DATA_HELP = (
+    "A CSV, parquet or ARFF file, a folder or pattern of them, or a set that "
+    "`counterpane datasets` lists."
+)
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
-Data = Annotated[str, typer.Argument(help=DATA_HELP, autocompletion=complete_data)]
-ModelFile = Annotated[Path, typer.Argument(help=MODEL_HELP)]
+Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete_data)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 Given = Annotated[
     list[str] | None,
     typer.Option(
@@ -101,11 +105,11 @@ Use = Annotated[
     list[str] | None,
     typer.Option("--use", help="Use this column even if it looks like an id; repeat."),
 ]
-ScoreName = Annotated[str, typer.Option("--score", help="loglik, aic, bic, k2 or bdeu.")]
+ScoreName = Annotated[str, typer.Option("--score", help="loglik, aic, bic, k2, bdeu, nal or mdl.")]
 Discretize = Annotated[
     str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
 ]
-Missing = Annotated[str, typer.Option(help="Missing cells: state, drop, error or em.")]
+Missing = Annotated[str, typer.Option(help="Missing cells: state, drop, error, available or em.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores unless told.")]
 Seed = Annotated[int | None, typer.Option(help="A number that makes the draws repeatable.")]
 TimeLimit = Annotated[
@@ -159,6 +163,11 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def many(n: int, what: str) -> str:
+    """A number of things: 1 row, 2 rows."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
 def threads(jobs: int | None) -> int:
     """The threads that were asked for, or one for each core."""
     return (os.cpu_count() or 1) if jobs is None else jobs
@@ -180,7 +189,9 @@ def evidence_of(given: list[str] | None) -> dict[str, str]:
     for item in given or []:
         name, sign, state = item.partition("=")
         if not sign or not name:
-            raise ParameterError(f"--given {item!r} is not of the form column=state.")
+            raise ParameterError(
+                f"--given {item!r} is not of the form column=state; write it as sex=female."
+            )
         found[name.strip()] = state.strip()
     return found
 
@@ -198,3 +209,7 @@ def check_place(path: Path | None, *, model: bool = False) -> None:
         raise ParameterError(f"{str(path)!r} is a folder; name a file to write in it.")
     if path is not None and not path.absolute().parent.is_dir():
         raise ParameterError(f"there is no folder {str(path.parent)!r}; make it, or name another.")
+    if path is not None and not os.access(path.absolute().parent, os.W_OK):
+        raise ParameterError(
+            f"the folder {str(path.parent)!r} is not yours to write in; name another."
+        )

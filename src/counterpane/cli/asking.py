@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -26,14 +26,24 @@ from counterpane.cli.app import (
     console,
     emit,
     evidence_of,
+    many,
     notes,
     settle,
     tables,
 )
 from counterpane.cli.pictures import probability_bars, ranking
-from counterpane.errors import unknown_name
+from counterpane.errors import ParameterError, unknown_name
 
 METRICS = ("pll", "normalized-pll", "loglik", "cmll")
+
+
+def _check_whole(model: Any, what: str) -> None:
+    """Refuse a model that knows its class alone."""
+    if model.kind == "additive":
+        raise ParameterError(
+            f"the model knows only P({model.target.name} | other columns), and {what} whole rows; "
+            "learn another without --target, or with --method tan."
+        )
 
 
 @app.command()
@@ -42,7 +52,9 @@ def query(
     variables: Annotated[
         list[str],
         typer.Argument(
-            help="What to ask about: one or more columns.", autocompletion=complete_column
+            metavar="COLUMNS",
+            help="What to ask about: one or more columns.",
+            autocompletion=complete_column,
         ),
     ],
     given: Given = None,
@@ -52,14 +64,16 @@ def query(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print P(VARIABLES | evidence)."""
+    """Print P(COLUMNS | evidence)."""
     settle(as_json=as_json, quiet=quiet)
     evidence = evidence_of(given)
     loaded = cp.load(model)
+    evidence = tables().evidence_for(loaded, evidence)
     answer = loaded.query(variables, evidence, method=method)
     left = [n for n in loaded.schema.names if n not in evidence and n not in answer.names]
     if loaded.kind == "additive" and left:
-        notes.print(f"[dim]Taken as unknown, not summed out: {escape(', '.join(left))}.[/dim]")
+        words = escape(f"Taken as unknown, not summed out: {', '.join(left)}.")
+        notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         emit({"variables": list(answer.names), "given": evidence, "cells": cells})
@@ -111,9 +125,10 @@ def predict(
         console.print(found.picture())
     shares = ", ".join(f"{n:,} {escape(str(c))}" for c, n in found.counts().items())
     losses = "".join(f", {k.replace('_', ' ')} {v:.4f}" for k, v in found.losses().items())
-    console.print(f"{len(found.probabilities):,} rows: {shares}{losses}", highlight=False)
+    size = many(len(found.probabilities), "row")
+    console.print(f"{size}: {shares}{losses}", highlight=False, soft_wrap=True)
     if output is not None:
-        console.print(f"Saved to [bold]{output}[/bold]")
+        console.print(f"Saved to [bold]{escape(str(output))}[/bold]", soft_wrap=True)
 
 
 @app.command()
@@ -154,6 +169,7 @@ def score(
         raise unknown_name("--metric", metric, METRICS)
     progress = settle(as_json=as_json, quiet=quiet)
     loaded = cp.load(model)
+    _check_whole(loaded, "`score` measures")
     text = {"encoding": encoding, "delimiter": delimiter}
     table = tables().rows_for(loaded, data, text, progress=progress)
     mean, error = classify().measured(metric, loaded, table, seed, progress=progress)
@@ -162,7 +178,7 @@ def score(
                           "mean": mean, "standard_error": error})  # fmt: skip
         return
     console.print(
-        f"{metric} {mean:.6f} ± {error:.6f} nats a row, {table.n_rows:,} rows",
+        f"{metric} {mean:.6f} ± {error:.6f} nats a row, {many(table.n_rows, 'row')}",
         highlight=False,
     )
 
@@ -178,7 +194,9 @@ def sample(
 ) -> None:
     """Draw rows from MODEL, given evidence; CSV to OUTPUT, or to the terminal or a pipe."""
     check_place(output)
-    table = cp.load(model).sample(n, evidence_of(given), random_state=seed)
+    loaded = cp.load(model)
+    _check_whole(loaded, "`sample` draws")
+    table = loaded.sample(n, tables().evidence_for(loaded, evidence_of(given)), random_state=seed)
     lines = classify().csv_lines(table)
     if output is not None:
         classify().write_atomically(output, lines)
@@ -191,4 +209,4 @@ def sample(
         for chunk in lines:
             sys.stdout.write(chunk.decode())
         return
-    console.print(f"{n:,} rows saved to [bold]{output}[/bold]")
+    console.print(f"{many(n, 'row')} saved to [bold]{escape(str(output))}[/bold]", soft_wrap=True)

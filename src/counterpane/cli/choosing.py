@@ -49,7 +49,8 @@ def choose(method: str, *, target: str | None, links: bool, n_columns: int) -> t
     if target is not None:
         return "interaction", f"{target!r} is to be predicted, so a classifier is learned"
     if n_columns <= NARROW:
-        return "structure-search", f"{n_columns} columns are few, so networks are searched"
+        few = "1 column is" if n_columns == 1 else f"{n_columns} columns are"
+        return "structure-search", f"{few} few, so networks are searched"
     return "dn-tree", f"{n_columns:,} columns are many, so a dependency network is learned"
 
 

@@ -21,6 +21,7 @@ from counterpane.data.columns import Column, Labels, n_rows
 from counterpane.data.dates import date_texts
 from counterpane.data.frames import encode_column
 from counterpane.data.schema import Variable
+from counterpane.errors import DataError
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.progress import TextBar
 from counterpane.typing import Array, Floats, Ints
@@ -49,6 +50,7 @@ class Predictions:
     columns: Sequence[Column]
     target: Variable
     probabilities: Floats
+    told: Column | None = None  # the class, as the model was learned
     notes: tuple[str, ...] = ()
 
     @property
@@ -64,8 +66,7 @@ class Predictions:
 
     def losses(self) -> dict[str, float]:
         """Log-loss in nats and accuracy, if the rows tell their class."""
-        told = next((c for c in self.columns if c.name == self.target.name), None)
-        codes = None if told is None else encode_column(told, self.target, "unknown")
+        codes = None if self.told is None else encode_column(self.told, self.target, "unknown")
         known = np.empty(0, dtype=np.int64)
         if codes is not None:
             known = np.flatnonzero(codes < self.target.card)
@@ -128,16 +129,15 @@ def predictions(
     raw = read_raw(data, text, progress=progress)
     columns = as_learned(model, raw)
     name = target or (model.provenance or {}).get("target")
-    notes = what_a_model_lacks(model, columns, name)
-    parts, rows = [], n_rows(columns[0]) if columns else 0
+    if not columns or not n_rows(columns[0]):
+        raise DataError(f"{data!r} has no rows; at least one is needed.")
+    notes = what_a_model_lacks(model, raw, name)
+    parts, rows = [], n_rows(columns[0])
     for low in _blocks("predicting rows", rows, progress=progress):
         block = [_slice(column, low, low + BLOCK) for column in columns]
         parts.append(model.class_probabilities(block, target))
-    variable = model.schema[name]
-    cuts = (model.provenance or {}).get("target_cuts")
-    if cuts and variable.cuts is None:
-        variable = Variable(variable.name, variable.states, tuple(cuts))
-    return Predictions(raw, variable, np.concatenate(parts), tuple(notes))
+    told = next((c for c in columns if c.name == name), None)
+    return Predictions(raw, model.schema[name], np.concatenate(parts), told, tuple(notes))
 
 
 def measured(

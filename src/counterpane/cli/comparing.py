@@ -38,6 +38,7 @@ from counterpane.cli.pictures import what_was_done
 from counterpane.errors import ParameterError, unknown_name
 
 USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 TOP = 10  # edges on a terminal
 
 
@@ -72,6 +73,10 @@ def compare(
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(markdown)
     check_place(plot)
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise ParameterError(
+            f"--plot {str(plot)!r} is no picture; {', '.join(PICTURES)} are known."
+        )
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit}
     usual = [*(CLASSIFIERS if target is not None else ()), *USUAL]
     learners = {name: _learner(name, score, target, options) for name in method or usual}
@@ -137,7 +142,9 @@ def _show(found: Any) -> None:
     for line in lines:
         same = found.agreement[names[0]][line[0]]
         grid.add_row(*line, "–" if same is None else f"{same:.0%}")
-    console.print(grid)
+    # Lines of a narrow terminal may break; a number that is cut off says nothing.
+    grid.width = console.measure(grid, options=console.options.update(width=10**4)).maximum
+    console.print(grid, crop=False)
     for record in found.records:
         if record["failed"]:
             console.print(f"[dim]{record['method']} failed: {escape(record['failed'])}[/dim]")

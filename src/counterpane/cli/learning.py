@@ -31,6 +31,7 @@ from counterpane.cli.app import (
     console,
     emit,
     interrupted,
+    many,
     notes,
     settle,
     tables,
@@ -85,9 +86,10 @@ def learn(
 ) -> None:
     """Learn a model from DATA, show it, and save it; for a target, a classifier.
 
-    Columns of ids, constants and columns of too many states are left out, numbers and dates are
-    cut into intervals; what was done is said. Ctrl-C keeps the best so far. With --user and --item,
-    DATA lists links, and `counterpane rank` says what comes next.
+    Of one file, columns of ids, constants and columns of too many states are left out, and texts
+    may be dates; numbers and dates are cut into intervals; what was done is said. Ctrl-C keeps the
+    best so far. With --user and --item, DATA lists links, and `counterpane rank` says what comes
+    next.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     path = output or Path(Path(data).name.split(".")[0] + ".cp")
@@ -235,25 +237,28 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     schema = learner.schema_ if classifier else source.schema
     gaps = [v.states[-1] is None for v in schema] if classifier else source.has_missing
     console.print(what_was_done(schema, gaps, learner.missing, rows), end="", soft_wrap=True)
-    size = f"{facts['rows']:,} rows × {facts['columns']:,} columns → "
+    size = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')} → "
     first = facts["target"] or schema.names[0]
     place, name = quote(str(path)), quote(first)
     step = f"counterpane query {place} {name}"
     if classifier:
         console.print(parts_picture(facts["parts"]))
-        size += f"{len(facts['parts'])} parts, {len(facts['classes'])} classes"
+        size += f"{many(len(facts['parts']), 'part')}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
-        console.print(picture(model, facts["edges"], source.total_weight, first))
-        size += f"{len(facts['edges'])} edges, {facts['parameters']} parameters"
+        if facts["edges"]:
+            console.print(picture(model, facts["edges"], source.total_weight, facts["target"]))
+        else:
+            console.print("No edges: no column tells anything of another that pays.")
+        size += f"{many(len(facts['edges']), 'edge')}, {many(facts['parameters'], 'parameter')}"
         size += f", {facts['score']['name']} {facts['score']['value']:,.3f}"
     else:
-        console.print(field_picture(model, first))
-        size += f"{len(facts['edges']):,} edges"
+        console.print(field_picture(model, facts["target"]))
+        size += many(len(facts["edges"]), "edge")
         size += f", {facts['n_tests']:,} tests asked" if "n_tests" in facts else ""
         if all(variable.states == (0, 1) for variable in schema):  # links
             step = f"counterpane rank {place} --chosen {name}"
-    console.print(f"{size}, {facts['seconds']:.2f} s")
+    console.print(f"{size}, {facts['seconds']:.2f} s", soft_wrap=True)
     saved = f"Saved to [bold]{escape(str(path))}[/bold]; next: {escape(step)}"
     console.print(saved, soft_wrap=True, highlight=False)

@@ -23,6 +23,11 @@ SHOWN = (
     "learn", "query", "predict", "rank", "score", "sample", "compare", "report", "convert",
     "datasets", "doctor",
 )  # fmt: skip
+# Parameters of the library that are options here.
+OPTIONS = {name: name.replace("_", "-") for name in (
+    "encoding", "delimiter", "time_limit", "missing", "discretize", "target", "held_out", "folds",
+    "holdout", "user", "item", "checkpoint",
+)} | {"n_jobs": "jobs"}  # fmt: skip
 app.registered_commands.sort(key=lambda command: SHOWN.index(command.callback.__name__))  # type: ignore[union-attr]
 
 
@@ -52,11 +57,16 @@ def main() -> None:
 def _sentence(error: Exception) -> tuple[str, int]:
     """What went wrong, with a next step, and the exit code."""
     if isinstance(error, CounterpaneError):
-        return re.sub(r"\b(encoding|delimiter|time_limit)=…", _as_option, str(error)), 2
+        words = str(error).replace('; pass states=… or unseen="missing"', "; leave such rows out")
+        words = re.sub(r", or discretize=\{.*?\}| \(read with on_unusable.*?\)", "", words)
+        return re.sub(rf"\b({'|'.join(OPTIONS)})=(?!\{{)", _as_option, words), 2
     if isinstance(error, MemoryError):
         return "memory ran out; try fewer columns or rows, or --method chow-liu.", 1
     if isinstance(error, OSError):
-        where = "" if error.filename is None else f"{str(error.filename)!r}: "
+        name = re.sub(
+            r"\.([^/\\]+)\.[0-9a-f]{12}\.tmp$", r"\1", str(error.filename)
+        )  # being written
+        where = "" if error.filename is None else f"{name!r}: "
         words = error.strerror or str(error)
         return f"{where}{words}; check the path and your rights to it, or name another.", 2
     words = " ".join(str(error).split())
@@ -66,7 +76,7 @@ def _sentence(error: Exception) -> tuple[str, int]:
 
 def _as_option(match: re.Match[str]) -> str:
     """A parameter of the library as the option that stands for it."""
-    return f"--{match[1].replace('_', '-')} …"
+    return f"--{OPTIONS[match[1]]} "
 
 
 def _show_warning(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:

@@ -55,9 +55,16 @@ def report(
     loaded, rows = cp.load(model), None
     if data is not None:
         text = {"encoding": encoding, "delimiter": delimiter}
-        raw = tables().read_raw(data, text, progress=progress)
-        rows = tables().as_learned(loaded, raw)
-    cp.write_report(loaded, rows, path, title=title or name, target=target, held_out=held_out)
+        rows = tables().read_raw(data, text, progress=progress)
+    cp.write_report(
+        loaded,
+        rows,
+        path,
+        title=title or name,
+        target=target,
+        held_out=held_out,
+        progress=progress,
+    )
     if as_json:
         emit({"model": str(model), "report": str(path), "bytes": path.stat().st_size})
         return

@@ -16,8 +16,10 @@ import counterpane as cp
 from counterpane.counts.reading import is_large
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.cuts import quantile_cuts
+from counterpane.data.dates import date_texts, day_number
 from counterpane.data.preparing import Prepared, prepare, prepare_like
 from counterpane.data.readers import read_any
+from counterpane.data.texts import NO_NUMBER
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.progress import TextBar
 from counterpane.typing import Bools
@@ -97,8 +99,9 @@ def read_rows(
         how = ("quantile" if target is None else "mdl") if discretize == "auto" else discretize
         delimiter = text.get("delimiter")
         cuts = None if how == "none" else how
+        source = cp.read(data, target=target, discretize=cuts, delimiter=delimiter)
         return Rows(
-            Prepared([]), cp.read(data, target=target, discretize=cuts, delimiter=delimiter)
+            Prepared([]), source, ["A folder, pattern or large file: no column is left out."]
         )
     if Path(data).is_dir() or (has_magic(data) and not Path(data).exists()):
         raise DataError(f"{data!r} is several files, which only `learn` reads; name one file.")
@@ -132,25 +135,51 @@ def read_raw(data: str, text: Mapping[str, str | None], *, progress: bool = Fals
 
 def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
     """Columns as a model takes them: texts are the numbers and dates that they were for it."""
-    return prepare_like(columns, model.schema, (model.provenance or {}).get("day_first", {}))
+    return prepare_like(columns, model.schema, model.provenance or {})
+
+
+def evidence_for(model: Any, evidence: Mapping[str, str]) -> dict[str, str]:
+    """Evidence with dates such as 3/4/2021 read as they were when the model was learned."""
+    order = (model.provenance or {}).get("day_first", {})
+    read = {n: day_number(s, day_first=order[n]) for n, s in evidence.items() if n in order}
+    days = {n: date_texts(np.array([day]))[0] for n, day in read.items() if day is not None}
+    return {**evidence, **days}
 
 
 def rows_for(
     model: Any, data: str, text: Mapping[str, str | None], *, progress: bool = False
 ) -> Any:
-    """The rows of DATA in terms of a model's schema."""
+    """The rows of DATA in terms of a model's schema; all of its columns are needed."""
     columns = as_learned(model, read_raw(data, text, progress=progress))
+    named = {c.name for c in columns}
+    lacking = [repr(name) for name in model.schema.names if name not in named]
+    if lacking:
+        raise DataError(
+            f"{data!r} lacks columns of the model: {', '.join(lacking)}; add them, or learn a "
+            "model without them."
+        )
     return cp.Table.from_frame(columns, schema=model.schema)
 
 
-def what_a_model_lacks(model: Any, columns: Sequence[Column], target: str | None) -> list[str]:
+def what_a_model_lacks(model: Any, raw: Sequence[Column], target: str | None) -> list[str]:
     """What of a model's columns DATA does not hold, and which cells it does not know; sentences."""
-    by_name = {c.name: c for c in columns}
+    by_name = {c.name: c for c in as_learned(model, raw)}
+    given = {c.name: c for c in raw}
     asked = [v for v in model.schema if v.name != target]
     absent = [repr(v.name) for v in asked if v.name not in by_name]
     words = [f"Not in DATA, so taken as unknown: {', '.join(absent)}."] if absent else []
     for variable in asked:
-        column = by_name.get(variable.name)
+        column, before = by_name.get(variable.name), given.get(variable.name)
+        if isinstance(column, Numbers) and isinstance(before, Labels):
+            gaps = [i for i, s in enumerate(before.states) if s is None or s in NO_NUMBER]
+            lost = before.codes[column.missing & (before.codes >= 0)]
+            lost = lost[~np.isin(lost, gaps)]
+            if lost.size:
+                words.append(
+                    f"Column {variable.name!r}: {lost.size:,} cells that are no "
+                    f"{'date' if column.dated else 'number'}, such as "
+                    f"{before.states[lost[0]]!r}, are taken as missing."
+                )
         if isinstance(column, Numbers) and variable.cuts is None:
             column = column.labels()
         if not isinstance(column, Labels):
@@ -178,9 +207,14 @@ def _with_classes(found: Prepared, target: str) -> Rows:
         notes.append(f"Left out {int(gaps.sum()):,} of {len(gaps):,} rows without {target!r}.")
         columns = [_take(c, ~gaps) for c in columns]
         column = _take(column, ~gaps)
+    if len(column.distinct if isinstance(column, Numbers) else np.unique(column.codes)) == 1:
+        raise DataError(
+            f"the target {target!r} has the same value in all rows; choose another column."
+        )
     if isinstance(column, Numbers) and not _is_few(column):
         labels, cuts = _cut(column)
-        notes.append(f"The target {target!r} is numeric: cut into {', '.join(labels.states)}.")  # type: ignore[arg-type]
+        kind = "a date" if column.dated else "numeric"
+        notes.append(f"The target {target!r} is {kind}: cut into {', '.join(labels.states)}.")  # type: ignore[arg-type]
         columns = [labels if c.name == target else c for c in columns]
     elif isinstance(column, Labels) and len(column.states) > MAX_CLASSES:
         raise ParameterError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from counterpane.errors import DataError, StateError
 from counterpane.typing import Array, Codes
 
 SPAN = 2**16  # of whole numbers that are looked up by place
+_NOWHERE: tuple[int, Array] = 0, np.zeros(0, dtype=np.int64)
 
 
 class ArrowCodes:
@@ -33,7 +35,11 @@ class ArrowCodes:
         absent = variable.find(None)  # missing may be a state of its own
         self._missing = variable.card if absent is None else absent
         self._known: dict[Any, int] = {}
-        self._places = 0, np.zeros(0, dtype=np.int64)  # the codes of whole numbers from the first
+        self._places = _NOWHERE  # the codes of whole numbers from the first
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was looked up: that may be much, and is soon found again."""
+        return {**vars(self), "_known": {}, "_places": _NOWHERE}
 
     def encode(self, values: Any, out: Codes) -> None:
         """Write the codes of an Arrow array to `out`; a value that is no state raises."""
@@ -58,10 +64,10 @@ class ArrowCodes:
             return self._missing
         if not self._figures:
             return self.variable.find(text)
-        try:
-            return self.variable.find(float(text))
-        except ValueError:
-            return None
+        for number in int, float:  # whole ones may have more digits than a float holds
+            with suppress(ValueError):
+                return self.variable.find(number(text))
+        return None
 
     def _encode_listed(self, values: Any, out: Codes) -> None:
         """By the dictionary of the values."""
@@ -100,7 +106,8 @@ class ArrowCodes:
             if shift:
                 np.add(out, out.dtype.type(shift % 2 ** (8 * out.itemsize)), out=out)
         else:
-            found = codes[numbers.astype(np.int64) - low]
+            start = np.array(low).astype(np.int64)  # above 2^63 both wrap, and differ rightly
+            found = codes[numbers.astype(np.int64) - start]
             if found.min() < 0:
                 raise self._strange(int(numbers[np.argmin(found)]))
             out[:] = found
@@ -150,7 +157,7 @@ def as_numbers(values: Any, name: str) -> Array:
     if arrow("types").is_integer(values.type) and not values.null_count:
         whole: Array = values.to_numpy()
         return whole
-    numbers: Array = values.cast("float64").to_numpy(zero_copy_only=False)
+    numbers: Array = values.cast("float64", safe=False).to_numpy(zero_copy_only=False)
     return numbers
 
 

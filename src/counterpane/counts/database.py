@@ -42,6 +42,10 @@ class DatabaseTable:
         types = {name: self.types[name] for name in columns}
         return dict(self._guarded("types", self._session.declared, types))
 
+    def key(self, column: str) -> str:
+        """A column as statements select it and group by it."""
+        return self._session.exact(quoted(column), self.types[column])
+
     def row(self, *wanted: str) -> tuple[Any, ...]:
         """The one row of a statement that aggregates all rows."""
         statement = f"SELECT {', '.join(wanted)} FROM {self.name}"
@@ -111,9 +115,12 @@ class StateCodes(dict[Any, int]):
             out[:] = np.fromiter(map(self.__getitem__, values), dtype=np.int64, count=len(values))
             return
         coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-        lookup = np.array([*map(self.__getitem__, coded.dictionary.to_pylist()), self[None]])
-        places = coded.indices.cast("int64").fill_null(len(lookup) - 1)
-        out[:] = lookup[places.to_numpy(zero_copy_only=False)]
+        listed = [*coded.dictionary.to_pylist(), None]
+        places = coded.indices.cast("int64").fill_null(len(listed) - 1).to_numpy()
+        lookup = np.zeros(len(listed), dtype=np.int64)
+        for i in np.flatnonzero(np.bincount(places)):  # an enum may list more than rows hold
+            lookup[i] = self[listed[i]]
+        out[:] = lookup[places]
 
 
 def plain(value: Any) -> Any:

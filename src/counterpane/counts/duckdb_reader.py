@@ -10,22 +10,47 @@ import threading
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from counterpane.counts.database import quoted
-from counterpane.counts.file_readers import ParquetReader
+from counterpane.counts.encoding import Cells
+from counterpane.counts.file_readers import FileReader, ParquetReader
+from counterpane.counts.sessions import arrow_reader, exact_text
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.errors import DataError
+from counterpane.errors import DataError, MissingExtraError, ParameterError
 from counterpane.progress import Control
 
 THREAD_MEMORY = 2**26  # bytes that each of DuckDB's threads may need
+Engine = Literal["auto", "duckdb", "pyarrow"]
 WATCH = 0.05  # seconds between two looks at the control while a statement runs
 
 
 def has_duckdb() -> bool:
     """Whether DuckDB is installed."""
     return importlib.util.find_spec("duckdb") is not None
+
+
+def choose_readers(
+    files: FileReader, engine: Engine, max_memory: int, spill: str | os.PathLike[str] | None
+) -> tuple[Cells, DuckdbReader | None]:
+    """What reads blocks, and what finds groups of rows."""
+    if engine not in ("auto", "duckdb", "pyarrow"):
+        raise ParameterError(f"engine={engine!r}; 'auto', 'duckdb' or 'pyarrow' is allowed.")
+    if engine == "duckdb" and not has_duckdb():
+        raise MissingExtraError("DuckDB is not installed; install counterpane[duckdb].")
+    told_apart = len(set(map(str.lower, files.types))) == len(files.types)  # by DuckDB
+    able = isinstance(files, ParquetReader) and told_apart
+    if engine == "duckdb" and (files.folders or not able):
+        raise ParameterError(
+            "engine='duckdb' scans parquet only, without columns in folder names or whose names "
+            "differ by case alone; leave engine out."
+        )
+    if engine == "pyarrow" or not (able and has_duckdb()):
+        return files.blocks, None
+    duckdb = DuckdbReader(files, max_memory, spill)
+    return (duckdb if engine == "duckdb" else files).blocks, duckdb
 
 
 class DuckdbReader:
@@ -36,7 +61,7 @@ class DuckdbReader:
     """
 
     def __init__(
-        self, files: ParquetReader, max_memory: int, spill: str | os.PathLike[str] | None
+        self, files: FileReader, max_memory: int, spill: str | os.PathLike[str] | None
     ) -> None:
         self._files = files
         self._max_memory = max_memory
@@ -46,7 +71,7 @@ class DuckdbReader:
         """The cells of some columns, in the order of the rows, block by block."""
         with self._guarded(), closing(self._connect()) as connection:
             scan = self._scan(connection).project(", ".join(map(quoted, names)))
-            for batch in _arrow_reader(scan):
+            for batch in arrow_reader(scan, BLOCK_ROWS):
                 yield batch.columns
 
     def groups(
@@ -56,11 +81,9 @@ class DuckdbReader:
 
         The control is asked while DuckDB works.
         """
-        keys = ", ".join(map(quoted, names))
-        summed = "COUNT(*)" if weight is None else f"CAST(SUM({quoted(weight)}) AS BIGINT)"
         with self._guarded(), closing(self._connect(preserve_insertion_order=False)) as connection:
-            rows = self._scan(connection).aggregate(f"{keys}, {summed}", keys)
-            reader = _watched(lambda: _arrow_reader(rows), connection, ctl)
+            rows = grouped(self._scan(connection), names, weight, "weight")
+            reader = _watched(lambda: arrow_reader(rows, BLOCK_ROWS), connection, ctl)
             while (batch := _watched(lambda: next(reader, None), connection, ctl)) is not None:
                 yield batch.columns
 
@@ -75,7 +98,7 @@ class DuckdbReader:
         })  # fmt: skip
 
     def _scan(self, connection: Any) -> Any:
-        paths = [str(path) for path in self._files.paths]
+        paths = [escape(str(path)) for path in self._files.paths]  # each is this file, no pattern
         return connection.read_parquet(
             paths, union_by_name=self._files.mixed, hive_partitioning=False
         )
@@ -94,9 +117,13 @@ class DuckdbReader:
             ) from error
 
 
-def _arrow_reader(relation: Any) -> Any:
-    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-    return read(BLOCK_ROWS)
+def grouped(relation: Any, names: Sequence[str], weight: str | None, total: str) -> Any:
+    """The distinct rows of some columns, with their number or summed whole weight as `total`."""
+    kinds = dict(zip(relation.columns, relation.types, strict=True))
+    keys = [exact_text(quoted(name), kinds[name]) for name in names]
+    summed = "COUNT(*)" if weight is None else f"CAST(SUM({quoted(weight)}) AS BIGINT)"
+    wanted = [f"{key} AS {quoted(name)}" for key, name in zip(keys, names, strict=True)]
+    return relation.aggregate(", ".join([*wanted, f"{summed} AS {quoted(total)}"]), ", ".join(keys))
 
 
 def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> Any:
@@ -122,7 +149,8 @@ def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> A
                 ctl.check()
     except BaseException:
         connection.interrupt()
-        done.wait()
+        while not done.wait(WATCH):  # the statement may begin just now
+            connection.interrupt()
         raise
     if errors:
         raise errors[0]

@@ -9,18 +9,12 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
-from counterpane.counts.arrow_types import Block
+from counterpane.counts.arrow_types import Block, family
 from counterpane.counts.batch import MAX_CELLS, CountBatch, Scope
 from counterpane.counts.cutting import Cutting, check_rule
-from counterpane.counts.duckdb_reader import DuckdbReader, has_duckdb
+from counterpane.counts.duckdb_reader import Engine, choose_readers
 from counterpane.counts.encoding import Cells
-from counterpane.counts.file_readers import (
-    BlockReader,
-    FileReader,
-    ParquetReader,
-    Paths,
-    open_files,
-)
+from counterpane.counts.file_readers import BlockReader, Paths, open_files
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.packed import PackedRows, packed_bytes
 from counterpane.counts.source import CountSource, Policy
@@ -28,13 +22,12 @@ from counterpane.counts.survey import plan_survey
 from counterpane.counts.tasks import DistinctTask
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
-from counterpane.errors import DataError, MissingExtraError, ParameterError, unknown_name
+from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, State
 
 LEAST_MEMORY = 2**26  # bytes: below, DuckDB cannot work
 DEFAULT_MEMORY = 2**30
-Engine = Literal["auto", "duckdb", "pyarrow"]
 Discretize = Mapping[str, Sequence[float]] | Literal["quantile", "mdl"] | None
 
 
@@ -155,15 +148,16 @@ class ArrowSource(CountSource):
         """The distinct rows of some columns, sorted, with their weights.
 
         DuckDB, or the engine of a frame, groups them unless they are packed in memory, cut from
-        numbers, spelled by folders, or of real weights, whose sums depend on their order.
+        numbers, spelled by folders, or of weights that are real, whose sums depend on their order,
+        or written as texts.
         """
         where = self.positions(columns)
         cut = any(self.schema[v].cuts is not None for v in where)
-        weight = self._encoder.weights
-        real = weight is not None and self._encoder.weight_dtype == np.float64
+        weight, real = self._encoder.weights, self._encoder.weight_dtype == np.float64
+        texts = weight is not None and family(self._files.types[weight]) == "text"
         names = [self.schema.names[v] for v in where]
-        own = cut or real or not names or not self._files.folders.keys().isdisjoint(names)
-        if self._groups is None or self._packs or own:
+        own = cut or real or texts or not self._files.folders.keys().isdisjoint(names)
+        if self._groups is None or self._packs or own or not names:
             return super().distinct(where, limit=limit, ctl=ctl)
         task = DistinctTask(self.schema.select(where), limit)
         self.n_scans += 1
@@ -177,6 +171,8 @@ class ArrowSource(CountSource):
                     # Values that differ may have one code: NULL and NaN, or texts of one state.
                     merged = task(np.concatenate(codes, axis=1), np.concatenate(weights))
                     codes, weights = [merged.codes], [merged.weights]
+        if sum(int(w.sum()) for w in weights) != self.total_weight:
+            raise self._changed()
         found = task(np.concatenate(codes, axis=1), np.concatenate(weights))
         if ctl is not None:
             ctl.report("counting rows", self.n_rows, self.n_rows)
@@ -223,10 +219,13 @@ class ArrowSource(CountSource):
                     break
                 yield codes, weights
         if done != self.n_rows:
-            raise DataError(
-                f"{self._files.what} had {self.n_rows} rows when the source was made, and another "
-                "number now; make it again."
-            )
+            raise self._changed()
+
+    def _changed(self) -> DataError:
+        return DataError(
+            f"{self._files.what} had {self.n_rows} rows when the source was made, and other ones "
+            "now; make it again."
+        )
 
 
 class FileSource(ArrowSource):
@@ -276,22 +275,4 @@ class FileSource(ArrowSource):
     ) -> None:
         files = open_files(paths, delimiter=delimiter)
         max_memory = options.get("max_memory", DEFAULT_MEMORY)
-        super().__init__(files, *_choose(files, engine, max_memory // 2, spill), **options)
-
-
-def _choose(
-    files: FileReader, engine: Engine, max_memory: int, spill: str | PathLike[str] | None
-) -> tuple[Cells, DuckdbReader | None]:
-    """What reads blocks, and what finds groups of rows."""
-    if engine not in ("auto", "duckdb", "pyarrow"):
-        raise ParameterError(f"engine={engine!r}; 'auto', 'duckdb' or 'pyarrow' is allowed.")
-    if engine == "duckdb" and not has_duckdb():
-        raise MissingExtraError("DuckDB is not installed; install counterpane[duckdb].")
-    if engine == "duckdb" and (files.folders or not isinstance(files, ParquetReader)):
-        raise ParameterError(
-            "engine='duckdb' scans parquet only, without columns in folder names; leave engine out."
-        )
-    if engine == "pyarrow" or not has_duckdb() or not isinstance(files, ParquetReader):
-        return files.blocks, None
-    duckdb = DuckdbReader(files, max_memory, spill)
-    return (duckdb if engine == "duckdb" else files).blocks, duckdb
+        super().__init__(files, *choose_readers(files, engine, max_memory // 2, spill), **options)

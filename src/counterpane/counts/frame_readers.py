@@ -10,7 +10,9 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from counterpane.counts.arrow_types import Block, arrow
+from counterpane.counts.duckdb_reader import grouped
 from counterpane.counts.file_readers import BlockReader
+from counterpane.counts.sessions import arrow_reader
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.errors import CounterpaneError, DataError, MissingExtraError
 from counterpane.progress import Control
@@ -63,22 +65,25 @@ class FrameReader(BlockReader):
         The engine groups them; the control is asked before, and between the blocks of its answer.
         """
         total = "weight"
-        while total in self.types:
+        while total in map(str.lower, self.types):  # DuckDB knows no case
             total += "_"
         if ctl is not None:
             ctl.check()
         with _running(self.engine):
-            frame = self._frame.select(*names, *([] if weight is None else [weight]))
-            summed = nw.len()
-            if weight is not None:
-                frame = frame.with_columns(nw.col(weight).cast(nw.Int64).alias(total))
-                summed = nw.col(total).sum()
-            grouped = frame.group_by(*names).agg(summed.alias(total)).to_native()
-        with closing(self._guarded(grouped, [*names, total])) as blocks:
+            found = self._grouped(names, weight, total)
+        with closing(self._guarded(found, [*names, total])) as blocks:
             for block in blocks:
                 if ctl is not None:
                     ctl.check()
                 yield block
+
+    def _grouped(self, names: Sequence[str], weight: str | None, total: str) -> Any:
+        frame = self._frame.select(*names, *([] if weight is None else [weight]))
+        summed = nw.len()
+        if weight is not None:
+            frame = frame.with_columns(nw.col(weight).cast(nw.Int64).alias(total))
+            summed = nw.col(total).sum()
+        return frame.group_by(*names).agg(summed.alias(total)).to_native()
 
     def _guarded(self, native: Any, names: Sequence[str]) -> Generator[Block, None, None]:
         with _running(self.engine):
@@ -137,8 +142,10 @@ class DuckdbFrameReader(FrameReader):
             return reader.schema
 
     def _batches(self, native: Any) -> Any:
-        read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
-        return read(BLOCK_ROWS)
+        return arrow_reader(native, BLOCK_ROWS)
+
+    def _grouped(self, names: Sequence[str], weight: str | None, total: str) -> Any:
+        return grouped(self._frame.to_native(), names, weight, total)  # whatever is in the names
 
 
 class IbisReader(FrameReader):

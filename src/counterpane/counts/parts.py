@@ -140,8 +140,6 @@ def split_files(files: FileReader, n_columns: int) -> list[FilePart]:
             pieces.append((path, None, path.stat().st_size // CELL_BYTES))
         else:
             pieces += [(path, range(i, i + 1), n * n_columns) for i, n in enumerate(groups)]
-    reader = copy.copy(files)
-    reader.paths = ()  # each part carries a reader, and its own paths
     enough = min(PART_CELLS, sum(cells for _, _, cells in pieces) // LEAST_PARTS)
     parts: list[FilePart] = []
     places: list[tuple[Path, range | None]] = []
@@ -154,8 +152,15 @@ def split_files(files: FileReader, n_columns: int) -> list[FilePart]:
             places.append((path, here))
         held += cells
         if held > enough:
-            parts.append(FilePart(reader, tuple(places)))
+            parts.append(_part_of(files, places))
             places, held = [], 0
-    if places:
-        parts.append(FilePart(reader, tuple(places)))
-    return parts
+    return [*parts, _part_of(files, places)] if places else parts
+
+
+def _part_of(files: FileReader, places: Sequence[tuple[Path, range | None]]) -> FilePart:
+    """A part that carries a reader of its own files alone, so that it is small when it travels."""
+    reader = copy.copy(files)
+    reader.paths = ()
+    reader.folders = {name: {path: values[path] for path, _ in places}
+                      for name, values in files.folders.items()}  # fmt: skip
+    return FilePart(reader, tuple(places))

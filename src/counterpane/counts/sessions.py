@@ -24,6 +24,8 @@ def session_of(connection: Any) -> Session:
         )
     if drivers & {"psycopg", "psycopg2"}:
         return PostgresSession(connection)
+    if "sqlite3" in drivers:
+        return SqliteSession(connection)
     return DuckSession(connection) if hasattr(connection, "sql") else Session(connection)
 
 
@@ -56,6 +58,10 @@ class Session:
         """The states of the columns whose types name them, in their order."""
         return {}
 
+    def exact(self, column: str, kind: Any) -> str:
+        """A quoted column as it is grouped: by its values, where its collation joins several."""
+        return column
+
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """The whole answer."""
         with closing(self._sent(statement)) as cursor:
@@ -84,6 +90,13 @@ class Session:
         """End what the first statement began, if it began a transaction."""
 
 
+class SqliteSession(Session):
+    """SQLite, whose columns may be declared to know no case."""
+
+    def exact(self, column: str, kind: Any) -> str:
+        return f"{column} COLLATE BINARY"
+
+
 class DuckSession(Session):
     """DuckDB: relations, so that the connection's own answer stays; Arrow blocks if there are."""
 
@@ -95,6 +108,9 @@ class DuckSession(Session):
         enums = {name: kind for name, kind in types.items() if kind.id == "enum"}
         return {name: list(dict(kind.children)["values"]) for name, kind in enums.items()}
 
+    def exact(self, column: str, kind: Any) -> str:
+        return exact_text(column, kind)
+
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         return list(self._sent(statement).fetchall())
 
@@ -104,14 +120,24 @@ class DuckSession(Session):
             while rows := relation.fetchmany(BLOCK_ROWS):
                 yield _columns(rows)
             return
-        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-        with closing(read(BLOCK_ROWS)) as batches:
+        with closing(arrow_reader(relation, BLOCK_ROWS)) as batches:
             for batch in batches:  # no Python object per cell
                 yield batch.columns
 
     def _sent(self, statement: str) -> Any:
         self.n_queries += 1
         return self._connection.sql(statement)
+
+
+def exact_text(column: str, kind: Any) -> str:
+    """A quoted column of DuckDB, without the collation that its texts may have."""
+    return f"{column} COLLATE C" if str(kind) == "VARCHAR" else column
+
+
+def arrow_reader(relation: Any, rows: int) -> Any:
+    """What runs a relation of DuckDB and reads its Arrow batches, of about so many rows."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(rows)
 
 
 class PostgresSession(Session):

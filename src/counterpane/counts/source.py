@@ -34,6 +34,19 @@ Policy = Literal["drop", "state", "error"]
 state at its end, `"error"` raises where there is one."""
 
 
+def choose_columns(
+    columns: Sequence[str] | None, known: Iterable[str], weights: str | None
+) -> list[str]:
+    """The columns to count, those named or else all that are known, less the weights."""
+    names = [name for name in (known if columns is None else columns) if name != weights]
+    if not names:
+        raise DataError("no column is left to be counted; at least one is needed.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError(f"columns=… names {twice!r} twice; once is enough.")
+    return names
+
+
 class CountSource(ABC):
     """Contingency counts of a table, wherever its rows are.
 

@@ -17,7 +17,7 @@ import numpy as np
 from counterpane.counts.batch import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out
 from counterpane.counts.database import DatabaseTable, StateCodes, objects, plain, quoted
 from counterpane.counts.kept import Block, KeptRows
-from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.source import CountSource, Policy, choose_columns
 from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
 from counterpane.data.columns import Column, Numbers, from_objects
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
@@ -36,7 +36,8 @@ class SqlSource(CountSource):
     those to use, all by default. Their states are read once and sorted as `Table.from_frame` does;
     DuckDB's enums keep their order and unobserved states, and `states` declares them by column.
     `schema` takes all that from an older table instead. NULL is missing. `weights` names a column
-    of row weights.
+    of row weights. SQLite and DuckDB tell texts apart that a column's collation joins; elsewhere,
+    such columns need a view that spells them one way.
 
     Up to `keep_distinct` distinct rows are kept, and answer for their columns without another
     statement: those of all columns if they are likely to be so few, by the number of rows, the
@@ -84,11 +85,10 @@ class SqlSource(CountSource):
         self._tried = keep_distinct == 0
         self._table = DatabaseTable(connection, table)
         known = self._table.types
-        names = list(columns or (known if schema is None else schema.names))
+        names = choose_columns(columns, known if schema is None else schema.names, weights)
         for name in (*names, *([] if weights is None else [weights])):
             if name not in known:  # SQLite would take an unknown name for a text
                 raise unknown_name("the table's column", name, known)
-        names = [name for name in names if name != weights]
         with self._table.reading():
             self._measure(weights)
             observed = {name: self._observed(name) for name in names}
@@ -145,7 +145,7 @@ class SqlSource(CountSource):
 
     def _observed(self, column: str) -> list[Any]:
         """The distinct values of a column, NULL among them; more than allowed are cut off."""
-        wanted, limit = f"DISTINCT {quoted(column)}", f" LIMIT {MAX_STATES + 2}"
+        wanted, limit = f"DISTINCT {self._table.key(column)}", f" LIMIT {MAX_STATES + 2}"
         return [v for block in self._table.blocks([wanted], limit) for v in objects(block[0])]
 
     @property
@@ -278,7 +278,7 @@ class SqlSource(CountSource):
         self, columns: Sequence[int], *, grouped: bool = False, limit: int | None = None
     ) -> Iterator[Block]:
         """Blocks of rows, or of their groups, from one statement."""
-        names = [quoted(self.schema.names[v]) for v in columns]
+        names = [self._table.key(self.schema.names[v]) for v in columns]
         weight = self._summed if grouped else self._weight
         tail = f" GROUP BY {', '.join(names)}" if grouped else ""
         tail += "" if limit is None else f" LIMIT {limit}"

@@ -20,6 +20,7 @@ from counterpane.counts.arrow_types import (
 )
 from counterpane.counts.database import plain
 from counterpane.counts.encoding import RowEncoder, weights_of
+from counterpane.counts.source import choose_columns
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
 from counterpane.data.states import infer_schema
@@ -106,9 +107,8 @@ def plan_survey(
     cuts: bool = False,
 ) -> Survey:
     """The survey that finds what the options of a source leave open, still empty."""
-    names = list(columns or (table.types if schema is None else schema.names))
+    names = choose_columns(columns, table.types if schema is None else schema.names, weights)
     table.check([*names, *([] if weights is None else [weights])])
-    names = [name for name in names if name != weights]
     if schema is None:
         known = {v.name: v for v in declared_variables(table, names, states or {}, discretize)}
     else:
@@ -203,9 +203,9 @@ class _Observed:
         if self._keep(map(plain, found.to_pylist())):
             self._look(values)
         elif types.is_integer(values.type):
-            seen = sorted(v for v in self._values if v is not None)
-            if seen[-1] - seen[0] == len(seen) - 1:
-                self._span = range(seen[0], seen[-1] + 1)
+            seen = [v for v in self._values if v is not None]
+            if all(isinstance(v, int) for v in seen) and max(seen) - min(seen) == len(seen) - 1:
+                self._span = range(min(seen), max(seen) + 1)
 
     def merge(self, other: _Observed) -> None:
         self._agree(other._kind)
@@ -228,7 +228,7 @@ class _Observed:
 
     def _keep(self, values: Iterable[Any]) -> bool:
         """Add values; whether they are numbers, and more than states can be."""
-        self._values.update(dict.fromkeys(values))
+        self._values.update((None if v != v else v, None) for v in values)  # each NaN is another
         self._many |= len(self._values) > MAX_STATES + 1
         if self._many and not (self._cuts and isinstance(self._column(), Numbers)):
             raise self._too_many()
@@ -279,7 +279,7 @@ class _Observed:
     def _column(self) -> Column:
         values = list(self._values)
         places: Array = np.arange(len(values))
-        if self._family == "truth":
+        if self._family == "truth" and not self._declared:
             return Labels(self.name, (False, True), np.zeros(0, dtype=np.int8), declared=True)
         if self._texts:
             return text_column(self.name, values, places)

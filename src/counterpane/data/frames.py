@@ -80,8 +80,8 @@ def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") 
             row = int(np.argmax(strange))
             value = column.states[column.codes[row]]
             raise StateError(
-                f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}. "
-                'Pass states=… or unseen="missing".'
+                f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; "
+                'pass states=… or unseen="missing".'
             )
         codes[strange] = missing if unseen == "missing" else variable.card
     return codes

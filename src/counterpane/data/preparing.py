@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
 from counterpane.data.dates import day_number, find_day_first
-from counterpane.data.schema import Schema
+from counterpane.data.frames import encode_column
+from counterpane.data.schema import Schema, Variable
 from counterpane.data.texts import NO_NUMBER, NUMBER
 from counterpane.errors import DataError, unknown_name
 from counterpane.typing import Array
@@ -57,7 +58,7 @@ def prepare(frame: Any, *, keep: Collection[str] = ()) -> Prepared:
     missing. Left out is a column without values, with one value in all rows, of a kind that has no
     states, one whose values name the rows (nearly every text differs; nearly every whole number
     differs, and they are consecutive or the column is called so), and one of texts with more than
-    256 states, or with fewer than 5 rows a state. Columns named in `keep` stay as they are.
+    256 states, or with fewer than 5 rows a state. Columns named in `keep` are not left out.
 
     >>> found = prepare({"name": [f"n{i}" for i in range(50)], "kind": ["a", "b"] * 25})
     >>> [column.name for column in found.columns], found.left_out
@@ -78,7 +79,7 @@ def prepare(frame: Any, *, keep: Collection[str] = ()) -> Prepared:
             raise unknown_name("column", name, names)
     done = Prepared([], strange)
     for column in columns:
-        fit = column if column.name in keep else _typed(column, done)
+        fit = _typed(column, done)
         why = "" if column.name in keep else _why_unusable(fit)
         if why:
             done.left_out[column.name] = why
@@ -92,16 +93,27 @@ def prepare(frame: Any, *, keep: Collection[str] = ()) -> Prepared:
 
 
 def prepare_like(
-    columns: Sequence[Column], schema: Schema, day_first: dict[str, bool]
+    columns: Sequence[Column], schema: Schema, told: Mapping[str, Any]
 ) -> list[Column]:
-    """New columns of texts as the numbers or dates that they were when a model was learned."""
-    kinds = {v.name: v.dated for v in schema if v.cuts is not None}
-    return [
-        _from_texts(c, dated=kinds[c.name], day_first=day_first.get(c.name))
-        if isinstance(c, Labels) and c.name in kinds and not c.declared
-        else c
-        for c in columns
-    ]
+    """New columns as they were when a model was learned, of which its provenance has `told`.
+
+    Texts are numbers or dates where they were so, and a numeric class is in its intervals.
+    """
+    cut = {v.name: v for v in schema if v.cuts is not None}
+    target, order = str(told.get("target")), told.get("day_first", {})
+    if told.get("target_cuts") and target not in cut:
+        cut[target] = Variable(target, schema[target].states, tuple(told["target_cuts"]))
+    found: list[Column] = []
+    for c in columns:
+        own = cut.get(c.name)
+        named = isinstance(c, Labels) and (c.declared or (own and set(c.states) <= set(own.states)))
+        if own and isinstance(c, Labels) and not named:
+            c = _from_texts(c, dated=own.dated, day_first=order.get(c.name))
+        if own and own is not schema[own.name]:
+            codes = encode_column(c, own, "unknown")
+            c = Labels(c.name, own.states, np.where(codes < own.card, codes, -1), declared=True)
+        found.append(c)
+    return found
 
 
 def _typed(column: Column, done: Prepared) -> Column:
@@ -127,6 +139,8 @@ def _typed(column: Column, done: Prepared) -> Column:
         few = not dated and strange and len(found.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
         if strange <= (1 - MOST) * known and not few:
             words = "dates" if dated else "numbers"
+            if order is not None:
+                words += f", the {'day' if order else 'month'} first"
             if strange:
                 words += f", {strange:,} other cells taken as missing"
             if strange or dated:

@@ -79,13 +79,15 @@ def _observed_variable(column: Column) -> Variable:
     states = column.states if isinstance(column, Labels) else column.labels().states
     if not states:
         raise DataError(
-            f"column {column.name!r} has no value at all; drop it, or declare what it could hold "
-            f"with states={{{column.name!r}: […]}}."
+            f"column {column.name!r} has no value at all; drop it (read with "
+            f'on_unusable="drop" does), or declare what it could hold with '
+            f"states={{{column.name!r}: […]}}."
         )
     if len(states) > MAX_STATES:
         raise DataError(
             f"column {column.name!r} has {len(states)} different values, and {MAX_STATES} are "
-            "allowed; drop it if it names the rows, or group its values."
+            'allowed; drop it if it names the rows (read with on_unusable="drop" does), or group '
+            "its values."
         )
     return Variable(column.name, states)
 
@@ -113,9 +115,9 @@ def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:
     kind = "dates" if column.dated else kind
     return DiscretizeError(
         f"column {column.name!r} holds {len(column.distinct)} different {kind} and must be "
-        f'cut into states; pass discretize="mdl" with target=…, discretize="quantile", or '
-        f"discretize={{{column.name!r}: [cuts, …]}} (up to max_states={max_states} whole numbers "
-        "or dates are states as they are)."
+        f'cut into states; read the table with discretize="mdl" and target=…, '
+        f'discretize="quantile", or discretize={{{column.name!r}: [cuts, …]}} (up to '
+        f"max_states={max_states} whole numbers or dates are states as they are)."
     )
 
 

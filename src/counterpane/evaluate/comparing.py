@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -18,6 +19,7 @@ from counterpane.errors import CounterpaneError, ParameterError
 from counterpane.evaluate.comparison import Comparison, Fit, Pair
 from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
+from counterpane.learn.driver import StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report, TextBar
 from counterpane.typing import Bools, Ints
@@ -41,7 +43,7 @@ def compare(
     the share `holdout` of them is judged once. All learners see the same rows. `y` names the class
     in `X`; classifiers need it, and take numeric columns as they are, cutting them anew in each
     fold; for all others numbers are cut by `discretize`. Missing cells are a state. A learner that
-    fails is told in its record, and the others go on.
+    fails is told in its record, and the others go on. Ctrl-C keeps the folds that are done.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
@@ -54,18 +56,24 @@ def compare(
     parts = _parts(rows.n_rows, folds, holdout, random_state)
     fits: dict[str, list[Fit]] = {name: [] for name in named}
     bar: Any = TextBar() if progress is True else nullcontext(progress or None)
+    whole = 0
     with bar as report:
-        done = 0
-        for tested in parts:
-            for name, learner in named.items():
-                if not fits[name] or fits[name][-1].failed is None:
-                    fits[name].append(_fit(learner, rows, tested))
-                done += 1
-                if report is not None:
-                    report(f"comparing, {name}", done, len(parts) * len(named))
-    return Comparison(
-        fits, rows.names, y, rows.n_rows, len(parts) if holdout is None else 1, holdout, _distances
-    )
+        try:
+            for fold, tested in enumerate(parts):
+                for place, (name, learner) in enumerate(named.items()):
+                    if not fits[name] or fits[name][-1].failed is None:
+                        fits[name].append(_fit(learner, rows, tested))
+                    if report is not None:
+                        done = fold * len(named) + place + 1
+                        report(f"comparing, {name}", done, len(parts) * len(named))
+                whole += 1
+        except KeyboardInterrupt:
+            if not whole:
+                raise
+            fits = {name: found[:whole] for name, found in fits.items()}
+            words = f"comparing was stopped (Ctrl-C) after {whole} of {len(parts)} folds"
+            warnings.warn(f"{words}; the measures are theirs.", StoppedEarly, stacklevel=2)
+    return Comparison(fits, rows.names, y, rows.n_rows, whole, holdout, _distances)
 
 
 class _Rows:
@@ -129,9 +137,9 @@ def _fit(learner: Any, rows: _Rows, tested: Bools) -> Fit:
         if classifier and rows.y is None:
             raise ParameterError(f"{type(own).__name__} needs a class; name it with y=….")
         if classifier:
-            own.fit(rows.some(~tested), rows.y)
+            _fit_whole(own, rows.some(~tested), rows.y)
         else:
-            own.fit(rows.table.take(~tested))
+            _fit_whole(own, rows.table.take(~tested))
         seconds = time.monotonic() - began
         model = own.model_
         judged = rows.table.take(tested)
@@ -151,6 +159,17 @@ def _fit(learner: Any, rows: _Rows, tested: Bools) -> Fit:
         )
     except CounterpaneError as error:
         return Fit(time.monotonic() - began, failed=str(error))
+
+
+def _fit_whole(learner: Any, *data: Any) -> None:
+    """Fit a learner; one that Ctrl-C has stopped before its end is not to be compared."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", StoppedEarly)
+        learner.fit(*data)
+    for note in told:
+        if issubclass(note.category, StoppedEarly) and "Ctrl-C" in str(note.message):
+            raise KeyboardInterrupt
+        warnings.warn_explicit(note.message, note.category, note.filename, note.lineno)
 
 
 def _mean(measure: Any, model: Any, rows: Table) -> float | None:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from counterpane.errors import MissingExtraError
+from counterpane.markup import framed, grid, line
 
 Pair: TypeAlias = tuple[str, str]
 MEASURES = {
@@ -212,6 +213,10 @@ class Comparison:
         how = f"{self.folds} folds" if self.holdout is None else f"{self.holdout:.0%} held out"
         aim = "" if self.target is None else f", target {self.target}"
         return f"{len(self.fits)} learners on {self.n_rows:,} rows, {how}{aim}"
+
+    def _repr_html_(self) -> str:
+        failed = [line(f"{r['method']} failed: {r['failed']}") for r in self.records if r["failed"]]
+        return framed(self._title(), grid(*self.table), *failed, line(NOTE))
 
     def __repr__(self) -> str:
         return f"Comparison({self._title()}, best {self.best})"

@@ -119,6 +119,11 @@ def cmll(
 
 def _table(model: Model, X: Any) -> Table:
     """The rows as a table of the model's schema, without gaps; of a source the distinct ones."""
+    if not hasattr(model, "pseudo_log_likelihood"):
+        raise ParameterError(
+            f"a {type(model).__name__} tells one column by the others, and no whole rows; measure "
+            "its class_probabilities, or learn a model of all columns."
+        )
     X = rows_of(X) if isinstance(X, CountSource) else X
     same = isinstance(X, Table) and X.schema == model.schema
     table: Table = X if same else Table.from_frame(X, schema=model.schema)

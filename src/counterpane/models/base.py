@@ -81,7 +81,9 @@ class Model(Questions):
         """
         name = target or (self.provenance or {}).get("target")
         if not isinstance(name, str):
-            raise ParameterError("the model was learned for no class; name the target.")
+            raise ParameterError(
+                "the model was learned for no class; say with target=… which column to predict."
+            )
         answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
         return answers.probabilities
 

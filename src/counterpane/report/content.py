@@ -50,6 +50,7 @@ def content_of(
     confidence: Sequence[tuple[str, str, float]] | None,
     held_out: float,
     seed: int,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Everything on the page; see `write_report`."""
     schema = model.schema
@@ -57,6 +58,9 @@ def content_of(
     marginals, how = _marginals(model, rows, target)
     links = _confident(links_of(model, place, rows, marginals), schema.names, confidence)
     panels = _bounded_panels(model, links, place)
+    measures = None
+    if rows is not None:
+        measures = measures_of(model, rows, target, held_out, seed, progress=progress)
     return {
         "title": title,
         "kind": kind_of(model),
@@ -73,7 +77,7 @@ def content_of(
         "listed": _listed(links, rows, place),
         "picture": picture_of(schema.names, links, place),
         "panels": panels,
-        "measures": None if rows is None else measures_of(model, rows, target, held_out, seed),
+        "measures": measures,
         "learned": _learned(model),
         "trace": (model.provenance or {}).get("trace") or [],
     }

@@ -15,6 +15,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
 from counterpane.learn.base import Learner
+from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.certainty import InexactAnswer
@@ -46,10 +47,10 @@ class Split:
 
 
 def measures_of(
-    model: Any, rows: Rows, target: str | None, held_out: float, seed: int
+    model: Any, rows: Rows, target: str | None, held_out: float, seed: int, *, progress: bool
 ) -> dict[str, Any]:
     """Measures on held-out rows and of the model itself; calibration and confusion of a class."""
-    split = _split(model, rows, target, held_out, seed)
+    split = _split(model, rows, target, held_out, seed, progress=progress)
     tested = Split(model, rows, "") if split is None else split
     fresh = _values(tested.model, tested.rows, target)
     itself = fresh if split is None else _values(model, rows, target)
@@ -89,7 +90,9 @@ def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
     return " ".join(words)
 
 
-def _split(model: Any, rows: Rows, target: str | None, held_out: float, seed: int) -> Split | None:
+def _split(
+    model: Any, rows: Rows, target: str | None, held_out: float, seed: int, *, progress: bool
+) -> Split | None:
     """The model learned again on a part of the rows, or None where that cannot be done."""
     n = rows.table.n_rows
     size = round(n * held_out)
@@ -99,13 +102,19 @@ def _split(model: Any, rows: Rows, target: str | None, held_out: float, seed: in
     test, train = rows.take(np.sort(chance[:size])), rows.take(np.sort(chance[size:]))
     told = f"{size:,} of {n:,} rows, drawn by seed {seed}, were held out"
     learner = rebuilt(model.provenance or {}, n - size)
+    name = repr(learner)
+    if learner is not None:
+        learner.set_params(progress=progress)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            warnings.simplefilter("error", StoppedEarly)
             if learner is not None and target is not None and hasattr(learner, "predict_proba"):
+                told_class = train.table.codes[train.table.schema.index(target)]
+                train = train.take(np.flatnonzero(told_class < model.schema[target].card))
                 learner.fit(_as_given(train), target)
                 cuts = "" if train.raw is None else ", cuts of numbers included,"
-                words = f"{told}. {learner!r} learned the rest from scratch{cuts}"
+                words = f"{told}. {name} learned the rest from scratch{cuts}"
                 same = learner.model_.schema[target].states == model.schema[target].states
                 found = Split(learner.model_, test, f"{words} and was measured on them.")
                 return found if same else None
@@ -113,12 +122,14 @@ def _split(model: Any, rows: Rows, target: str | None, held_out: float, seed: in
                 learner.fit(train.table.take(train.complete))
                 again = learner.model_
                 if again is not None and again.schema == model.schema:
-                    words = f"{told}. {learner!r} learned structure and parameters from the rest"
+                    words = f"{told}. {name} learned structure and parameters from the rest"
                     return Split(again, test, f"{words} and was measured on them.")
             if isinstance(model, BayesianNetwork):
                 again = fit_parameters(MemoryCounts(train.table.take(train.complete)), model.dag)
                 words = f"{told}. The structure was kept, so it has seen them; its parameters were"
                 return Split(again, test, f"{words} learned again from the rest.")
+    except StoppedEarly:  # by Ctrl-C: what it has found would not be the model's measure
+        raise KeyboardInterrupt from None
     except CounterpaneError:
         return None
     return None
@@ -198,11 +209,11 @@ def class_rows(model: Any, rows: Rows, target: str) -> tuple[Floats, Ints, Any]:
     lookup = np.array([-1 if s is None else s for s in states] + [-1], dtype=np.int64)
     codes = lookup[rows.table.codes[place]]
     known = np.flatnonzero(codes >= 0)
-    features = [c for c in rows.take(known).columns if c.name != target]
-    if not known.size or not features:
+    if not known.size or len(rows.table.schema) == 1:
         return np.empty((0, variable.card)), codes[:0], None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InexactAnswer)
+        features = [c for c in rows.take(known).columns if c.name != target]
         probabilities = model.class_probabilities(features, target)
     weights = rows.table.weights
     return probabilities, codes[known], None if weights is None else weights[known]

@@ -29,6 +29,7 @@ def write_report(
     confidence: Any = None,
     held_out: float = 0.2,
     random_state: int = 0,
+    progress: bool = False,
 ) -> Path:
     """The path of a report of a model: one HTML file that needs no network and no other file.
 
@@ -36,8 +37,8 @@ def write_report(
     interactions, the search trace and how the model was learned. `data`, rows with the model's
     columns, adds their shares beside the model's, and measures of fit: `held_out` of the rows,
     drawn by `random_state`, are kept back while the learner named in the model's provenance learns
-    from the rest; the report says exactly what was done. A model of a class (`target`) also gets
-    calibration and confusion.
+    from the rest, with a bar if `progress`; the report says exactly what was done. A model of a
+    class (`target`) also gets calibration and confusion.
 
     `model` is a model, its file, or a fitted learner. Edges are as wide as they are sure:
     `confidence` is the result of `bootstrap` or a matrix of edge probabilities; without it they are
@@ -65,12 +66,13 @@ def write_report(
         raise ParameterError(f"held_out={held_out}; a share from 0 to below 1 is allowed.")
     content = content_of(
         model,
-        None if data is None else rows_of(data, model.schema),
+        None if data is None else rows_of(data, model.schema, model.provenance),
         title=title or kind_of(model),
         target=target_of(model, target),
         confidence=confidence_of(model, confidence),
         held_out=held_out,
         seed=random_state,
+        progress=progress,
     )
     write_atomically(path, [page_of(content).encode(errors="replace")])
     return Path(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, columns_of, n_rows
+from counterpane.data.preparing import prepare_like
 from counterpane.data.readers import read_columns
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -68,11 +69,11 @@ def shares_of(table: Table) -> list[Floats]:
     return [counts / max(float(counts.sum()), 1e-300) for counts in counted]
 
 
-def rows_of(data: Any, schema: Schema) -> Rows:
+def rows_of(data: Any, schema: Schema, told: Mapping[str, Any] | None = None) -> Rows:
     """The rows of anything that holds a table, for the model of a schema.
 
     Of very many rows some are taken, evenly spaced. A value that the model does not know is
-    missing.
+    missing. `told` is the model's provenance, by which texts are read as they were.
     """
     if isinstance(data, MemoryCounts):
         data = data.table
@@ -96,7 +97,7 @@ def rows_of(data: Any, schema: Schema) -> Rows:
             f"the data lacks the column {lacking[0]!r}{more}; pass rows with all columns of the "
             "model, or make the report without data."
         )
-    columns = [by_name[name] for name in schema.names]
+    columns = prepare_like([by_name[name] for name in schema.names], schema, told or {})
     given = n_rows(columns[0])
     if given > most:
         some = np.linspace(0, given - 1, most).astype(np.int64)

@@ -32,7 +32,7 @@ from counterpane.learn.classify.features import (
 )
 from counterpane.learn.classify.training import Training as Training
 from counterpane.learn.classify.training import make_training
-from counterpane.typing import Array, Codes, Floats
+from counterpane.typing import Array, Codes, Floats, State
 
 
 class ClassifierOptions(LearnerOptions, total=False):
@@ -126,6 +126,8 @@ class Classifier(Learner):
             columns = [c for c in columns if c is not column]
             if isinstance(column, Numbers):
                 dtype = column.distinct.dtype
+            elif isinstance(X, Table):
+                dtype = _dtype_of(column.states)
         else:
             column, dtype = column_of_classes(y, [c.name for c in columns])
         target = class_labels(column)
@@ -177,7 +179,7 @@ class Classifier(Learner):
         schema = joint.schema.select(range(len(features)))
         return self._fit_named(
             list(schema.names),
-            (schema, joint.schema[-1], (), object),
+            (schema, joint.schema[-1], (), _dtype_of(joint.schema[-1].states)),
             lambda: self._learn_counts(joint),
         )
 
@@ -279,3 +281,11 @@ class Classifier(Learner):
             classifier_tags=ClassifierTags(),
             input_tags=InputTags(categorical=True, string=True, allow_nan=True),
         )
+
+
+def _dtype_of(states: Sequence[State]) -> Any:
+    """The type of an array of classes: whole numbers stay such, as they do in a frame."""
+    if {type(state) for state in states} != {int}:
+        return object
+    dtype = np.array(states).dtype
+    return dtype if dtype.kind in "iu" else object  # those of more than 64 bits are objects
