@@ -276,7 +276,11 @@ FAMILIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [("files", name) for name in FAMILIES] + [("frame", name) for name in FAMILIES[:3]],
+    indirect=["make"],
+)
 def test_a_learner_of_each_family_gives_the_same(make, name):
     kind = "weighted" if name == "hybrid-field" else "complete"
     assert LEARNERS[name](make(table_of(kind, name))) == in_memory(name, kind)
