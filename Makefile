@@ -14,7 +14,7 @@ $(VENV)/%.stamp: pyproject.toml
 	touch $@
 
 demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question, write a report
-	$(BIN)/counterpane learn titanic -o titanic.cp
+	$(BIN)/counterpane learn titanic --target survived -o titanic.cp
 	$(BIN)/counterpane query titanic.cp survived --given sex=female --given status=first --given age=adult
 	$(BIN)/counterpane report titanic.cp --data titanic -o titanic.html
 

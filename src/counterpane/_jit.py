@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,6 +57,24 @@ def _stamp(namespace: dict[str, Any]) -> tuple[tuple[str, int, int], ...]:
         reached = (getattr(v, "py_func", None) for v in here.values())
         waiting += [f.__globals__ for f in reached if f is not None]
     return tuple(sorted(files.values()))
+
+
+def when_compiling(tell: Callable[[], None]) -> None:
+    """Have `tell` called once, when a kernel is first compiled rather than taken from the disk."""
+    event.register("numba:compile", _First(tell))
+
+
+class _First(event.Listener):  # type: ignore[misc]
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell: Callable[[], None] | None = tell
+
+    def on_start(self, event: Any) -> None:
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            tell()
+
+    def on_end(self, event: Any) -> None:
+        """Nothing: only the first start is told."""
 
 
 def inlined(function: F) -> F:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 
 import counterpane as cp
+from counterpane._jit import when_compiling
 from counterpane.cli import choosing, classify, doctor, learning, main, sets
 from counterpane.cli.app import console
 from counterpane.learn.structure.structure_search import StagedSearch
@@ -434,3 +436,11 @@ def test_ctrl_c_while_loading_leaves_no_traceback() -> None:
     code += "from counterpane.__main__ import main\nmain()\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "Stopped; nothing was written.\n")
+
+
+def test_compiling_is_told_once() -> None:
+    told = []
+    when_compiling(lambda: told.append("compiling"))
+    for function in (lambda x: x + 1, lambda x: x + 2):
+        njit(function)(1)
+    assert told == ["compiling"]

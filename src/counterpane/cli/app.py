@@ -147,6 +147,11 @@ def common(
 def settle(*, as_json: bool, quiet: bool) -> bool:
     """Whether to show progress; notes are silent where it is not wanted."""
     notes.quiet = as_json or quiet
+    if notes.is_terminal and not notes.quiet:
+        words = "Compiling kernels for their first use, for up to a minute; they are kept on disk."
+        import_module("counterpane._jit").when_compiling(
+            lambda: notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
+        )
     return not notes.quiet
 
 
