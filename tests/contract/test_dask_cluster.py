@@ -30,14 +30,12 @@ from counterpane.progress import Control, Stopped
 dask = pytest.importorskip("dask", reason="Dask is not installed: extra [dask]")
 dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed: extra [dask]")
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: extra [dask]")
-from contract.test_dask_source import dask_files, dask_frame, mixed_frame  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def settings():
-    """No more threads than a small machine has, and objects as they are."""
-    with dask.config.set({"num_workers": 2, "dataframe.convert-string": False}):
-        yield
+from contract.test_dask_source import (  # noqa: E402
+    dask_files,
+    dask_frame,
+    mixed_frame,
+    settings,  # noqa: F401 (for every test here too)
+)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -61,7 +61,8 @@ class Classifier(Learner):
     `target_`, the variable of the class.
     """
 
-    _by_counts: ClassVar[bool] = False  # whether counts are enough to learn from
+    # Learns from counts alone, the class last, and sets the results; None where rows are needed.
+    _learn_counts: Callable[[CountSource], None] | None = None
 
     def __init__(
         self,
@@ -91,10 +92,6 @@ class Classifier(Learner):
     @abstractmethod
     def _learn(self, training: Training) -> None:
         """Learn from the rows and set the results."""
-
-    def _learn_counts(self, source: CountSource) -> None:
-        """Learn from counts alone, the class last, and set the results; where `_by_counts`."""
-        raise NotImplementedError
 
     @abstractmethod
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
@@ -166,7 +163,8 @@ class Classifier(Learner):
             raise DataError(f"the class {y!r} of some rows is missing; drop rows without a class.")
         if len(source.schema) == 1:
             check_sizes([], 1)
-        if isinstance(source, MemoryCounts) or not self._by_counts:
+        by_counts = self._learn_counts
+        if isinstance(source, MemoryCounts) or by_counts is None:
             self.fit(rows_of(source), y)
             self.model_.provenance["rows"] = source.n_rows  # these were the distinct ones
             return self
@@ -180,7 +178,7 @@ class Classifier(Learner):
         return self._fit_named(
             list(schema.names),
             (schema, joint.schema[-1], (), _dtype_of(joint.schema[-1].states)),
-            lambda: self._learn_counts(joint),
+            lambda: by_counts(joint),
         )
 
     def _fit_named(

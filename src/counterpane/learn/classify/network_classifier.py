@@ -29,7 +29,6 @@ class NetworkClassifier(Classifier):
     """
 
     model_: BayesianNetwork
-    _by_counts = True
 
     @abstractmethod
     def _network(self, source: CountSource) -> Dag:
