@@ -9,7 +9,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
-    {"errors", "typing", "_jit", "progress", "drawing", "markup"},
+    {"errors", "typing"},
+    {"_core", "_jit"},
+    {"progress", "drawing", "markup"},
     {"data", "graphs"},
     {"counts"},
     {"scores", "independence", "potentials"},
@@ -20,7 +22,7 @@ FLOORS = [
     {"cli", "plots", "report"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-FILES = sorted(SOURCE.rglob("*.py"))
+FILES = sorted(SOURCE.rglob("*.py")) + sorted((SOURCE / "_core").glob("*.pyi"))
 # Importing scikit-learn's data sets costs a second that no other call of `read` should pay.
 LATE_IMPORTS = {"data/datasets.py"}
 

@@ -26,7 +26,8 @@ from contract.count_source_suite import (
     make_table,
     scopes_of_all_sizes,
 )
-from counterpane.counts import CountSource, MemoryCounts, StreamCounts, _kernels
+from counterpane._core import counts as kernels
+from counterpane.counts import CountSource, MemoryCounts, StreamCounts
 from counterpane.counts.bits import BitColumns
 from counterpane.counts.database import quoted
 from counterpane.counts.duckdb_reader import has_duckdb
@@ -211,7 +212,7 @@ def test_columns_asked_often_are_packed_into_bits(monkeypatch, rows, n_jobs):
     table = make_table((2, 3, 2, 3), rows)
     source = MemoryCounts(table, n_jobs=n_jobs)
     by_bits = Spy(monkeypatch, BitColumns, "count")
-    by_radix = Spy(monkeypatch, _kernels, "count_radix")
+    by_radix = Spy(monkeypatch, kernels, "count_radix")
     assert_counts(source, table, [[0, 1]])
     assert not by_bits.calls
     assert by_radix.calls
@@ -226,7 +227,7 @@ def test_bits_and_radix_share_a_batch(monkeypatch):
     table = make_table(rows=5000)
     source = MemoryCounts(table)
     by_bits = Spy(monkeypatch, BitColumns, "count")
-    by_radix = Spy(monkeypatch, _kernels, "count_radix")
+    by_radix = Spy(monkeypatch, kernels, "count_radix")
     assert_counts(source, table, scopes_of_all_sizes(len(CARDS), seed=6) * 3)
     assert by_bits.calls
     assert by_radix.calls

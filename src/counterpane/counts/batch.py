@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.counts import _kernels
+from counterpane._core import counts as kernels
 from counterpane.data.schema import Schema
 from counterpane.errors import ScopeError, TableSizeError
 from counterpane.typing import Array, Ints
@@ -82,7 +82,7 @@ def lay_out(
     scope_from = np.zeros(len(asked) + 1, dtype=np.int64)
     np.cumsum([len(s) for s in asked], out=scope_from[1:])
     out_from = np.empty_like(scope_from)
-    bad = _kernels.lay_out(cards, scopes, scope_from, max_cells, out_from)
+    bad = kernels.lay_out(cards, scopes, scope_from, max_cells, out_from)
     if bad >= 0:
         columns = scopes[scope_from[bad] : scope_from[bad + 1]].tolist()
         raise ScopeError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from counterpane.counts import _kernels
+from counterpane._core import counts as kernels
 from counterpane.counts.batch import Layout
 from counterpane.typing import Array, Codes, Ints, Words
 
@@ -53,7 +53,7 @@ class BitColumns:
 
     def count(self, layout: Layout, queries: Ints, row_from: int, row_to: int, out: Array) -> None:
         """Add the counts of `queries` over some rows; `row_from` is a multiple of 512."""
-        _kernels.count_bits(self.words, self.first, *layout, queries,
+        kernels.count_bits(self.words, self.first, *layout, queries,
                             row_from // 64, words_to(row_to), out)  # fmt: skip
 
     def ones(self, columns: Iterable[int]) -> Ints:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts import _kernels
+from counterpane._core import counts as kernels
 from counterpane.counts.batch import MAX_CELLS, CountBatch, Layout, PairCounts, Scope, lay_out
 from counterpane.counts.bits import BitColumns, words_to
 from counterpane.counts.planner import group_tables, table_cost, worth_compressing
@@ -132,7 +132,7 @@ class MemoryCounts(CountSource):
             def run(out: Array, block: tuple[int, int]) -> None:
                 words = block[0] // 64, words_to(block[1])
                 bits, width = self.bits.words, words[1] - words[0]
-                _kernels.pair_popcounts(bits, rows[0], words[0], bits, rows[1], words[0], width,
+                kernels.pair_popcounts(bits, rows[0], words[0], bits, rows[1], words[0], width,
                                         left is right, np.arange(len(rows[0])), out)  # fmt: skip
 
             step = BLOCK_ROWS
@@ -189,12 +189,12 @@ class MemoryCounts(CountSource):
 
         def run(out: Array, block: tuple[int, int]) -> None:
             if weights is not None:
-                _kernels.count_weighted(codes, weights, *layout, queries, *block, out)
+                kernels.count_weighted(codes, weights, *layout, queries, *block, out)
                 return
             if by_bits.size:
                 self.bits.count(layout, by_bits, *block, out)
             if by_radix.size:
-                _kernels.count_radix(codes, *layout, by_radix, *block, out)
+                kernels.count_radix(codes, *layout, by_radix, *block, out)
 
         step = BLOCK_ROWS
         if out.dtype == np.int64:  # float sums always go by the same blocks

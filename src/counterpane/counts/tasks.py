@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterpane.counts import _kernels
+from counterpane._core import counts as kernels
 from counterpane.counts.batch import Layout
 from counterpane.counts.bits import BitColumns
 from counterpane.data.schema import Schema
@@ -32,7 +32,7 @@ class CountTask:
         dense = self.layout.dense
         if weights is not None:
             out = np.zeros(self.layout.n_cells, weights.dtype)
-            _kernels.count_weighted(codes, weights, *self.layout, dense, 0, rows, out)
+            kernels.count_weighted(codes, weights, *self.layout, dense, 0, rows, out)
             return out
         out = np.zeros(self.layout.n_cells, np.int64)
         by_bits, by_radix = split_by_cost(self.layout, dense, bit_cells(rows))
@@ -42,7 +42,7 @@ class CountTask:
             bits.count(self.layout, by_bits, 0, rows, out)
         else:
             by_radix = dense
-        _kernels.count_radix(codes, *self.layout, by_radix, 0, rows, out)
+        kernels.count_radix(codes, *self.layout, by_radix, 0, rows, out)
         return out
 
 
@@ -75,7 +75,7 @@ class PairTask:
         bits.pack(range(len(codes)))
         rows = bits.kept_rows(left), bits.kept_rows(right)
         joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
-        _kernels.pair_popcounts(bits.words, rows[0], 0, bits.words, rows[1], 0, bits.n_words,
+        kernels.pair_popcounts(bits.words, rows[0], 0, bits.words, rows[1], 0, bits.n_words,
                                 self.symmetric, np.arange(len(rows[0])), joint)  # fmt: skip
         return all_states(bits, left, right, joint)
 
@@ -84,7 +84,7 @@ def all_states(bits: BitColumns, left: list[int], right: list[int], joint: Array
     """Pair counts of all states from `joint`, which leaves out each column's last code."""
     cards = bits.cards[left], bits.cards[right]
     out = np.empty((int(cards[0].sum()), int(cards[1].sum())), dtype=joint.dtype)
-    _kernels.spread_pairs(joint, *cards, bits.ones(left), bits.ones(right), left is right, out)
+    kernels.spread_pairs(joint, *cards, bits.ones(left), bits.ones(right), left is right, out)
     return out
 
 
@@ -96,7 +96,7 @@ def weighted_pairs(
     sides = [np.array(side, dtype=np.int64) for side in (left, right)]
     starts = [np.concatenate(([0], np.cumsum(cards[side]))) for side in sides]
     out = np.zeros((starts[0][-1], starts[1][-1]), dtype=weights.dtype)
-    _kernels.pair_weights(codes, weights, sides[0], starts[0], sides[1], starts[1],
+    kernels.pair_weights(codes, weights, sides[0], starts[0], sides[1], starts[1],
                           row_from, row_to, out)  # fmt: skip
     return out
 

@@ -1,0 +1,176 @@
+// Compiled once for each instruction level, with LEVEL its name and LOOPS the name of its table.
+//
+// Nothing here may leave a function that the linker could share with another level: no function of the
+// standard library, everything else internal.
+#include "levels/loops.hpp"
+
+namespace cp {
+namespace {
+
+inline Int bits(Word word) { return __builtin_popcountll(word); }
+
+Int count_ones(const Word* a, Int n) {
+  Int total = 0;
+  for (Int i = 0; i < n; ++i) total += bits(a[i]);
+  return total;
+}
+
+Int count_common(const Word* a, const Word* b, Int n) {
+  Int total = 0;
+  for (Int i = 0; i < n; ++i) total += bits(a[i] & b[i]);
+  return total;
+}
+
+Int intersect(const Word* a, const Word* b, Word* out, Int n) {
+  Int total = 0;
+  for (Int i = 0; i < n; ++i) {
+    const Word word = a[i] & b[i];
+    out[i] = word;
+    total += bits(word);
+  }
+  return total;
+}
+
+// Four bit sets by four, so that each loaded word serves four counts.
+void common_4x4(const Word* const* a, const Word* const* b, Int n, Int* totals) {
+  const Word *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+  const Word *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
+  Int s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;
+  Int s20 = 0, s21 = 0, s22 = 0, s23 = 0, s30 = 0, s31 = 0, s32 = 0, s33 = 0;
+  for (Int w = 0; w < n; ++w) {
+    s00 += bits(a0[w] & b0[w]);
+    s01 += bits(a0[w] & b1[w]);
+    s02 += bits(a0[w] & b2[w]);
+    s03 += bits(a0[w] & b3[w]);
+    s10 += bits(a1[w] & b0[w]);
+    s11 += bits(a1[w] & b1[w]);
+    s12 += bits(a1[w] & b2[w]);
+    s13 += bits(a1[w] & b3[w]);
+    s20 += bits(a2[w] & b0[w]);
+    s21 += bits(a2[w] & b1[w]);
+    s22 += bits(a2[w] & b2[w]);
+    s23 += bits(a2[w] & b3[w]);
+    s30 += bits(a3[w] & b0[w]);
+    s31 += bits(a3[w] & b1[w]);
+    s32 += bits(a3[w] & b2[w]);
+    s33 += bits(a3[w] & b3[w]);
+  }
+  const Int sums[16] = {s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33};
+  for (int i = 0; i < 16; ++i) totals[i] = sums[i];
+}
+
+void common_1x4(const Word* a, const Word* const* b, Int n, Int* totals) {
+  const Word *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
+  Int s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  for (Int w = 0; w < n; ++w) {
+    s0 += bits(a[w] & b0[w]);
+    s1 += bits(a[w] & b1[w]);
+    s2 += bits(a[w] & b2[w]);
+    s3 += bits(a[w] & b3[w]);
+  }
+  totals[0] = s0;
+  totals[1] = s1;
+  totals[2] = s2;
+  totals[3] = s3;
+}
+
+void weighted_1x4(const Word* a, const std::uint32_t* weights, const Word* const* b, Int n, Word* totals) {
+  const Word *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
+  Word s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  for (Int w = 0; w < n; ++w) {
+    const Word weight = weights[w], own = a[w];
+    s0 += weight * Word(std::uint32_t(bits(own & b0[w])));
+    s1 += weight * Word(std::uint32_t(bits(own & b1[w])));
+    s2 += weight * Word(std::uint32_t(bits(own & b2[w])));
+    s3 += weight * Word(std::uint32_t(bits(own & b3[w])));
+  }
+  totals[0] = s0;
+  totals[1] = s1;
+  totals[2] = s2;
+  totals[3] = s3;
+}
+
+template <class Cell, class Code>
+void append(Cell* cell, const Code* code, Cell radix, Int n) {
+  for (Int i = 0; i < n; ++i) cell[i] = Cell(cell[i] * radix + code[i]);
+}
+
+constexpr double LOG2_E = 1.4426950408889634;
+constexpr double LN_2 = 0.6931471805599453;
+constexpr double LN2_HIGH = 6.93147180369123816490e-01;  // ln 2 with 21 trailing zero bits
+constexpr double LN2_LOW = 1.90821492927058770002e-10;   // and the rest of it
+constexpr double SHIFT = 6755399441055744.0;             // 1.5 · 2^52: adding it leaves the nearest whole number in the low bits
+constexpr Int HALF_ROOT = 0x3FE6A09E667F3BCD;            // the bits of √½
+
+inline Int as_bits(double x) { return __builtin_bit_cast(Int, x); }
+inline double as_double(Int x) { return __builtin_bit_cast(double, x); }
+
+void exponentials(double* x, double* scratch, Int n) {
+  for (Int i = 0; i < n; ++i) {
+    const double v = x[i] > -700.0 ? x[i] : -700.0;
+    const double shifted = v * LOG2_E + SHIFT;
+    const double k = shifted - SHIFT;
+    const double r = (v - k * LN2_HIGH) - k * LN2_LOW;
+    double p = 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    scratch[i] = shifted;
+    x[i] = p;
+  }
+  for (Int i = 0; i < n; ++i) x[i] = as_double(Int(Word(as_bits(x[i])) + (Word(as_bits(scratch[i])) << 52)));
+}
+
+// The exponent, and 2 artanh u of a fraction near 1.
+void logarithms(double* x, double* scratch, Int n) {
+  for (Int i = 0; i < n; ++i) {
+    const Int k = (as_bits(x[i]) - HALF_ROOT) >> 52;
+    scratch[i] = double(k);
+    x[i] = as_double(as_bits(x[i]) - (k << 52));
+  }
+  for (Int i = 0; i < n; ++i) {
+    const double u = (x[i] - 1.0) / (x[i] + 1.0);  // at most 0.172
+    const double v = u * u, w = v * v;
+    double p = 1.0 / 21.0;  // every second term of the series, so that two chains run side by side
+    p = p * w + 1.0 / 17.0;
+    p = p * w + 1.0 / 13.0;
+    p = p * w + 1.0 / 9.0;
+    p = p * w + 1.0 / 5.0;
+    double q = 1.0 / 19.0;
+    q = q * w + 1.0 / 15.0;
+    q = q * w + 1.0 / 11.0;
+    q = q * w + 1.0 / 7.0;
+    q = q * w + 1.0 / 3.0;
+    x[i] = 2.0 * u * (1.0 + v * (q + v * p)) + scratch[i] * LN_2;
+  }
+}
+
+void add_four(double* sum, const double* const* terms, const double* factors, Int n) {
+  const double *z0 = terms[0], *z1 = terms[1], *z2 = terms[2], *z3 = terms[3];
+  const double w0 = factors[0], w1 = factors[1], w2 = factors[2], w3 = factors[3];
+  for (Int i = 0; i < n; ++i) sum[i] += (w0 * z0[i] + w1 * z1[i]) + (w2 * z2[i] + w3 * z3[i]);
+}
+
+}  // namespace
+
+#define TEXT(x) TEXT_(x)
+#define TEXT_(x) #x
+
+extern const Loops LOOPS;
+const Loops LOOPS = {
+    TEXT(LEVEL), count_ones, count_common, intersect, common_4x4, common_1x4, weighted_1x4,
+    append<std::uint16_t, std::uint8_t>, append<std::uint16_t, std::uint16_t>, append<std::uint16_t, std::uint32_t>,
+    append<std::uint32_t, std::uint8_t>, append<std::uint32_t, std::uint16_t>, append<std::uint32_t, std::uint32_t>,
+    exponentials, logarithms, add_four,
+};
+
+}  // namespace cp

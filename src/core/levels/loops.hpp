@@ -1,0 +1,77 @@
+// The few loops that gain from wider instructions, chosen once when the module is loaded.
+//
+// loops.cpp is compiled once for each level; everything else is compiled for the baseline (x86-64-v2,
+// or what the platform has). Integer results are the same at every level, and so are floating ones: the
+// order of sums is written down, and products and sums are never contracted.
+#pragma once
+#include <string>
+
+#include "base/view.hpp"
+
+namespace cp {
+
+struct Loops {
+  const char* name;
+  Int (*count_ones)(const Word* a, Int n);
+  Int (*count_common)(const Word* a, const Word* b, Int n);
+  Int (*intersect)(const Word* a, const Word* b, Word* out, Int n);
+  void (*common_4x4)(const Word* const* a, const Word* const* b, Int n, Int* totals);
+  void (*common_1x4)(const Word* a, const Word* const* b, Int n, Int* totals);
+  void (*weighted_1x4)(const Word* a, const std::uint32_t* weights, const Word* const* b, Int n, Word* totals);
+  void (*append_8_to_16)(std::uint16_t* cell, const std::uint8_t* code, std::uint16_t radix, Int n);
+  void (*append_16_to_16)(std::uint16_t* cell, const std::uint16_t* code, std::uint16_t radix, Int n);
+  void (*append_32_to_16)(std::uint16_t* cell, const std::uint32_t* code, std::uint16_t radix, Int n);
+  void (*append_8_to_32)(std::uint32_t* cell, const std::uint8_t* code, std::uint32_t radix, Int n);
+  void (*append_16_to_32)(std::uint32_t* cell, const std::uint16_t* code, std::uint32_t radix, Int n);
+  void (*append_32_to_32)(std::uint32_t* cell, const std::uint32_t* code, std::uint32_t radix, Int n);
+  void (*exponentials)(double* x, double* scratch, Int n);
+  void (*logarithms)(double* x, double* scratch, Int n);
+  void (*add_four)(double* sum, const double* const* terms, const double* factors, Int n);
+};
+
+extern const Loops* loops;
+
+// Take the best level of this processor, or the one that is named; returns what is wrong with it.
+std::string choose_level(const char* wanted);
+const char* level_name();
+std::string level_names();  // those that can be chosen here, the best one last
+
+// The number of set bits.
+inline Int count_ones(Words a) { return loops->count_ones(a.data, a.size()); }
+// The number of bits set in both.
+inline Int count_common(Words a, Words b) {
+  check_part(0, a.size(), b.size());
+  return loops->count_common(a.data, b.data, a.size());
+}
+// Fill `out` with a & b; returns the number of set bits. `out` may be a or b.
+inline Int intersect(Words a, Words b, Vector<Word> out) {
+  check_part(0, out.size(), a.size());
+  check_part(0, out.size(), b.size());
+  return loops->intersect(a.data, b.data, out.data, out.size());
+}
+
+// cell = cell · radix + code for each row: one more digit of a mixed-radix number.
+template <class Cell, class Code>
+void append_codes(Vector<Cell> cell, Vector<const Code> code, Cell radix) {
+  check_part(0, cell.size(), code.size());
+  constexpr bool narrow = sizeof(Cell) == 2;
+  if constexpr (narrow && sizeof(Code) == 1) loops->append_8_to_16(cell.data, code.data, radix, cell.size());
+  else if constexpr (narrow && sizeof(Code) == 2) loops->append_16_to_16(cell.data, code.data, radix, cell.size());
+  else if constexpr (narrow) loops->append_32_to_16(cell.data, code.data, radix, cell.size());
+  else if constexpr (sizeof(Code) == 1) loops->append_8_to_32(cell.data, code.data, radix, cell.size());
+  else if constexpr (sizeof(Code) == 2) loops->append_16_to_32(cell.data, code.data, radix, cell.size());
+  else loops->append_32_to_32(cell.data, code.data, radix, cell.size());
+}
+
+// Replace x, none above 709, by exp(x), within 2 units in the last place; below −700 it is about 0.
+inline void exponentials(Vector<double> x, Vector<double> scratch) {
+  check_part(0, x.size(), scratch.size());
+  loops->exponentials(x.data, scratch.data, x.size());
+}
+// Replace x, positive and normal, by ln x.
+inline void logarithms(Vector<double> x, Vector<double> scratch) {
+  check_part(0, x.size(), scratch.size());
+  loops->logarithms(x.data, scratch.data, x.size());
+}
+
+}  // namespace cp

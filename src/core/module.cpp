@@ -1,0 +1,228 @@
+// The module counterpane._core: one submodule an area, the instruction level, the watcher of a thread.
+#include <chrono>
+#include <cstdlib>
+
+#include "base/binding.hpp"
+#include "levels/loops.hpp"
+
+namespace cp {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto BETWEEN_LOOKS = std::chrono::milliseconds(50);
+
+thread_local PyThreadState* released_state = nullptr;
+thread_local Clock::time_point last_look{};
+thread_local PyObject* watcher = nullptr;
+
+PyObject* raised(PyObject* type, const std::string& message) {
+  PyErr_SetString(type, message.c_str());
+  return nullptr;
+}
+
+}  // namespace
+
+Released::Released() {
+  last_look = Clock::now();
+  released_state = PyEval_SaveThread();
+}
+Released::~Released() { PyEval_RestoreThread(released_state); }
+
+void look_up() {
+  if (Clock::now() - last_look < BETWEEN_LOOKS) return;
+  PyEval_RestoreThread(released_state);
+  bool go_on = PyErr_CheckSignals() == 0;
+  if (go_on && watcher) {
+    PyObject* answer = PyObject_CallNoArgs(watcher);
+    go_on = answer != nullptr;
+    if (answer) Py_DecRef(answer);
+  }
+  released_state = PyEval_SaveThread();
+  last_look = Clock::now();
+  if (!go_on) throw Interrupted{};
+}
+
+std::string buffer_item(const Py_buffer& b) {
+  const std::string format = b.format ? b.format : "?";
+  if (format.size() != 1) return "items of format '" + format.substr(0, 40) + "'";
+  const std::string bits = std::to_string(8 * b.itemsize);
+  if (format == "?") return "bool";
+  if (std::strchr("efdg", format[0])) return "float" + bits;
+  if (std::strchr("bhilq", format[0])) return "int" + bits;
+  if (std::strchr("BHILQ", format[0])) return "uint" + bits;
+  return "items of format '" + format + "'";
+}
+
+namespace {
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return text;
+}
+
+std::string type_name(PyObject* o) {
+  PyObject* name = PyType_GetName(Py_TYPE(o));
+  const char* text = name ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
+  std::string copy = text ? text : "an object";
+  if (name) Py_DecRef(name);
+  PyErr_Clear();
+  return copy;
+}
+
+// The argument that a leaf belongs to.
+PyObject* argument(const Signature& s, const std::string& leaf, PyObject* const* args) {
+  const std::string name = leaf.substr(0, leaf.find('.'));
+  const auto at = std::find(s.arguments.begin(), s.arguments.end(), name);
+  return args[at - s.arguments.begin()];
+}
+
+std::string complaint(const Signature& s, const Incoming& call, const std::vector<std::string>& types, PyObject* const* args) {
+  const Leaf& leaf = s.leaves[call.leaf];
+  const std::string type = listed(types);
+  switch (call.fault) {
+    case Fault::tuple: {
+      const auto dot = leaf.name.rfind('.');
+      return "argument '" + leaf.name.substr(0, dot) + "' is not a named tuple with the fields of this function's structure";
+    }
+    case Fault::array: return "argument '" + leaf.name + "' is not an array of " + type + ", but " + type_name(argument(s, leaf.name, args));
+    case Fault::layout: return "argument '" + leaf.name + "' is not a C-contiguous array of native items";
+    case Fault::readonly: return "argument '" + leaf.name + "' is written to, but is a read-only array";
+    case Fault::dtype: return "argument '" + leaf.name + "' holds " + call.got + " where " + type + " is needed";
+    case Fault::ndim: return "argument '" + leaf.name + "' has " + std::to_string(call.expected) + " dimensions where " + std::to_string(leaf.ndim) + " are needed";
+    case Fault::aligned: return "argument '" + leaf.name + "' is not aligned to its items";
+    case Fault::extent: return "argument '" + leaf.name + "' has another extent on axis " + call.got + " than " + std::to_string(call.expected) + ", which the other arguments ask for";
+    case Fault::integer: return "argument '" + leaf.name + "' is not an integer of 64 bits";
+    case Fault::real: return "argument '" + leaf.name + "' is not a number";
+    case Fault::flag: return "argument '" + leaf.name + "' is not True or False";
+    default: return "arguments do not fit";
+  }
+}
+
+}  // namespace
+
+PyObject* raise(const Signature& s, const Incoming* calls, std::size_t n, PyObject* const* args, Py_ssize_t given) {
+  if (PyErr_Occurred()) return nullptr;
+  if (given != Py_ssize_t(s.arguments.size()))
+    return raised(PyExc_TypeError, s.kernel + " takes " + std::to_string(s.arguments.size()) + " arguments, " + std::to_string(given) + " were given");
+  // The kernel that came furthest is the one that was meant.
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < n; ++i)
+    if (calls[i].leaf > calls[best].leaf) best = i;
+  std::vector<std::string> types;
+  for (std::size_t i = 0; i < n; ++i)
+    if (calls[i].leaf == calls[best].leaf && std::find(types.begin(), types.end(), calls[i].wanted) == types.end()) types.push_back(calls[i].wanted);
+  return raised(PyExc_TypeError, s.kernel + ": " + complaint(s, calls[best], types, args));
+}
+
+PyObject* raise_from(const Signature& s, std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Interrupted&) {
+    return nullptr;  // look_up left the exception
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  } catch (const std::out_of_range& e) {
+    return raised(PyExc_IndexError, s.kernel + ": " + e.what());
+  } catch (const std::exception& e) {
+    return raised(PyExc_RuntimeError, s.kernel + ": " + e.what());
+  }
+}
+
+namespace {
+
+// Names after the text signature that inspect.signature reads, then the line with the shapes.
+std::string documentation(const Signature& s) {
+  std::string doc = s.kernel + "(";
+  for (const auto& name : s.arguments) doc += name + ", ";
+  return doc + "/)\n--\n\n" + s.kernel + "(" + s.text + ")";
+}
+
+PyObject* named_tuple(PyObject* factory, const Entry& entry, const std::string& module) {
+  PyObject* fields = PyList_New(0);
+  for (auto word : Signature::words(entry.line)) {
+    PyObject* name = PyUnicode_FromString(Signature::name_of(word).c_str());
+    PyList_Append(fields, name);
+    Py_DecRef(name);
+  }
+  PyObject* args = Py_BuildValue("(sO)", entry.name, fields);
+  PyObject* options = Py_BuildValue("{ss}", "module", module.c_str());
+  PyObject* type = args && options ? PyObject_Call(factory, args, options) : nullptr;
+  Py_DecRef(fields);
+  Py_DecRef(args);
+  Py_DecRef(options);
+  return type;
+}
+
+bool add_function(PyObject* module, const Entry& entry) {
+  entry.prepare(entry.name, entry.line);
+  // Python keeps pointers to the definition and its text for as long as it runs.
+  auto* doc = new std::string(documentation(*entry.signature));
+  auto* def = new PyMethodDef[2]{{entry.name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(entry.call)), METH_FASTCALL, doc->c_str()}, {}};
+  return PyModule_AddFunctions(module, def) == 0;
+}
+
+bool fill_area(PyObject* module, const Area& area, const std::string& full, PyObject* factory) {
+  for (const Entry& entry : area.entries) {
+    if (entry.call) {
+      if (!add_function(module, entry)) return false;
+    } else if (entry.line) {
+      PyObject* type = named_tuple(factory, entry, full);
+      if (!type || PyModule_AddObjectRef(module, entry.name, type)) return false;
+      Py_DecRef(type);
+    } else if (PyModule_AddIntConstant(module, entry.name, long(entry.constant))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool add_areas(PyObject* core) {
+  PyObject* collections = PyImport_ImportModule("collections");
+  PyObject* factory = collections ? PyObject_GetAttrString(collections, "namedtuple") : nullptr;
+  if (!factory) return false;
+  for (const Area* area = Area::first; area; area = area->next) {
+    const std::string full = std::string("counterpane._core.") + area->name;
+    // Registered in sys.modules, so that `from counterpane._core.counts import …` finds it.
+    PyObject* module = PyImport_AddModule(full.c_str());
+    if (!module || !fill_area(module, *area, full, factory)) return false;
+    if (PyModule_AddObjectRef(core, area->name, module)) return false;
+  }
+  Py_DecRef(factory);
+  Py_DecRef(collections);
+  return true;
+}
+
+int execute(PyObject* core) {
+  try {
+    const std::string error = choose_level(std::getenv("COUNTERPANE_LEVEL"));
+    if (!error.empty()) return raised(PyExc_ImportError, error), -1;
+    if (PyModule_AddStringConstant(core, "level", level_name())) return -1;
+    if (PyModule_AddStringConstant(core, "levels", level_names().c_str())) return -1;
+#ifdef COUNTERPANE_CHECKED
+    if (PyModule_AddIntConstant(core, "checked", 1)) return -1;
+#else
+    if (PyModule_AddIntConstant(core, "checked", 0)) return -1;
+#endif
+    return add_areas(core) ? 0 : -1;
+  } catch (const std::exception& e) {
+    return raised(PyExc_ImportError, std::string("counterpane._core: ") + e.what()), -1;
+  }
+}
+
+// watch(check) → the former watcher: `check` is called by this thread's kernels now and then.
+PyObject* watch(PyObject*, PyObject* check) {
+  PyObject* former = watcher ? watcher : (Py_IncRef(Py_None), Py_None);
+  watcher = check == Py_None ? nullptr : (Py_IncRef(check), check);
+  return former;  // the reference that the thread held
+}
+
+PyMethodDef METHODS[] = {{"watch", watch, METH_O, "watch(check, /)\n--\n\nHave `check` called by this thread's kernels; returns the former one."}, {}};
+PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
+PyModuleDef DEFINITION = {PyModuleDef_HEAD_INIT, "counterpane._core", "The compiled kernels.", 0, METHODS, SLOTS, nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace cp
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&cp::DEFINITION); }
