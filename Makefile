@@ -1,16 +1,28 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# What pip would bring for a build of its own; zig is the compiler where there is none.
+BUILD := scikit-build-core cmake ninja $(if $(shell command -v c++ || command -v clang++),,ziglang)
+CORE := CMakeLists.txt $(shell find src/core -name '*.?pp')
 
-.PHONY: help demo test check docs bench peers quality papers clean
+.PHONY: help demo test check docs bench cold peers quality papers checked sanitized levels wheel clean
 
 help:  ## list these targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 10
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 11
 
-# Installs the package with the extra that the stamp is named after; the demo needs none.
-$(VENV)/%.stamp: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(if $(filter-out demo,$*),[$*])'
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: pyproject.toml $(CORE) | $(BIN)/python
+	$(PIP) install .
+	touch $@
+
+# Installs the package with the extra that the stamp is named after. The install is editable, and
+# the core is built again when it is imported after a change of its sources.
+$(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+	$(PIP) install $(BUILD)
+	$(PIP) install --no-build-isolation -C editable.rebuild=true --editable '.[$*]'
 	touch $@
 
 demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question, write a report
@@ -31,10 +43,12 @@ docs: $(VENV)/docs.stamp  ## build the site into docs/_build/html; warnings are 
 	$(BIN)/python -m sphinx -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/bench.stamp  ## measure counting, growth, start-up, weights, Gibbs sampling, engines; files go to benchmarks/results
+cold:  ## measure the first commands after a fresh install, the build, memory and size
+	$(PYTHON) benchmarks/cold.py
+
+bench: $(VENV)/bench.stamp  ## measure counting, growth, weights, Gibbs sampling, engines; files go to benchmarks/results
 	$(BIN)/python benchmarks/micro/counts.py
 	$(BIN)/python benchmarks/micro/growth.py
-	$(BIN)/python benchmarks/micro/startup.py
 	$(BIN)/python benchmarks/micro/weights.py
 	$(BIN)/python benchmarks/micro/gibbs.py
 	$(BIN)/python benchmarks/micro/engines.py --texts
@@ -55,7 +69,36 @@ papers: $(VENV)/bench.stamp  ## reproduce the papers' tables; hours, can be stop
 	$(BIN)/python benchmarks/papers/lowd.py
 	$(BIN)/python benchmarks/papers/freno.py
 
-clean:  ## remove the environment, caches and compiled kernels
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+# A second environment with another build of the core; it borrows what the first has installed.
+$(VENV)-%/bin/python: pyproject.toml $(CORE) $(VENV)/test.stamp
+	$(PYTHON) -m venv --without-pip $(VENV)-$*
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" > \
+	    $$($(VENV)-$*/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth
+	PATH="$(abspath $(BIN)):$$PATH" $(VENV)-$*/bin/python -m pip --quiet --disable-pip-version-check install \
+	    --no-deps --no-build-isolation --force-reinstall -C build-dir=build/$* $(SETTINGS) .
+	touch $@
+
+checked: SETTINGS = -C cmake.define.COUNTERPANE_CHECKED=ON
+checked: $(VENV)-checked/bin/python  ## run the tests of kernels and learners with every index checked
+	$(VENV)-checked/bin/python -m pytest -n 2 --dist loadfile tests/core tests/unit tests/contract tests/property \
+	    --ignore tests/contract/test_spark_source.py --ignore tests/contract/test_dask_cluster.py
+
+sanitized: SETTINGS = -C cmake.define.COUNTERPANE_CHECKED=ON -C cmake.define.COUNTERPANE_SANITIZE=address,undefined
+sanitized: $(VENV)-sanitized/bin/python  ## run them under AddressSanitizer and UBSan
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	$(VENV)-sanitized/bin/python -m pytest -n 2 --dist loadfile tests/core tests/unit -p no:faulthandler
+
+levels: $(VENV)/test.stamp  ## run the tests of kernels and learners on the lowest instruction level
+	COUNTERPANE_LEVEL=v2 $(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/golden tests/property
+
+wheel: $(VENV)/test.stamp  ## build a wheel and check that it keeps to the stable ABI
+	$(PIP) install build abi3audit auditwheel
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/abi3audit --strict --report dist/*.whl
+	$(BIN)/auditwheel show dist/*.whl
+
+clean:  ## remove the environments, builds and caches
+	rm -rf $(VENV) $(VENV)-checked $(VENV)-sanitized build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf docs/_build docs/_generated docs/api docs/gallery
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

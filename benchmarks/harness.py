@@ -15,7 +15,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
-    "counterpane", "numpy", "numba", "scipy", "scikit-learn", "pyagrum", "pybnesian", "pgmpy",
+    "counterpane", "numpy", "scipy", "scikit-learn", "pyagrum", "pybnesian", "pgmpy",
 )  # fmt: skip
 
 

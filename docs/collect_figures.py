@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PICKS = {  # result: (the script that writes it, what is taken, None for all)
-    "startup": ("benchmarks/micro/startup.py", None),
+    "cold": ("benchmarks/cold.py", None),
     "counts": ("benchmarks/micro/counts.py", None),
     "growth": ("benchmarks/micro/growth.py", "exponent"),
     "engines": ("benchmarks/micro/engines.py", None),
@@ -28,7 +28,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "quality": ("benchmarks/peers/quality.py", "^b[a-z]+: "),
     "margins": ("benchmarks/peers/margins.py", None),
     "chow_liu": ("benchmarks/peers/chow_liu.py", None),
-    "inference": ("benchmarks/peers/inference.py", "times as fast|kernels"),
+    "inference": ("benchmarks/peers/inference.py", "times as fast|first marginals"),
     "dependency": ("benchmarks/peers/dependency.py", "times as fast|test PLL$|processor"),
     "lowd": ("benchmarks/papers/lowd.py", None),
     "freno": ("benchmarks/papers/freno.py", "MRR|DOA|slowest|10,000 columns|growth of HRF"),

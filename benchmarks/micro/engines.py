@@ -3,7 +3,7 @@
 200 three-variable tables over generated rows of 20 columns with 2 to 5 states, in memory, streamed
 by DuckDB, streamed by `ParquetFile.iter_batches`, from packed rows, by Dask, whose threads or two
 processes read the files, and by Spark, whose two workers read the files or, "spark-packed", take
-the packed rows of a DataFrame. Each way runs in a process of its own, once to load what is compiled
+the packed rows of a DataFrame. Each way runs in a process of its own, once to be warm
 and once to be measured: processor and wall seconds of the whole process and its workers, and the
 peak memory of all. Reading alone is measured too: the stream is asked to take at most twice the
 memory kernel, and decoding; Dask at most 1.3 times the stream, Spark 2.2 times. The files go to a
@@ -144,7 +144,7 @@ def run_dask(way: str, folder: Path, rows: int) -> dict[str, Any]:
 
         files = sorted(folder.glob("*.parquet"))
         warm = cp.DaskSource(files, client=client)
-        for _ in range(3):  # until each worker has loaded what is compiled
+        for _ in range(3):  # until each worker is warm
             warm.counts(chosen)
         made: list[Any] = []
         states = timed(lambda: made.append(cp.DaskSource(files, client=client)))
@@ -180,7 +180,7 @@ def run_spark(way: str, folder: Path, rows: int) -> dict[str, Any]:
         data = spark.read.parquet(str(folder)).where("x0 >= '0'")  # not just files any more
     made: list[Any] = []
     states = timed(lambda: made.append(cp.SparkSource(data, spark=spark)))
-    for _ in range(3):  # until workers have loaded what is compiled, and Java has compiled itself
+    for _ in range(3):  # until workers are warm and Java has compiled itself
         made[0].counts(scopes())
     counted = timed(lambda: made.append(made[0].counts(scopes())))
     peak = _peak() + sum(_status(pid, "VmHWM") for pid in _descendants()) / 1024

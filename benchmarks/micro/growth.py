@@ -71,7 +71,7 @@ def growth() -> dict[str, dict[str, Curve]]:
     """The curves by what grows, then by learner."""
     by_columns = {n: random_network(n).sample(10_000, random_state=0) for n in COLUMNS}
     for learner in LEARNERS.values():
-        learner().fit(by_columns[COLUMNS[0]])  # compile
+        learner().fit(by_columns[COLUMNS[0]])  # warm
     found = {"columns": {name: curve(name, by_columns) for name in LEARNERS}}
     if folder := os.environ.get("COUNTERPANE_DATA"):
         alarm = cp.load(Path(folder) / "networks" / "alarm.bif.gz")

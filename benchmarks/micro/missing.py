@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="1,000 rows only")
     sizes = (1000,) if parser.parse_args().quick else (1000, 5000)
-    for options in POLICIES.values():  # compile
+    for options in POLICIES.values():  # warm
         some = cp.load(FOLDER / "asia.bif.gz").sample(300, random_state=0)
         if options["missing"] != "error":
             some = lose(some, "MCAR 20 %", np.random.default_rng(1))

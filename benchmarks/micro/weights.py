@@ -2,8 +2,8 @@
 
 The features of dependency networks learned on NLTCS (16,181 × 16) and Plants (17,412 × 69), by L1
 logistic regression and by trees, get their weights as Libra's mnlearnw sets them: prior_sd = 1, at
-most 100 steps from zero. Each case runs in a process of its own, a second time to be measured when
-all is compiled: processor seconds on one thread, the peak of the whole process, and the mean PLL of
+most 100 steps from zero. Each case runs in a process of its own, a second time to be measured
+warm: processor seconds on one thread, the peak of the whole process, and the mean PLL of
 a test row.
 Libra's figures were measured on a machine of two cores and serve as ratios. Needs COUNTERPANE_DATA.
 """
@@ -53,7 +53,7 @@ def measure(name: str, kind: str, tune: bool) -> dict[str, Any]:
     train, valid, test = load(name)
     options: Any = LEARNERS[kind]
     structure = DependencyNetworkLearner(**options).fit(train).model_
-    cp.fit_weights(structure, train, max_steps=1)  # load what was compiled
+    cp.fit_weights(structure, train, max_steps=1)  # warm
     began = time.process_time()
     model = cp.fit_weights(structure, train)
     seconds = time.process_time() - began
@@ -102,7 +102,7 @@ def main() -> None:
     tune = not parser.parse_args().quick
     details: list[dict[str, Any]] = []
     for name, kind in LIBRA:
-        for asked in (False, tune):  # the first compiles, which takes memory too
+        for asked in (False, tune):  # the first is not measured
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 record = pool.apply(measure, (name, kind, asked))
         details.append(record)

@@ -84,7 +84,7 @@ def growth(domain: Any) -> list[dict[str, Any]]:
     table = domains.alarm(domain.rows, n=domain.n)
     (size,) = domain.particles
     options: dict[str, Any] = {"random_state": 0, "n_jobs": 2, "potentials": False}
-    cp.PFMN("bayesian", n_particles=size, max_tests=3, **options).fit(table)  # compiles
+    cp.PFMN("bayesian", n_particles=size, max_tests=3, **options).fit(table)  # warm
     learner = cp.PFMN("bayesian", n_particles=size, **options)
     began = time.perf_counter()
     learner.fit(table)

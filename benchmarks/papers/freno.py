@@ -93,7 +93,7 @@ def movies(fold: int) -> tuple[Any, Any]:
 
 
 def fitted(method: str, links: Any, items: Any = None, **options: Any) -> tuple[Any, float]:
-    """A ranker, and the seconds of its second fit, when all is compiled."""
+    """A ranker, and the seconds of its second fit."""
     learner = learner_of(method, **options)
     cp.LinkRanker(learner).fit(links[: min(40, len(links)), : min(60, links.shape[1])])
     ranker = cp.LinkRanker(learner_of(method, **options))

@@ -113,7 +113,7 @@ def model_of(task: Task, split: Split) -> tuple[Any, dict[str, float]]:
         )
     else:
         small = cp.Table(network.schema, split.train.codes[:, :50])
-        convert(network, task.method, small)  # compiles
+        convert(network, task.method, small)  # warm
         began = time.process_time(), time.perf_counter()
         model = convert(network, task.method, split.train)
     facts["seconds"] = time.process_time() - began[0]

@@ -63,7 +63,7 @@ def train_time(
     repeat: int,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
-    """Seconds of one fit, the least of several; the first, which may compile, is not counted."""
+    """Seconds of one fit, the least of several; the first is not counted."""
     make().fit(*given)
     return seconds(lambda: make().fit(*given), repeat=repeat, clock=clock)
 

@@ -149,7 +149,7 @@ def tables(*, quick: bool) -> Iterator[tuple[str, cp.Table, Dag | None]]:
     for name in ("alarm", "insurance"):
         table = observed(cp.read(FOLDER / "bnlearn" / f"{name}.csv.gz"))
         for learner in (cp.HillClimb(), cp.StructureSearch(effort="thorough")):
-            learner.fit(table.take(np.arange(500)))  # compile
+            learner.fit(table.take(np.arange(500)))  # warm
         yield f"bnlearn's {name}", table, None
     for name, size in SAMPLED[:3] if quick else SAMPLED:
         network = opened(name)

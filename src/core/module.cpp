@@ -14,7 +14,7 @@ constexpr auto BETWEEN_LOOKS = std::chrono::milliseconds(50);
 
 thread_local PyThreadState* released_state = nullptr;
 thread_local Clock::time_point last_look{};
-thread_local PyObject* watcher = nullptr;
+constexpr const char* WATCHER = "counterpane.watcher";  // in the dictionary of the thread's state
 
 PyObject* raised(PyObject* type, const std::string& message) {
   PyErr_SetString(type, message.c_str());
@@ -33,10 +33,14 @@ void look_up() {
   if (Clock::now() - last_look < BETWEEN_LOOKS) return;
   PyEval_RestoreThread(released_state);
   bool go_on = PyErr_CheckSignals() == 0;
-  if (go_on && watcher) {
+  PyObject* state = PyThreadState_GetDict();
+  PyObject* watcher = state ? PyDict_GetItemString(state, WATCHER) : nullptr;  // borrowed
+  if (go_on && watcher && watcher != Py_None) {
+    Py_IncRef(watcher);
     PyObject* answer = PyObject_CallNoArgs(watcher);
     go_on = answer != nullptr;
     if (answer) Py_DecRef(answer);
+    Py_DecRef(watcher);
   }
   released_state = PyEval_SaveThread();
   last_look = Clock::now();
@@ -213,9 +217,16 @@ int execute(PyObject* core) {
 
 // watch(check) → the former watcher: `check` is called by this thread's kernels now and then.
 PyObject* watch(PyObject*, PyObject* check) {
-  PyObject* former = watcher ? watcher : (Py_IncRef(Py_None), Py_None);
-  watcher = check == Py_None ? nullptr : (Py_IncRef(check), check);
-  return former;  // the reference that the thread held
+  PyObject* state = PyThreadState_GetDict();
+  if (!state) return raised(PyExc_RuntimeError, "watch: this thread has no state");
+  PyObject* former = PyDict_GetItemString(state, WATCHER);
+  if (!former) former = Py_None;
+  Py_IncRef(former);
+  if (PyDict_SetItemString(state, WATCHER, check)) {
+    Py_DecRef(former);
+    return nullptr;
+  }
+  return former;
 }
 
 PyMethodDef METHODS[] = {{"watch", watch, METH_O, "watch(check, /)\n--\n\nHave `check` called by this thread's kernels; returns the former one."}, {}};

@@ -9,9 +9,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
-    {"errors", "typing"},
+    {"errors", "typing", "lazy"},
     {"_core", "_jit"},
-    {"progress", "drawing", "markup"},
+    {"progress", "parallel", "drawing", "markup"},
     {"data", "graphs"},
     {"counts"},
     {"scores", "independence", "potentials"},
@@ -39,6 +39,8 @@ def imported(tree: ast.AST) -> list[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"relative import at line {node.lineno}"
             found.append((node.module or "", node.lineno))
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy":
+            found += [(str(a.value), node.lineno) for a in node.args if isinstance(a, ast.Constant)]
     return found
 
 
@@ -57,8 +59,6 @@ def test_imports_go_down(path: Path) -> None:
         if parts[0] == "counterpane" and len(parts) > 1:
             below = FLOOR_OF[parts[1]] < FLOOR_OF[room]
             assert below or parts[1] == room, f"{path.name}:{line} imports {module}"
-        if parts[0] in ("numba", "llvmlite"):
-            assert room == "_jit", f"{path.name}:{line}: only _jit.py knows Numba"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference.core_counts import bit_sets, common, table_of
 
 from counterpane._core import counts
+from reference.core_counts import bit_sets, common, table_of
 
 CODES = [np.uint8, np.uint16, np.uint32]
 CARDS = np.array([2, 3, 1, 5, 4])

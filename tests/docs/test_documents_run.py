@@ -24,7 +24,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GUIDES = ("analyst", "class-probabilities", "comparing-learners", "ranking-links", "large-tables")
 DOCUMENTS = ("README.md", "docs/tutorial.md", *(f"docs/how-to/{name}.md" for name in GUIDES))
-SECONDS = 300  # for one command; the first ones compile kernels
+SECONDS = 120  # for one command
 NAMESPACE: dict[str, Any] = {"__name__": "block"}  # of the process that runs a document's blocks
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.M | re.S)
 

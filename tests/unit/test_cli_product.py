@@ -13,10 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
 
 import counterpane as cp
-from counterpane._jit import when_compiling
 from counterpane.cli import choosing, classify, doctor, learning, main, sets
 from counterpane.cli.app import console
 from counterpane.learn.structure.structure_search import StagedSearch
@@ -261,15 +259,32 @@ def test_evidence_completes_columns_and_states(tmp_path: Path) -> None:
     assert complete_evidence(context, "nothing=") == []
 
 
-def test_help_is_quick(tmp_path: Path) -> None:
-    code = "import sys, resource; sys.argv = ['counterpane', '--help']\n"
+@pytest.mark.parametrize(
+    ("words", "numpy"),
+    [
+        (["--help"], False),
+        (["leern"], False),
+        (["query", "m.cp", "survived", "-g", "sex=male"], True),
+    ],
+)
+def test_commands_load_only_what_they_use(tmp_path: Path, words: list[str], numpy: bool) -> None:
+    cp.StructureSearch().fit(cp.load_dataset("titanic")).model_.save(tmp_path / "m.cp")
+    code = f"import sys; sys.argv = ['counterpane', *{words!r}]\n"
     code += "from counterpane.cli.main import main\ntry:\n    main()\nexcept SystemExit: pass\n"
-    code += "heavy = {'numba', 'scipy', 'sklearn', 'pandas', 'matplotlib'} & set(sys.modules)\n"
-    code += "print('HEAVY', sorted(heavy), resource.getrusage(resource.RUSAGE_SELF).ru_utime)"
+    code += (
+        "heavy = {'networkx', 'narwhals', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'numpy'}\n"
+    )
+    code += "print('HEAVY', *sorted(heavy & set(sys.modules)))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert found.stdout.splitlines()[-1].split() == ["HEAVY", *(["numpy"] if numpy else [])]
+
+
+def test_import_loads_nothing_but_the_package() -> None:
+    code = "import sys; import counterpane; print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    last = found.stdout.splitlines()[-1]
-    assert last.startswith("HEAVY [] ")
-    assert float(last.split()[-1]) < 0.5
+    assert found.stdout == "False\n"
 
 
 # ---- datasets, doctor, sample, convert --------------------------------------------------------
@@ -436,11 +451,3 @@ def test_ctrl_c_while_loading_leaves_no_traceback() -> None:
     code += "from counterpane.__main__ import main\nmain()\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "Stopped; nothing was written.\n")
-
-
-def test_compiling_is_told_once() -> None:
-    told = []
-    when_compiling(lambda: told.append("compiling"))
-    for function in (lambda x: x + 1, lambda x: x + 2):
-        njit(function)(1)
-    assert told == ["compiling"]

@@ -306,7 +306,7 @@ def test_moves_are_counted_and_a_time_limit_stops_inside_one_climb() -> None:
 
 def test_a_time_limit_stops_between_moves() -> None:
     table = sampled(40, 3000, seed=7, edges=2)
-    HillClimb(restarts=1).fit(table)  # compiles, which no time limit interrupts
+    HillClimb(restarts=1).fit(table)
     with pytest.warns(StoppedEarly, match="time limit"):
         learner = HillClimb(restarts=10_000, perturb=3, time_limit=0.2).fit(table)
     assert 0 < len(learner.trace_) < 10_000

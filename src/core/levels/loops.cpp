@@ -4,10 +4,20 @@
 // standard library, everything else internal.
 #include "levels/loops.hpp"
 
+#ifdef _MSC_VER
+#include <intrin.h>
+#endif
+
 namespace cp {
 namespace {
 
+#if defined(_MSC_VER) && defined(_M_X64)
+inline Int bits(Word word) { return Int(__popcnt64(word)); }
+#elif defined(_MSC_VER)
+inline Int bits(Word word) { return Int(_CountOneBits64(word)); }
+#else
 inline Int bits(Word word) { return __builtin_popcountll(word); }
+#endif
 
 Int count_ones(const Word* a, Int n) {
   Int total = 0;

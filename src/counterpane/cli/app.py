@@ -147,11 +147,6 @@ def common(
 def settle(*, as_json: bool, quiet: bool) -> bool:
     """Whether to show progress; notes are silent where it is not wanted."""
     notes.quiet = as_json or quiet
-    if notes.is_terminal and not notes.quiet:
-        words = "Compiling kernels for their first use, for up to a minute; they are kept on disk."
-        import_module("counterpane._jit").when_compiling(
-            lambda: notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
-        )
     return not notes.quiet
 
 
@@ -186,19 +181,6 @@ def classify() -> Any:
 def tables() -> Any:
     """The module that reads tables, imported when it is needed."""
     return import_module("counterpane.cli.tables")
-
-
-def evidence_of(given: list[str] | None) -> dict[str, str]:
-    """The evidence in options of the form column=state."""
-    found = {}
-    for item in given or []:
-        name, sign, state = item.partition("=")
-        if not sign or not name:
-            raise ParameterError(
-                f"--given {item!r} is not of the form column=state; write it as sex=female."
-            )
-        found[name.strip()] = state.strip()
-    return found
 
 
 def check_place(path: Path | None, *, model: bool = False) -> None:

@@ -25,12 +25,12 @@ from counterpane.cli.app import (
     complete_column,
     console,
     emit,
-    evidence_of,
     many,
     notes,
     settle,
     tables,
 )
+from counterpane.cli.evidence import evidence_for, evidence_of
 from counterpane.cli.pictures import probability_bars, ranking
 from counterpane.errors import ParameterError, unknown_name
 
@@ -68,7 +68,7 @@ def query(
     settle(as_json=as_json, quiet=quiet)
     evidence = evidence_of(given)
     loaded = cp.load(model)
-    evidence = tables().evidence_for(loaded, evidence)
+    evidence = evidence_for(loaded, evidence)
     answer = loaded.query(variables, evidence, method=method)
     left = [n for n in loaded.schema.names if n not in evidence and n not in answer.names]
     if loaded.kind == "additive" and left:
@@ -196,7 +196,7 @@ def sample(
     check_place(output)
     loaded = cp.load(model)
     _check_whole(loaded, "`sample` draws")
-    table = loaded.sample(n, tables().evidence_for(loaded, evidence_of(given)), random_state=seed)
+    table = loaded.sample(n, evidence_for(loaded, evidence_of(given)), random_state=seed)
     lines = classify().csv_lines(table)
     if output is not None:
         classify().write_atomically(output, lines)

@@ -7,7 +7,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ from rich.table import Table as Grid
 
 import counterpane as cp
 from counterpane.cli.app import Json, app, console, emit
+from counterpane.lazy import lazy
 
-NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "networkx", "typer", "rich")
+metadata = lazy("importlib.metadata")
+
+NEEDED = ("numpy", "scipy", "scikit-learn", "narwhals", "networkx", "typer", "rich")
 EXTRAS = {
     "plot": (("matplotlib",), "pictures"),
     "duckdb": (("duckdb", "pyarrow"), "tables in DuckDB, parquet and Arrow files"),
@@ -27,12 +30,11 @@ EXTRAS = {
     "gpu": (("cupy",), "counting on a graphics card"),
     "web": (("starlette", "uvicorn"), "models over HTTP"),
 }
-SLOW = 30.0  # seconds of a self-test whose kernels have to be compiled
 
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Check the installation: versions, extras, kernel cache, cores, memory, and a self-test."""
+    """Check the installation: versions, extras, kernels, cores, memory, and a self-test."""
     checks = list(_checks())
     sound = all(check["ok"] is not False for check in checks)
     if as_json:
@@ -58,7 +60,7 @@ def _checks() -> Iterator[dict[str, Any]]:
         if absent:
             told += f": absent ({', '.join(absent)}); pip install 'counterpane[{extra}]'"
         yield _check(f"extra {extra}", None if absent else True, told)
-    yield _cache_check()
+    yield _core_check()
     yield _check("cores", True, str(os.cpu_count()))
     yield _memory_check()
     yield _self_test()
@@ -68,23 +70,12 @@ def _check(name: str, ok: bool | None, told: str) -> dict[str, Any]:
     return {"check": name, "ok": ok, "told": told}
 
 
-def _cache_check() -> dict[str, Any]:
-    """Whether compiled kernels can be kept, where, and how much room they take."""
-    folder, size = Path(cp.__file__).parent, 0
-    for kernel in vars(import_module("counterpane.counts._kernels")).values():
-        place = getattr(getattr(kernel, "_cache", None), "cache_path", None)
-        if place is not None:
-            folder = Path(place)
-            break
-    beside = folder.is_relative_to(Path(cp.__file__).parent)
-    for file in (Path(cp.__file__).parent if beside else folder.parent).rglob("*.nb[ci]"):
-        size += file.stat().st_size
-    writable = os.access(folder, os.W_OK)
-    told = f"{folder}, {size / 1e6:,.1f} MB"
-    if not writable:
-        told += ": cannot be written, so kernels are compiled anew by every process; "
-        told += "set NUMBA_CACHE_DIR to a folder that can"
-    return _check("kernel cache", writable, told)
+def _core_check() -> dict[str, Any]:
+    """Which kernels were loaded, and for which instructions of the processor."""
+    core = import_module("counterpane._core")
+    forced = ", by COUNTERPANE_LEVEL" if os.environ.get("COUNTERPANE_LEVEL") else ""
+    told = f"instruction level {core.level}{forced} (this processor has {core.levels})"
+    return _check("kernels", True, told + (", every index checked" if core.checked else ""))
 
 
 def _memory_check() -> dict[str, Any]:
@@ -114,7 +105,7 @@ def _self_test() -> dict[str, Any]:
     told = f"learned, asked, saved and loaded a network in {seconds:.1f} s"
     if not right:
         return _check("self-test", False, f"P(survived | female) is {answer}; it should be 0.73")
-    return _check("self-test", True, told + (", kernels compiled" if seconds > SLOW else ""))
+    return _check("self-test", True, told)
 
 
 def _show(checks: list[dict[str, Any]], *, sound: bool) -> None:

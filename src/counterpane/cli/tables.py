@@ -16,7 +16,6 @@ import counterpane as cp
 from counterpane.counts.reading import is_large
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.cuts import quantile_cuts
-from counterpane.data.dates import date_texts, day_number
 from counterpane.data.preparing import Prepared, prepare, prepare_like
 from counterpane.data.readers import read_any
 from counterpane.data.texts import NO_NUMBER
@@ -136,14 +135,6 @@ def read_raw(data: str, text: Mapping[str, str | None], *, progress: bool = Fals
 def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
     """Columns as a model takes them: texts are the numbers and dates that they were for it."""
     return prepare_like(columns, model.schema, model.provenance or {})
-
-
-def evidence_for(model: Any, evidence: Mapping[str, str]) -> dict[str, str]:
-    """Evidence with dates such as 3/4/2021 read as they were when the model was learned."""
-    order = (model.provenance or {}).get("day_first", {})
-    read = {n: day_number(s, day_first=order[n]) for n, s in evidence.items() if n in order}
-    days = {n: date_texts(np.array([day]))[0] for n, day in read.items() if day is not None}
-    return {**evidence, **days}
 
 
 def rows_for(

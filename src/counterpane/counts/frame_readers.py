@@ -5,9 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
-
-import narwhals.stable.v2 as nw
+from typing import TYPE_CHECKING, Any
 
 from counterpane.counts.arrow_types import Block, arrow
 from counterpane.counts.duckdb_reader import grouped
@@ -15,7 +13,13 @@ from counterpane.counts.file_readers import BlockReader
 from counterpane.counts.sessions import arrow_reader
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.errors import CounterpaneError, DataError, MissingExtraError
+from counterpane.lazy import lazy
 from counterpane.progress import Control
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+else:
+    nw = lazy("narwhals.stable.v2")
 
 
 def open_frame(frame: nw.LazyFrame[Any]) -> FrameReader:

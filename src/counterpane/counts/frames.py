@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
-
-import narwhals.stable.v2 as nw
+from typing import TYPE_CHECKING, Any, Unpack
 
 from counterpane.counts.files import ArrowSource, ScanOptions
 from counterpane.counts.frame_readers import open_frame
 from counterpane.errors import DataError
+from counterpane.lazy import lazy
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+else:
+    nw = lazy("narwhals.stable.v2")
 
 
 class FrameSource(ArrowSource):

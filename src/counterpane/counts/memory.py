@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -28,6 +27,7 @@ from counterpane.counts.tasks import (
 )
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
@@ -171,7 +171,7 @@ class MemoryCounts(CountSource):
                 if ctl is not None:
                     ctl.report("counting rows", block[1], n_rows)
             return
-        with ThreadPoolExecutor(self.n_jobs) as pool:
+        with thread_pool(self.n_jobs) as pool:
             try:
                 for block, part in zip(blocks, pool.map(run, blocks), strict=True):
                     yield part

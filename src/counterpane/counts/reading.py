@@ -8,9 +8,7 @@ from glob import has_magic
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
-
-import narwhals.stable.v2 as nw
+from typing import TYPE_CHECKING, Any
 
 from counterpane.counts.file_readers import kind_of
 from counterpane.counts.files import FileSource, ScanOptions
@@ -19,6 +17,12 @@ from counterpane.counts.source import CountSource
 from counterpane.data.readers import read as read_table
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+else:
+    nw = lazy("narwhals.stable.v2")
 
 LARGE_FILE = 2**29  # bytes: what is larger is not read into memory unless asked for
 

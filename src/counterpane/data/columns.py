@@ -7,15 +7,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from counterpane.data.cuts import cut_labels
 from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
 from counterpane.errors import DataError, unknown_name
+from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Floats, State
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+else:
+    nw = lazy("narwhals.stable.v2")
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from counterpane.data.columns import Labels
 from counterpane.data.frames import Unseen, encode_frame
-from counterpane.data.notebook import table_html
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.data.states import Discretize
 from counterpane.data.weights import check_weights as check_weights
 from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError
+from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
+
+if TYPE_CHECKING:
+    from counterpane.data import notebook
+else:
+    notebook = lazy("counterpane.data.notebook")
 
 Missing = Literal["state", "drop", "error"]
 
@@ -135,7 +140,7 @@ class Table:
         return f"Table({self.n_rows} rows × {self.n_columns} columns{weighted}: {self.schema!r})"
 
     def _repr_html_(self) -> str:
-        return table_html(self)
+        return notebook.table_html(self)
 
     def plot(self, **options: Any) -> Any:
         """The shares of the states of each column; see `counterpane.plots.marginals`."""

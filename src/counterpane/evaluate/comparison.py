@@ -45,9 +45,7 @@ class Fit:
 class Comparison:
     """Records of learners, each the mean of its fits, and how far their edges agree.
 
-    Seconds are the median: the first fit may compile a kernel.
-
-    `fits` has the single fits by learner. Measures are of rows that were not learned from, in nats;
+    Seconds are the median. `fits` has the single fits by learner. Measures are of rows that were not learned from, in nats;
     larger is better for pll, log-likelihood and accuracy. An edge is a pair of columns.
     """
 

@@ -8,12 +8,14 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self, SupportsIndex
 
-import networkx as nx
 import numpy as np
 
 from counterpane.errors import GraphError, unknown_name
 from counterpane.graphs.bits import members, n_words, node, pack, unpack
+from counterpane.lazy import lazy
 from counterpane.typing import Words
+
+nx = lazy("networkx")
 
 Edge = tuple[int, int]
 

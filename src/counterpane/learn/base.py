@@ -12,7 +12,7 @@ import os
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypedDict
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,12 +26,17 @@ from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
+from counterpane.lazy import lazy
 from counterpane.learn.driver import Driver
 from counterpane.learn.gains import EdgeGain
-from counterpane.learn.notebook import learner_html
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report
 from counterpane.scores import LocalScore
+
+if TYPE_CHECKING:
+    from counterpane.learn import notebook
+else:
+    notebook = lazy("counterpane.learn.notebook")
 
 MAX_TRACE = 200  # records of a trace that a model's file keeps
 
@@ -123,7 +128,7 @@ class Learner(ABC):
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def _repr_html_(self) -> str:
-        return learner_html(self)
+        return notebook.learner_html(self)
 
     def plot(self, kind: str = "graph", **options: Any) -> Any:
         """What was learned, on matplotlib axes: the "graph", the "trace" of the search, or "edges".

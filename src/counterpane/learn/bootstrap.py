@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from counterpane.counts.reading import read
@@ -24,11 +23,18 @@ from counterpane.drawing import draw
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
 from counterpane.graphs.bits import unpack
+from counterpane.lazy import lazy
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.notebook import bootstrap_html
 from counterpane.models.base import Model
 from counterpane.progress import Control, Report, Stopped, TextBar
 from counterpane.typing import Bools, Floats
+
+if TYPE_CHECKING:
+    from counterpane.learn import notebook
+else:
+    notebook = lazy("counterpane.learn.notebook")
+
+nx = lazy("networkx")
 
 REPEATS = 8  # a table is resampled by weights where each distinct row occurs so often on average
 
@@ -104,7 +110,7 @@ class BootstrapResult:
         return graph
 
     def _repr_html_(self) -> str:
-        return bootstrap_html(self)
+        return notebook.bootstrap_html(self)
 
     def plot(self, kind: str = "graph", **options: Any) -> Any:
         """The "graph" of pairs found in half of the samples, or the matrix of "edges".

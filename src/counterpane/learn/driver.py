@@ -129,7 +129,7 @@ class Driver:
         stopped = None
         saved = time.monotonic()
         ctl = Control.within(self.time_limit)
-        with self._reporting() as report, _ctrl_c_cancels(ctl) as pressed:
+        with self._reporting() as report, _ctrl_c_cancels(ctl) as pressed, ctl.watching():
             try:
                 while not search.done(state):
                     ctl.check()

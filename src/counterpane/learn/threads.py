@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 
 P = TypeVar("P")
@@ -22,9 +22,9 @@ def by_threads(
     runs the parts, perhaps in other processes: `work` can be pickled and returns all it finds.
     """
     joblib = _joblib_with_backend() if n_jobs > 1 else None
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with thread_pool(n_jobs) as pool:
         try:
-            if joblib is not None:  # arrays mapped from files would be compiled for anew
+            if joblib is not None:
                 run = joblib.Parallel(n_jobs, return_as="generator", max_nbytes=None)
                 found = run(joblib.delayed(work)(part) for part in parts)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,12 +14,17 @@ from counterpane.data.columns import Numbers, columns_of, n_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError, ScopeError
+from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
-from counterpane.models.notebook import model_html
 from counterpane.typing import Array, Codes, Floats, Ints
+
+if TYPE_CHECKING:
+    from counterpane.models import notebook
+else:
+    notebook = lazy("counterpane.models.notebook")
 
 BLOCK_ROWS = 2**13
 
@@ -73,7 +78,7 @@ class AdditiveClassifier:
         )
 
     def _repr_html_(self) -> str:
-        return model_html(self, repr(self))
+        return notebook.model_html(self, repr(self))
 
     def plot(self, **options: Any) -> Any:
         """The hypergraph of all faces; `options` are those of `counterpane.plots.hypergraph`.

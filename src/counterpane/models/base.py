@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
 from counterpane.models.evidence import Evidence as Evidence
 from counterpane.models.formats import (
     NATIVE,
@@ -22,9 +23,13 @@ from counterpane.models.formats import (
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
-from counterpane.models.notebook import model_html
 from counterpane.models.questions import Questions, listed
 from counterpane.typing import Array, Codes, Floats
+
+if TYPE_CHECKING:
+    from counterpane.models import notebook
+else:
+    notebook = lazy("counterpane.models.notebook")
 
 
 class Model(Questions):
@@ -58,7 +63,7 @@ class Model(Questions):
         return draw("graph", self, **options)
 
     def _repr_html_(self) -> str:
-        return model_html(self, repr(self))
+        return notebook.model_html(self, repr(self))
 
     def score_samples(self, X: Any) -> Floats:
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""

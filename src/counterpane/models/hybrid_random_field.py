@@ -6,14 +6,16 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError, ParameterError, ScopeError
+from counterpane.lazy import lazy
 from counterpane.models.bayesian_network import TOLERANCE, BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.potentials import Potential
+
+nx = lazy("networkx")
 
 
 class HybridRandomField(DependencyNetwork):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -13,10 +12,13 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
 from counterpane.inference.exact import log_sum
+from counterpane.lazy import lazy
 from counterpane.models.base import Model
 from counterpane.models.questions import listed
 from counterpane.potentials import Potential
 from counterpane.typing import Array, Codes, Floats
+
+nx = lazy("networkx")
 
 BLOCK_ROWS = 2**13
 

@@ -11,19 +11,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
 from counterpane.graphs.triangulate import Clique, JunctionTree
+from counterpane.lazy import lazy
 from counterpane.learn.fields.features import Part, with_weights
 from counterpane.learn.fields.pseudo_likelihood import PseudoLikelihood, maximize
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.potentials import Potential
 from counterpane.progress import Control
 from counterpane.typing import Floats
+
+nx = lazy("networkx")
 
 MAX_CELLS = 2**22  # of all cliques' tables together: 32 MB
 

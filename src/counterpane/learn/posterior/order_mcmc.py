@@ -12,12 +12,12 @@ import time
 from collections import Counter
 from typing import Any, Self, Unpack
 
-import networkx as nx
 import numpy as np
 
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat
+from counterpane.lazy import lazy
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.posterior import _chain_kernels as orders
@@ -28,6 +28,8 @@ from counterpane.learn.posterior.family_tables import checked_limit
 from counterpane.learn.posterior.parent_tables import parent_tables
 from counterpane.models.mixture import Mixture
 from counterpane.scores import LocalScore, as_score
+
+nx = lazy("networkx")
 
 
 class OrderMCMC(Learner):

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any
 
 from counterpane.models.formats.atomic import write_atomically
-from counterpane.models.formats.bif import read_bif, write_bif
-from counterpane.models.formats.libra import read_libra
-from counterpane.models.formats.libra_text import write_libra
-from counterpane.models.formats.net import read_net, write_net
 from counterpane.models.formats.network import Conditionals, Factors, Network
 from counterpane.models.formats.source import Source
-from counterpane.models.formats.uai import read_uai, write_uai, write_uai_factors
-from counterpane.models.formats.xdsl import read_xdsl, write_xdsl
-from counterpane.models.formats.xmlbif import read_xmlbif, write_xmlbif
-
-
-class Writer(Protocol):
-    """The text of a network in one format, in pieces."""
-
-    def __call__(self, network: Network, *, plain_names: bool) -> Iterator[str]: ...
-
-
-class Format(NamedTuple):
-    """How a format is read and written."""
-
-    read: Callable[[Source], Network | Factors]
-    write: Writer
-
 
 NATIVE = ".cp"
 FORMATS = {
-    ".bif": Format(read_bif, write_bif),
-    ".xmlbif": Format(read_xmlbif, write_xmlbif),
-    ".bifxml": Format(read_xmlbif, write_xmlbif),
-    ".xml": Format(read_xmlbif, write_xmlbif),
-    ".uai": Format(read_uai, write_uai),
-    ".net": Format(read_net, write_net),
-    ".xdsl": Format(read_xdsl, write_xdsl),
-}
+    ".bif": "bif",
+    ".xmlbif": "xmlbif",
+    ".bifxml": "xmlbif",
+    ".xml": "xmlbif",
+    ".uai": "uai",
+    ".net": "net",
+    ".xdsl": "xdsl",
+}  # the module that reads and writes each
 LIBRA = (".bn", ".cn", ".dn", ".mn")
 SUFFIXES = (*FORMATS, *LIBRA)
 
@@ -68,7 +47,9 @@ def formats_of(network: Network | Factors | Conditionals | None) -> tuple[str, .
 def read_network(path: str | os.PathLike[str]) -> Network | Factors | Conditionals:
     """The network in a file of one of the `SUFFIXES`; names and states are text, save Libra's."""
     suffix = suffix_of(path)
-    return read_libra(Source(path)) if suffix in LIBRA else FORMATS[suffix].read(Source(path))
+    name = "libra" if suffix in LIBRA else FORMATS[suffix]
+    network: Network | Factors | Conditionals = _function("read", name)(Source(path))
+    return network
 
 
 def write_network(
@@ -82,9 +63,14 @@ def write_network(
     Each number has as many digits as it takes to read back the same bits.
     """
     if isinstance(network, Conditionals) or suffix_of(path) in LIBRA:
-        texts = write_libra(network)
+        texts = _function("write", "libra", "libra_text")(network)
     elif isinstance(network, Factors):
-        texts = write_uai_factors(network)
+        texts = _function("write", "uai_factors", "uai")(network)
     else:
-        texts = FORMATS[suffix_of(path)].write(network, plain_names=plain_names)
+        texts = _function("write", FORMATS[suffix_of(path)])(network, plain_names=plain_names)
     write_atomically(path, (text.encode() for text in texts))
+
+
+def _function(what: str, name: str, module: str | None = None) -> Any:
+    """`read_bif` of the module bif, and so on; a format is imported when a file has it."""
+    return getattr(import_module(f"counterpane.models.formats.{module or name}"), f"{what}_{name}")

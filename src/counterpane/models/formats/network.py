@@ -7,15 +7,17 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-import networkx as nx
 import numpy as np
 
 from counterpane.data.schema import MAX_STATES, Schema, Variable
 from counterpane.errors import CounterpaneError, GraphError, unknown_name
 from counterpane.graphs import Dag
+from counterpane.lazy import lazy
 from counterpane.models.formats.source import Source
 from counterpane.potentials import MAX_CELLS, Potential, Rules, Tree
 from counterpane.typing import Floats, Ints
+
+nx = lazy("networkx")
 
 MAX_VARIABLES = 2**14  # a graph takes the square of it in bytes
 MAX_AXES = 64  # NumPy's limit

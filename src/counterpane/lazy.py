@@ -1,0 +1,21 @@
+"""Libraries that are imported when they are first used, so that start-up pays only for numpy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _Lazy(ModuleType):
+    """Stands for a module until one of its names is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)  # the next time is an ordinary look-up
+        return value
+
+
+def lazy(name: str) -> Any:
+    """The module `name`, imported when one of its names is first used."""
+    return _Lazy(name)
