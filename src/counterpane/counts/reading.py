@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from glob import has_magic
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from counterpane.counts.file_readers import kind_of
 from counterpane.counts.files import FileSource, ScanOptions
@@ -77,6 +79,8 @@ def source_class(frame: nw.LazyFrame[Any]) -> Any:
 
 
 def _lazy(source: Any) -> nw.LazyFrame[Any] | None:
+    if isinstance(source, Table | CountSource | Mapping | list | np.ndarray | str | PathLike):
+        return None  # no frame, and narwhals need not be loaded to know
     try:
         frame = nw.from_native(source, pass_through=True)
     except nw.exceptions.DuplicateError:  # the table's reader says it better

@@ -147,6 +147,8 @@ def _of_array(array: Array, names: Sequence[str] | None) -> list[Column]:
 
 def _of_values(name: str, values: Any) -> Column:
     """A column from a numpy array, a series of a frame library, or a sequence of objects."""
+    if isinstance(values, list | tuple):
+        return from_objects(name, list(values))
     if not isinstance(values, np.ndarray):
         series = nw.from_native(values, series_only=True, pass_through=True)
         if isinstance(series, nw.Series):
