@@ -1,0 +1,117 @@
+// Family scores of counted tables.
+//
+// A table has the axes (configuration of the parents P, child, one more parent y), the last of card 1
+// where there is no y, so that one function scores a family and each of its extensions. All natural
+// logarithms. A score is named by `kind` and one number `a`:
+//
+//     LIKELIHOOD   Σ N_jk ln(N_jk / N_j) − a q (r − 1)          q configurations of all parents
+//     AVERAGE      (1 / N) Σ N_jk ln(N_jk / N_j) − a q (r − 1)  −∞ for an empty table
+//     EQUIVALENT   Dirichlet marginal likelihood, α_jk = a / (r q)
+//     CONSTANT     Dirichlet marginal likelihood, α_jk = a
+#pragma once
+#include "base/pulse.hpp"
+#include "scores/terms.hpp"
+
+namespace cp::scores {
+
+// Fill out[c] with c ln c.
+inline void fill_clogc(Vector<double> out) {
+  out[0] = 0.0;
+  for (Int c = 1; c < out.size(); ++c) out[c] = double(c) * std::log(double(c));
+}
+
+// Σ N_jk ln(N_jk / N_j) over a table with axes (q, r, s); cell_at(p, x, y) is a count.
+template <class Count, class CellAt>
+double log_likelihood(Int q, Int r, Int s, Floats logs, CellAt cell_at) {
+  double total = 0.0;
+  for (Int p = 0; p < q; ++p) {
+    for (Int y = 0; y < s; ++y) {
+      Count row = 0;
+      for (Int x = 0; x < r; ++x) {
+        const Count cell = cell_at(p, x, y);
+        row += cell;
+        total += clogc(cell, logs);
+      }
+      total -= clogc(row, logs);
+    }
+  }
+  return total;
+}
+
+// ln of the Dirichlet marginal likelihood of a table with axes (q, r, s), every α equal.
+template <class Count>
+double log_dirichlet(Vector<const Count> table, Int q, Int r, Int s, double alpha) {
+  const double row_alpha = alpha * double(r);
+  const double at_zero = std::lgamma(alpha), row_at_zero = std::lgamma(row_alpha);
+  double total = 0.0;
+  for (Int p = 0; p < q; ++p) {
+    for (Int y = 0; y < s; ++y) {
+      Count row = 0;
+      for (Int x = 0; x < r; ++x) {
+        const Count cell = table[(p * r + x) * s + y];
+        if (cell > 0) {
+          row += cell;
+          total += std::lgamma(alpha + double(cell)) - at_zero;
+        }
+      }
+      if (row > 0) total += row_at_zero - std::lgamma(row_alpha + double(row));
+    }
+  }
+  return total;
+}
+
+// The score of a table with axes (q, r, s), the child in the middle.
+template <class Count>
+double score_table(Vector<const Count> table, Int q, Int r, Int s, Int kind, double a, Floats logs) {
+  if (kind == EQUIVALENT || kind == CONSTANT)
+    return log_dirichlet<Count>(table, q, r, s, kind == EQUIVALENT ? a / double(r * q * s) : a);
+  double total = log_likelihood<Count>(q, r, s, logs, [=](Int p, Int x, Int y) { return table[(p * r + x) * s + y]; });
+  if (kind == AVERAGE) {
+    double rows = 0.0;
+    for (Count cell : table.part(0, q * r * s)) rows += double(cell);
+    total = rows > 0 ? total / rows : -INF;
+  }
+  return total - a * double(q) * double(s) * double(r - 1);
+}
+
+// Fill `out` with the scores of many tables, each with its child, of cards[i] states, last.
+template <class Count>
+void score_tables(Vector<const Count> values, Ints out_from, Ints cards, Int kind, double a, Floats logs, Vector<double> out) {
+  const Ragged<const Count> tables{values, out_from};
+  Pulse pulse;
+  for (Int i = 0; i < out.size(); ++i) {
+    const Vector<const Count> table = tables[i];
+    out[i] = score_table<Count>(table, table.size() / cards[i], cards[i], 1, kind, a, logs);
+    pulse(16 * table.size());
+  }
+}
+
+// Fill out(i, j) with the score of left column i given right column j; `counts` has all states of the
+// left columns by all states of the right ones.
+template <class Count>
+void score_pairs(Matrix<const Count> counts, Ints left_from, Ints right_from, Int kind, double a, Floats logs, Matrix<double> out) {
+  const auto largest = [](Ints from) {
+    Int card = 0;
+    for (Int i = 0; i + 1 < from.size(); ++i) card = std::max(card, from[i + 1] - from[i]);
+    return card;
+  };
+  Array<Count, 1> table(largest(left_from) * largest(right_from));
+  Pulse pulse;
+  for (Int i = 0; i < out.shape(0); ++i) {
+    const Int left = left_from[i], r = left_from[i + 1] - left;
+    for (Int j = 0; j < out.shape(1); ++j) {
+      const Int right = right_from[j], s = right_from[j + 1] - right;
+      pulse(16 * r * s);
+      if (kind == LIKELIHOOD) {
+        const double total = log_likelihood<Count>(1, r, s, logs, [=](Int, Int x, Int y) { return counts(left + x, right + y); });
+        out(i, j) = total - a * double(s) * double(r - 1);
+        continue;
+      }
+      for (Int x = 0; x < r; ++x)
+        for (Int y = 0; y < s; ++y) table[x * s + y] = counts(left + x, right + y);
+      out(i, j) = score_table<Count>(table, 1, r, s, kind, a, logs);
+    }
+  }
+}
+
+}  // namespace cp::scores
