@@ -13,7 +13,7 @@ static const Area area(
     "scores",
     {
         function<fill_clogc>("fill_clogc", "out[]"),
-        function<score_table<double>>("score_table", "table[] q r s kind a logs[]"),
+        function<score_table>("score_table", "table[] q r s kind a logs[]"),
         function<score_tables<Int>, score_tables<double>>("score_tables", "values[] out_from[n+1] cards[n] kind a logs[] out[n]"),
         function<score_pairs<Int>, score_pairs<double>>("score_pairs", "counts[,] left_from[l+1] right_from[r+1] kind a logs[] out[l,r]"),
         function<find_row>("find_row", "store child family[store.words]"),

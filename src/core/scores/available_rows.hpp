@@ -115,7 +115,7 @@ void fill_available_row(const Family<Code>& family, Flags gaps, Vector<double> s
   scores[family.child] = score + family.prior(family.child, 0);
   for (Int p : family.parents) {
     std::remove_copy(family.scope.begin(), family.scope.end(), fewer.begin(), p);
-    const Family<Code> smaller(family.data, fewer);
+    const Family<Code> smaller(family.data, family.score_of, fewer);
     scores[p] = score_available(smaller, gaps, added.part(0, 0), scores, pulse) + family.prior(p, -1);
   }
 }

@@ -40,14 +40,15 @@ struct RowData {
 template <class Code>
 struct Family {
   const RowData<Code>& data;
+  TableScorer& score_of;
   Ints scope;    // the parents, then the child
   Ints parents;  // the same without the child
   Int child;
   Int r;      // the child's states
   Int cells;  // of the table of `scope`
 
-  Family(const RowData<Code>& row_data, Ints parents_and_child)
-      : data(row_data), scope(parents_and_child), parents(scope.part(0, scope.size() - 1)), child(scope.back()), r(data.cards[child]), cells(1) {
+  Family(const RowData<Code>& row_data, TableScorer& scorer, Ints parents_and_child)
+      : data(row_data), score_of(scorer), scope(parents_and_child), parents(scope.part(0, scope.size() - 1)), child(scope.back()), r(data.cards[child]), cells(1) {
     for (Int v : scope) cells *= data.cards[v];
   }
 
@@ -56,9 +57,7 @@ struct Family {
   }
 
   // The score of a table with axes (parents, child, one more parent of s states).
-  double score(Floats table, Int s) const {
-    return score_table<double>(table, table.size() / (r * s), r, s, data.kind, data.a, data.logs);
-  }
+  double score(Floats table, Int s) const { return score_of(table, table.size() / (r * s), r, s); }
 
   // The structure prior of the family with `toggled` added (+1), removed (−1), or as is (0).
   double prior(Int toggled, Int change) const {
@@ -131,12 +130,13 @@ void for_each_batch(const Family<Code>& family, Ints added, Visit visit) {
 // Call fill(family, scores) for each of `slots`, which were claimed, and rank the rows.
 template <class Code, class Fill>
 void fill_each(const RowData<Code>& data, const RowStore& store, Ints slots, Fill fill) {
+  TableScorer scorer(data.kind, data.a, data.logs);
   Array<Int, 1> scope(data.cards.size() + 1);
   for (Int slot : slots) {
     Int size = 0;
     graphs::for_each_bit(store.parents[slot], [&](Int p) { scope[size++] = p; });
     scope[size++] = store.child[slot];
-    const Family<Code> family(data, scope.part(0, size));
+    const Family<Code> family(data, scorer, scope.part(0, size));
     fill(family, store.scores[slot]);
     rank_row(store, slot);
   }

@@ -38,50 +38,99 @@ double log_likelihood(Int q, Int r, Int s, Floats logs, CellAt cell_at) {
   return total;
 }
 
-// ln of the Dirichlet marginal likelihood of a table with axes (q, r, s), every α equal.
-template <class Count>
-double log_dirichlet(Vector<const Count> table, Int q, Int r, Int s, double alpha) {
-  const double row_alpha = alpha * double(r);
-  const double at_zero = std::lgamma(alpha), row_at_zero = std::lgamma(row_alpha);
-  double total = 0.0;
-  for (Int p = 0; p < q; ++p) {
-    for (Int y = 0; y < s; ++y) {
-      Count row = 0;
-      for (Int x = 0; x < r; ++x) {
-        const Count cell = table[(p * r + x) * s + y];
-        if (cell > 0) {
-          row += cell;
-          total += std::lgamma(alpha + double(cell)) - at_zero;
-        }
-      }
-      if (row > 0) total += row_at_zero - std::lgamma(row_alpha + double(row));
-    }
+// ln Γ(offset + c); small whole counts are computed once for as long as the offset stays the same.
+class LogGammas {
+ public:
+  explicit LogGammas(Int size) : entries_(size) { entries_.fill({0.0, 0}); }
+
+  void set_offset(double offset) {
+    if (offset != offset_) ++generation_;
+    offset_ = offset;
   }
-  return total;
-}
+  double operator()(double count) {
+    const Int whole = Int(count);
+    if (double(whole) != count || whole >= entries_.size()) return std::lgamma(offset_ + count);
+    Entry& entry = entries_[whole];
+    if (entry.generation != generation_) entry = {std::lgamma(offset_ + count), generation_};
+    return entry.value;
+  }
+
+ private:
+  struct Entry {
+    double value;
+    Int generation;
+  };
+  Array<Entry, 1> entries_;
+  double offset_ = 0.0;
+  Int generation_ = 1;
+};
+
+// The scores of tables, one after the other: tables of one shape share their terms.
+class TableScorer {
+ public:
+  TableScorer(Int kind, double a, Floats logs, bool many = true)
+      : kind_(kind), a_(a), logs_(logs), of_cells_(many && is_dirichlet() ? SMALL : 0), of_rows_(many && is_dirichlet() ? SMALL : 0) {}
+
+  // The score of a table with axes (q, r, s), the child in the middle.
+  template <class Count>
+  double operator()(Vector<const Count> table, Int q, Int r, Int s) {
+    if (is_dirichlet()) return log_dirichlet(table, q, r, s, kind_ == EQUIVALENT ? a_ / double(r * q * s) : a_);
+    double total = log_likelihood<Count>(q, r, s, logs_, [=](Int p, Int x, Int y) { return table[(p * r + x) * s + y]; });
+    if (kind_ == AVERAGE) {
+      double rows = 0.0;
+      for (Count cell : table.part(0, q * r * s)) rows += double(cell);
+      total = rows > 0 ? total / rows : -INF;
+    }
+    return total - a_ * double(q) * double(s) * double(r - 1);
+  }
+
+ private:
+  static constexpr Int SMALL = 1024;  // counts below it take ln Γ from a table
+  Int kind_;
+  double a_;
+  Floats logs_;
+  LogGammas of_cells_, of_rows_;
+
+  bool is_dirichlet() const { return kind_ == EQUIVALENT || kind_ == CONSTANT; }
+
+  // ln of the Dirichlet marginal likelihood, every α equal.
+  template <class Count>
+  double log_dirichlet(Vector<const Count> table, Int q, Int r, Int s, double alpha) {
+    of_cells_.set_offset(alpha);
+    of_rows_.set_offset(alpha * double(r));
+    const double at_zero = of_cells_(0.0), row_at_zero = of_rows_(0.0);
+    double total = 0.0;
+    for (Int p = 0; p < q; ++p) {
+      for (Int y = 0; y < s; ++y) {
+        Count row = 0;
+        for (Int x = 0; x < r; ++x) {
+          const Count cell = table[(p * r + x) * s + y];
+          if (cell > 0) {
+            row += cell;
+            total += of_cells_(double(cell)) - at_zero;
+          }
+        }
+        if (row > 0) total += row_at_zero - of_rows_(double(row));
+      }
+    }
+    return total;
+  }
+};
 
 // The score of a table with axes (q, r, s), the child in the middle.
-template <class Count>
-double score_table(Vector<const Count> table, Int q, Int r, Int s, Int kind, double a, Floats logs) {
-  if (kind == EQUIVALENT || kind == CONSTANT)
-    return log_dirichlet<Count>(table, q, r, s, kind == EQUIVALENT ? a / double(r * q * s) : a);
-  double total = log_likelihood<Count>(q, r, s, logs, [=](Int p, Int x, Int y) { return table[(p * r + x) * s + y]; });
-  if (kind == AVERAGE) {
-    double rows = 0.0;
-    for (Count cell : table.part(0, q * r * s)) rows += double(cell);
-    total = rows > 0 ? total / rows : -INF;
-  }
-  return total - a * double(q) * double(s) * double(r - 1);
+inline double score_table(Floats table, Int q, Int r, Int s, Int kind, double a, Floats logs) {
+  return TableScorer(kind, a, logs, false)(table, q, r, s);
 }
 
 // Fill `out` with the scores of many tables, each with its child, of cards[i] states, last.
 template <class Count>
 void score_tables(Vector<const Count> values, Ints out_from, Ints cards, Int kind, double a, Floats logs, Vector<double> out) {
   const Ragged<const Count> tables{values, out_from};
+  TableScorer score(kind, a, logs);
   Pulse pulse;
   for (Int i = 0; i < out.size(); ++i) {
     const Vector<const Count> table = tables[i];
-    out[i] = score_table<Count>(table, table.size() / cards[i], cards[i], 1, kind, a, logs);
+    out[i] = score(table, table.size() / cards[i], cards[i], 1);
     pulse(16 * table.size());
   }
 }
@@ -96,6 +145,7 @@ void score_pairs(Matrix<const Count> counts, Ints left_from, Ints right_from, In
     return card;
   };
   Array<Count, 1> table(largest(left_from) * largest(right_from));
+  TableScorer score(kind, a, logs);
   Pulse pulse;
   for (Int i = 0; i < out.shape(0); ++i) {
     const Int left = left_from[i], r = left_from[i + 1] - left;
@@ -109,7 +159,7 @@ void score_pairs(Matrix<const Count> counts, Ints left_from, Ints right_from, In
       }
       for (Int x = 0; x < r; ++x)
         for (Int y = 0; y < s; ++y) table[x * s + y] = counts(left + x, right + y);
-      out(i, j) = score_table<Count>(table, 1, r, s, kind, a, logs);
+      out(i, j) = score(Vector<const Count>(table), 1, r, s);
     }
   }
 }
