@@ -43,4 +43,50 @@ inline Int find_row(const RowStore& store, Int child, Words family) {
   return -1;
 }
 
+// A slot for the row, entered in its bucket; the oldest row gives way when all are taken.
+inline Int claim_slot(const RowStore& store, Int child, Words family) {
+  const Word mask = Word(store.head.size() - 1);
+  const Int slot = store.ring[1];
+  if (slot < store.ring[0]) {  // taken: unlink it from its bucket
+    Int* link = &store.head[store.keys[slot] & mask];
+    while (*link != slot + 1) link = &store.next[*link - 1];
+    *link = store.next[slot];
+  } else {
+    store.ring[0] += 1;
+  }
+  store.ring[1] = (slot + 1) % store.keys.size();
+  const Word key = row_key(store, child, family);
+  store.keys[slot] = key;
+  store.child[slot] = child;
+  store.parents[slot].copy_from(family);
+  store.next[slot] = store.head[key & mask];
+  store.head[key & mask] = slot + 1;
+  store.ring[3] += 1;
+  return slot;
+}
+
+// Fill `slots` with claimed slots for the rows that are not there; returns their number.
+inline Int claim_missing(const RowStore& store, Ints children, Matrix<const Word> families, Vector<Int> slots) {
+  Int count = 0;
+  for (Int i = 0; i < children.size(); ++i)
+    if (find_row(store, children[i], families[i]) < 0) slots[count++] = claim_slot(store, children[i], families[i]);
+  return count;
+}
+
+// List the additions that improve the score of a row whose scores are filled: best first, equal ones in
+// order.
+inline void rank_row(const RowStore& store, Int slot) {
+  const Floats scores = store.scores[slot];
+  const Vector<Int> improving = store.improving[slot];
+  const Int child = store.child[slot];
+  Int count = 0;
+  for (Int y = 0; y < scores.size(); ++y) {
+    if (y == child || !(scores[y] > scores[child]) || graphs::has(store.parents[slot], y)) continue;
+    Int place = count++;
+    for (; place > 0 && scores[improving[place - 1]] < scores[y]; --place) improving[place] = improving[place - 1];
+    improving[place] = y;
+  }
+  store.n_improving[slot] = count;
+}
+
 }  // namespace cp::scores

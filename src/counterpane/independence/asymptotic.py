@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import chdtrc
 
+from counterpane._core import independence as kernels
 from counterpane.counts.batch import Layout
 from counterpane.errors import ParameterError
-from counterpane.independence import _kernels
 from counterpane.independence.base import Verdict
 from counterpane.independence.counted import CountTest
 from counterpane.typing import Array, Floats
@@ -37,7 +37,7 @@ class _Asymptotic(CountTest):
         self._every_slice = degrees_of_freedom == "full"
 
     def _measure(self, values: Array, layout: Layout, n_slices: Floats, out: Floats) -> None:
-        _kernels.asymptotic(values, *layout, n_slices, self._pearson, out)
+        kernels.asymptotic(values, *layout, n_slices, self._pearson, out)
 
     def _judge(self, numbers: Floats) -> list[Verdict]:
         statistic, freedom = numbers[:, 0], numbers[:, 1]

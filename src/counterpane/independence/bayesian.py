@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from counterpane._core import independence as kernels
 from counterpane.counts.batch import Layout
 from counterpane.errors import ParameterError
-from counterpane.independence import _kernels
 from counterpane.independence.base import Verdict
 from counterpane.independence.counted import CountTest
 from counterpane.typing import Array, Floats
@@ -56,7 +56,7 @@ class BayesianTest(CountTest):
 
     def _measure(self, values: Array, layout: Layout, n_slices: Floats, out: Floats) -> None:
         consistent = self.hyper == "consistent"
-        _kernels.bayesian(values, *layout, n_slices, consistent, self.prior, out)
+        kernels.bayesian(values, *layout, n_slices, consistent, self.prior, out)
 
     def _judge(self, numbers: Floats) -> list[Verdict]:
         return [

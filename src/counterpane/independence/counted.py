@@ -9,10 +9,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from counterpane._core import independence as kernels
 from counterpane.counts.batch import MAX_BATCH_CELLS, Layout, SparseCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, TableSizeError
-from counterpane.independence import _kernels
 from counterpane.independence.base import IndependenceTest, Question, Verdict
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats
@@ -49,7 +49,7 @@ class CountTest(IndependenceTest):
         layout = batch.layout
         n_slices = np.zeros(len(questions))
         if self._every_slice:
-            _kernels.count_configurations(layout.cards, layout.scopes, layout.scope_from, n_slices)
+            kernels.count_configurations(layout.cards, layout.scopes, layout.scope_from, n_slices)
         numbers = np.empty((len(questions), 3))
         self._measure(batch.values, layout, n_slices, numbers)
         for i in range(len(questions)):

@@ -14,10 +14,10 @@ from itertools import chain, combinations
 
 import numpy as np
 
+from counterpane._core import independence as kernels
 from counterpane.counts.source import CountSource
 from counterpane.data.table import distinct_rows
 from counterpane.errors import ParameterError, ScopeError
-from counterpane.independence import _kernels
 from counterpane.independence.base import ONE, Column, Columns, position
 from counterpane.typing import Floats
 
@@ -97,7 +97,7 @@ def mutual_information_matrix(
     pairs = source.pair_counts(columns)
     n = len(pairs.left_from) - 1
     matrix = np.empty((n, n))
-    _kernels.pair_information(pairs.counts, pairs.left_from, matrix)
+    kernels.pair_information(np.ascontiguousarray(pairs.counts), pairs.left_from, matrix)
     return matrix / unit
 
 

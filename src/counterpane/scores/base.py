@@ -9,18 +9,20 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from counterpane._core import scores as kernels
 from counterpane.counts.source import CountSource, Policy
 from counterpane.progress import Control
-from counterpane.scores import _kernels
 from counterpane.scores.priors import StructurePrior, UniformPrior
 from counterpane.typing import Array, Floats
 
 Family = tuple[int, Sequence[int]]
 """A child and its parents, by position."""
 
+TABLE_SIZE = 2**20  # values of c ln c kept in a table; larger counts take a logarithm each
+
 
 class Form(NamedTuple):
-    """A score as the kernels know it: its kind and its one number (see `_kernels`)."""
+    """A score as the kernels know it: its kind and its one number (see scores/tables.hpp)."""
 
     kind: int
     a: float
@@ -76,9 +78,9 @@ class FormScore(LocalScore):
 
     def family(self, counts: Array, total: float, child: int, parents: Sequence[int]) -> float:
         r = counts.shape[-1]
-        flat = np.ascontiguousarray(counts).ravel()
+        flat = np.ascontiguousarray(counts, dtype=np.float64).ravel()
         logs = log_table(flat)
-        return float(_kernels.score_table(flat, flat.size // r, r, 1, *self.form(total), logs))
+        return kernels.score_table(flat, flat.size // r, r, 1, *self.form(total), logs)
 
 
 def log_table(counts: Array) -> Floats:
@@ -88,13 +90,13 @@ def log_table(counts: Array) -> Floats:
 
 def clogc_table(largest: float) -> Floats:
     """c ln c for c = 0 … `largest`, or to the table's limit."""
-    return _clogc_table(int(min(largest, _kernels.TABLE_SIZE)) + 1)
+    return _clogc_table(int(min(largest, TABLE_SIZE)) + 1)
 
 
 @lru_cache(4)
 def _clogc_table(size: int) -> Floats:
-    table = np.empty(size)  # left writable: kernels compile once
-    _kernels.fill_clogc(table)
+    table = np.empty(size)
+    kernels.fill_clogc(table)
     return table
 
 
@@ -122,7 +124,7 @@ def score_families(
     if form is not None and not batch.layout.sparse:
         cards = source.schema.cards[[child for child, _ in families]]
         logs = log_table(batch.values)
-        _kernels.score_tables(batch.values, batch.layout.out_from, cards, *form, logs, out)
+        kernels.score_tables(batch.values, batch.layout.out_from, cards, *form, logs, out)
     else:
         for i, (child, parents) in enumerate(families):
             out[i] = score.family(batch[i], total, child, parents)

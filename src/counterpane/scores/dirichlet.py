@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import gammaln
 
+from counterpane._core.scores import CONSTANT, EQUIVALENT
 from counterpane.errors import FitError, ParameterError
-from counterpane.scores._kernels import CONSTANT, EQUIVALENT
 from counterpane.scores.base import Form, FormScore, LocalScore
 from counterpane.scores.priors import StructurePrior
 from counterpane.typing import Array

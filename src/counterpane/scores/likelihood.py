@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from counterpane.scores._kernels import LIKELIHOOD
+from counterpane._core.scores import LIKELIHOOD
 from counterpane.scores.base import Form, FormScore
 
 

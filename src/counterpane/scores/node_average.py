@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from counterpane._core.scores import AVERAGE
 from counterpane.errors import ParameterError
-from counterpane.scores._kernels import AVERAGE
 from counterpane.scores.base import Form, FormScore
 
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from counterpane._core import scores as kernels
 from counterpane.counts.source import CountSource
 from counterpane.progress import Control
-from counterpane.scores import _kernels
 from counterpane.scores.base import LocalScore, clogc_table, score_families
 from counterpane.typing import Floats
 
@@ -40,12 +40,12 @@ def score_pairs(
         return out
     same = list(children) == list(parents)  # then half of the pairs are enough
     pairs = source.pair_counts(children, against=None if same else parents, ctl=ctl)
-    logs = clogc_table(total)
+    counts, logs = np.ascontiguousarray(pairs.counts), clogc_table(total)
 
     def fill(part: range) -> None:
         left = pairs.left_from[part.start : part.stop + 1]
         rows = out[part.start : part.stop]
-        _kernels.score_pairs(pairs.counts, left, pairs.right_from, *form, logs, rows)
+        kernels.score_pairs(counts, left, pairs.right_from, *form, logs, rows)
 
     n_jobs = getattr(source, "n_jobs", 1)
     if n_jobs == 1:

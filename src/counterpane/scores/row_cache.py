@@ -9,15 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterpane._core import scores as kernels
+from counterpane._core.scores import RowData, RowStore
 from counterpane.counts.bits import BitColumns
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
 from counterpane.progress import Control
-from counterpane.scores import _available_kernels, _kernels, _row_kernels
-from counterpane.scores._fill_kernels import RowData
-from counterpane.scores._row_kernels import RowStore
 from counterpane.scores.base import Form, LocalScore, clogc_table
 from counterpane.scores.pairs import score_pairs
 from counterpane.typing import Array, Codes, Floats, Ints, Words
@@ -100,7 +99,7 @@ class RowCache:
 
     def fetch(self, child: int, family: Words) -> int:
         """The slot in `store` of the row of (child, the set `family`), filled if needed."""
-        slot = int(_row_kernels.find_row(self.store, child, family))
+        slot = kernels.find_row(self.store, child, family)
         if slot >= 0:
             self.store.ring[2] += 1
             return slot
@@ -112,7 +111,7 @@ class RowCache:
         Rows beyond the cache's size would push each other out: ask for fewer at a time.
         """
         slots = np.empty(len(children), dtype=np.int64)
-        claimed = slots[: _row_kernels.claim_missing(self.store, children, families, slots)]
+        claimed = slots[: kernels.claim_missing(self.store, children, families, slots)]
         try:
             self._fill_claimed(claimed)
         except BaseException:  # a row that was claimed but not filled must never be found
@@ -133,9 +132,9 @@ class RowCache:
     def _fill_fused(self, slots: Ints) -> None:
         if self.score.available_case:
             gaps = self.source.has_missing
-            _available_kernels.fill_slots(self.data, gaps, self.store, slots)
+            kernels.fill_slots_available(self.data, gaps, self.store, slots)
         else:
-            _row_kernels.fill_slots(self.data, self.store, slots)
+            kernels.fill_slots(self.data, self.store, slots)
 
     def first_fill(self, *, ctl: Control | None = None) -> None:
         """Fill the rows without parents of all children from the counts of all pairs.
@@ -155,10 +154,10 @@ class RowCache:
             too_large[range(len(children)), children] = False
             scores[too_large] = -np.inf
             for child, row in zip(children, scores, strict=True):
-                if _row_kernels.find_row(self.store, child, none) < 0:
-                    slot = _row_kernels.claim_slot(self.store, child, none)
+                if kernels.find_row(self.store, child, none) < 0:
+                    slot = kernels.claim_slot(self.store, child, none)
                     self.store.scores[slot] = row
-                    _row_kernels.rank_row(self.store, slot)
+                    kernels.rank_row(self.store, slot)
 
     @property
     def n_filled(self) -> int:
@@ -177,15 +176,15 @@ class RowCache:
         n, cards = len(self.names), self.source.schema.cards
         form = self.score.form(self.total_weight)
         codes: Codes = np.empty((n, 0), dtype=np.uint8)
-        codes.flags.writeable = False  # as a table's codes are: kernels compile once
         bits = BitColumns(codes, cards)
-        weights, by_row = np.empty(0), np.empty((0, n), dtype=np.uint8)
+        weights, by_row = np.empty(0), codes.T
         if form is not None and isinstance(self.source, MemoryCounts):
             table, bits = self.source.table, self.source.bits
             codes = table.codes
+            by_row = np.empty((0, n), dtype=codes.dtype)
             if table.weights is None:
                 self.source.prepare()
-                if codes.dtype == np.uint8 and codes.size <= MAX_BY_ROW:
+                if codes.nbytes <= MAX_BY_ROW:
                     by_row = np.ascontiguousarray(codes.T)
             else:
                 weights = table.weights.astype(np.float64)
@@ -193,7 +192,7 @@ class RowCache:
         return RowData(
             codes, by_row, bits.words, bits.total, bits.first, cards, weights,
             clogc_table(self.total_weight),
-            *(form or Form(0, 0.0)), prior.by_count(n), prior.by_edge(n),
+            *(form or Form(0, 0.0)), prior.by_count(n), np.ascontiguousarray(prior.by_edge(n)),
             self.max_parents, self.max_cells,
         )  # fmt: skip
 
@@ -219,7 +218,7 @@ class RowCache:
                 less = next(tables) if self.score.available_case else own.sum(axis=axis)
                 scores[p] = self._score(less, child, fewer, None)
             store.scores[slot] = scores
-            _row_kernels.rank_row(store, slot)
+            kernels.rank_row(store, slot)
 
     def _additions(self, child: int, parents: list[int]) -> list[int]:
         """The parents that may be added to a family."""
@@ -242,7 +241,7 @@ class RowCache:
         s = 1 if added is None else int(self.source.schema.cards[added])
         flat = np.ascontiguousarray(table, dtype=np.float64).ravel()
         q = flat.size // (r * s)
-        value = _kernels.score_table(flat, q, r, s, *form, self.data.logs)
+        value = kernels.score_table(flat, q, r, s, *form, self.data.logs)
         return float(value + prior)
 
     def _check(self, child: int, parents: list[int]) -> None:

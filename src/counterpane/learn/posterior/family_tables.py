@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from counterpane._core.scores import CONSTANT
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
 from counterpane.learn.posterior import _family_kernels as kernels
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, score_families
-from counterpane.scores._kernels import CONSTANT
 from counterpane.scores.base import clogc_table
 from counterpane.typing import Floats, Ints
 

@@ -1,0 +1,29 @@
+"""Statistics of tables with axes (given, x, y). Formulas and shapes: src/core/independence."""
+
+from counterpane.typing import Array, Floats, Ints
+
+def count_configurations(cards: Ints, scopes: Ints, scope_from: Ints, out: Floats, /) -> None: ...
+def asymptotic(
+    values: Array,
+    cards: Ints,
+    scopes: Ints,
+    scope_from: Ints,
+    out_from: Ints,
+    n_slices: Floats,
+    pearson: bool,
+    out: Floats,
+    /,
+) -> None: ...
+def bayesian(
+    values: Array,
+    cards: Ints,
+    scopes: Ints,
+    scope_from: Ints,
+    out_from: Ints,
+    n_slices: Floats,
+    consistent: bool,
+    prior: float,
+    out: Floats,
+    /,
+) -> None: ...
+def pair_information(counts: Array, starts: Ints, out: Floats, /) -> None: ...
