@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from counterpane._core import fields as kernels
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.resolved import resolved
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, ScopeError, unknown_name
-from counterpane.learn.fields import _conversion_kernels as kernels
 from counterpane.learn.fields.conversion_features import (
     MAX_CONDITIONS,
     merged,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from counterpane._core import fields as kernels
 from counterpane.errors import ParameterError, TableSizeError
-from counterpane.learn.fields import _conversion_kernels as kernels
 from counterpane.potentials import Rules
 from counterpane.potentials._kernels import Parts
 from counterpane.potentials.flat_parts import segments
@@ -17,21 +17,20 @@ from counterpane.typing import Array, Floats, Ints
 MAX_CONDITIONS = 2**27  # of all terms, or of all features: 1 GiB
 
 
-def space_of(cards: Ints, base: list[Floats]) -> kernels.Space:
+def space_of(cards: Ints, base: list[Floats]) -> kernels.StateSpace:
     """The variables with the probabilities of their states at the base."""
     owners = np.repeat(np.arange(cards.size), cards)
-    return kernels.Space(
+    return kernels.StateSpace(
         cards, np.cumsum(cards) - cards, owners, np.concatenate([[0.0], *base])[1:]
     )
 
 
-def read_terms(parts: Parts, space: kernels.Space) -> kernels.Terms:
+def read_terms(parts: Parts, space: kernels.StateSpace) -> kernels.Terms:
     """The terms of all conditionals of a compiled dependency network, made plain."""
     raw = _joined(parts, space)
     n_terms, n_codes = raw.targets.size, raw.codes.size
-    scratch: Floats = np.empty(int(space.cards.max(initial=1)))
     counts: Ints = np.empty(n_terms, dtype=np.int64)
-    kernels.count_states(raw, space, scratch, counts)
+    kernels.count_states(raw, space, counts)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     terms = kernels.Terms(
         targets=np.empty(n_terms, dtype=np.int64),
@@ -45,8 +44,7 @@ def read_terms(parts: Parts, space: kernels.Space) -> kernels.Terms:
         weights=np.empty(offsets[-1]),
         back=np.empty(n_terms),
     )
-    longest = int(np.diff(raw.offsets).max(initial=0))
-    kernels.simplify(raw, space, scratch, np.empty(longest, dtype=np.int64), terms)
+    kernels.simplify_terms(raw, space, terms)
     return terms
 
 
@@ -54,17 +52,14 @@ def merged(
     terms: kernels.Terms,
     modes: Ints,
     positions: Ints,
-    space: kernels.Space,
+    space: kernels.StateSpace,
     names: Sequence[str],
 ) -> Rules:
-    """The features of all terms, with their weights summed; see `kernels.spread`."""
-    longest = int(np.diff(terms.groups).max(initial=0))
-    widest = int(np.diff(terms.code_offsets[terms.groups]).max(initial=0))
-    scratch, keep = np.empty(widest + 1, dtype=np.int64), np.empty(longest + 1, dtype=np.int64)
+    """The features of all terms, with their weights summed; see `kernels.spread_terms`."""
     store = _store(2**12, 2**14)
     start = 0
     while True:
-        start = kernels.spread(terms, modes, positions, scratch, keep, store, start)
+        start = kernels.spread_terms(terms, modes, positions, store, start)
         if store.sizes[2]:
             raise ParameterError(
                 f"the conditional of {names[store.sizes[2] - 1]!r} gives a state of the base the "
@@ -73,10 +68,10 @@ def merged(
             )
         if start == terms.targets.size:
             return _rules(store, space)
-        store = _larger(store, *kernels.room(terms, modes, positions, start))
+        store = _larger(store, *kernels.room_for_term(terms, modes, positions, start))
 
 
-def _joined(parts: Parts, space: kernels.Space) -> kernels.Raw:
+def _joined(parts: Parts, space: kernels.StateSpace) -> kernels.RawTerms:
     """Trees, rules and potentials side by side; their numbers end to end."""
     kinds = [_of_trees(parts), _of_rules(parts), *_of_potentials(parts)]
     numbers = np.concatenate([parts.leaf_values, parts.rule_weights, parts.values])
@@ -84,7 +79,7 @@ def _joined(parts: Parts, space: kernels.Space) -> kernels.Raw:
         np.concatenate(arrays) for arrays in zip(*kinds, strict=True)
     )
     codes = 2 * (space.firsts[variables] + values) + negated
-    return kernels.Raw(
+    return kernels.RawTerms(
         targets, starts, steps, np.concatenate([[0], np.cumsum(sizes)]), codes, numbers
     )
 
@@ -145,10 +140,10 @@ def _of_potentials(parts: Parts) -> list[list[Array]]:
     return found
 
 
-def _store(features: int, codes: int) -> kernels.Store:
+def _store(features: int, codes: int) -> kernels.FeatureStore:
     """An empty store with room for so many features and codes."""
     n_slots = 1 << (2 * features - 1).bit_length()  # at most half full
-    return kernels.Store(
+    return kernels.FeatureStore(
         sizes=np.zeros(3, dtype=np.int64),
         slots=np.full(n_slots, -1, dtype=np.int64),
         hashes=np.empty(features, dtype=np.uint64),
@@ -158,7 +153,7 @@ def _store(features: int, codes: int) -> kernels.Store:
     )
 
 
-def _larger(store: kernels.Store, features: int, codes: int) -> kernels.Store:
+def _larger(store: kernels.FeatureStore, features: int, codes: int) -> kernels.FeatureStore:
     """The same features with room for so many more, and for twice as many as there are."""
     n, size, _ = store.sizes.tolist()
     if size + codes > MAX_CONDITIONS:
@@ -170,11 +165,11 @@ def _larger(store: kernels.Store, features: int, codes: int) -> kernels.Store:
     larger.sizes[:] = store.sizes
     larger.hashes[:n], larger.weights[:n] = store.hashes[:n], store.weights[:n]
     larger.offsets[: n + 1], larger.codes[:size] = store.offsets[: n + 1], store.codes[:size]
-    kernels.refill(larger)
+    kernels.refill_slots(larger)
     return larger
 
 
-def _rules(store: kernels.Store, space: kernels.Space) -> Rules:
+def _rules(store: kernels.FeatureStore, space: kernels.StateSpace) -> Rules:
     """The features whose weight is not zero."""
     n, size, _ = store.sizes.tolist()
     weights, sizes, codes = store.weights[:n], np.diff(store.offsets[: n + 1]), store.codes[:size]

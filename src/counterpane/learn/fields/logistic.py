@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core import fields as kernels
+from counterpane._core.fields import LogisticDesign, LogisticScratch, Quadratic
 from counterpane.counts.bits import BitColumns, words_to
 from counterpane.data.table import Table
 from counterpane.errors import FitError
-from counterpane.learn.fields import _logistic_kernels as kernels
-from counterpane.learn.fields._logistic_kernels import Design, Scratch
-from counterpane.learn.fields._quadratic_kernels import Quadratic
 from counterpane.learn.fields.by_variable import Conditionals, VariableSearch
 from counterpane.learn.threads import by_threads
 from counterpane.potentials import Rules, Tree
@@ -153,7 +152,7 @@ class LogisticSearch(VariableSearch[Fitted]):
             f = np.flatnonzero(row)
             kernels.add_margins(design, f, row[f], margin)
         use = self.of_thread(heads, self._scratch)
-        far = kernels.solve(design, at, l1, TOLERANCE * l1, dense, margins, use)
+        far = kernels.solve_logistic(design, at, l1, TOLERANCE * l1, dense, margins, use)
         if far == np.inf:
             raise FitError(
                 f"column {self.names[v]!r} would have more than {MAX_ACTIVE:,} weights with "
@@ -161,12 +160,12 @@ class LogisticSearch(VariableSearch[Fitted]):
             )
         features = [np.flatnonzero(row) for row in dense]
         weights = [row[f] for row, f in zip(dense, features, strict=True)]
-        own, told = kernels.log_likelihood(design, at, margins), 0.0
+        own, told = kernels.logistic_log_likelihood(design, at, margins), 0.0
         if self.judged is not None:
             seen: Floats = np.zeros((heads, self.judged.weights.size))
             for row, f, w in zip(seen, features, weights, strict=True):
                 kernels.add_margins(self.judged, f, w, row)
-            told = kernels.log_likelihood(self.judged, at, seen)
+            told = kernels.logistic_log_likelihood(self.judged, at, seen)
         return features, weights, own, told, far / l1
 
     def _read(self, v: int, level: int, state: Fitted, ends: Ints) -> list[tuple[Ints, Floats]]:
@@ -202,7 +201,7 @@ class LogisticSearch(VariableSearch[Fitted]):
         states = [(float(w), [(v, s, False)]) for s, w in enumerate(logs)]
         return Rules.from_list(self.cards, states), float(counts @ logs)
 
-    def _scratch(self, heads: int) -> Scratch:
+    def _scratch(self, heads: int) -> LogisticScratch:
         """Room for one problem at a time."""
         n_rows, n = self.design.weights.size, self.design.columns.size
         most = min(n, MAX_ACTIVE)
@@ -220,14 +219,14 @@ class LogisticSearch(VariableSearch[Fitted]):
             whole[0],
             np.empty((heads, n), dtype=np.bool_),
             np.empty(heads),
-            *np.empty((2, n)),
+            np.empty(n),
             few[0],
             Quadratic(few[1], few[2], square[0], few[3], whole[1], square[1], few[4], few[5]),
         ]
-        return Scratch(*fields)
+        return LogisticScratch(*fields)
 
 
-def lay_out(table: Table, like: Design | None = None) -> Design:
+def lay_out(table: Table, like: LogisticDesign | None = None) -> LogisticDesign:
     """Features of the rows: the same as those of another design, or all that are not constant."""
     cards = table.schema.cards
     bits = BitColumns(table.codes, cards)
@@ -239,14 +238,14 @@ def lay_out(table: Table, like: Design | None = None) -> Design:
         columns, values = np.append(-1, columns[wanted]), np.append(0, values[wanted])
     else:
         columns, values = like.columns, like.values
-    rows = bits.first[columns[1:]] + values[1:]
+    sets = bits.first[columns[1:]] + values[1:]
     all_rows = np.bitwise_or.reduce(bits.words[: cards[0]])
-    words = np.concatenate([all_rows[None, :], bits.words[rows]])
-    ones = np.append(table.n_rows, bits.total[rows])
+    words = np.concatenate([all_rows[None, :], bits.words[sets]])
+    ones = np.append(table.n_rows, bits.total[sets])
     flipped = 2 * ones > table.n_rows
     sizes = np.where(flipped, table.n_rows - ones, ones)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    members = np.empty(int(starts[-1]), dtype=np.int32)
-    kernels.spread_members(words, flipped, table.n_rows, starts, members)
+    rows = np.empty(int(starts[-1]), dtype=np.int32)
+    kernels.list_feature_rows(words, flipped, table.n_rows, starts, rows)
     weights = np.ones(table.n_rows) if table.weights is None else table.weights.astype(np.float64)
-    return Design(table.codes, weights, columns, values, flipped, starts, members)
+    return LogisticDesign(table.codes, weights, columns, values, flipped, starts, rows)

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core.fields import PseudoView, RowLists, add_pseudo_gradient
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.fields._pseudo_kernels import Lists, View, add_pseudo_gradient
 from counterpane.learn.fields.incidence import Incidence
 from counterpane.learn.fields.owl_qn import Minimum, minimize
 from counterpane.learn.fields.views import Features, Reading
@@ -58,7 +58,7 @@ class Gradient:
         self.slot_slopes = np.zeros(self.by_slot.size)
         self.n_jobs = n_jobs
 
-    def add(self, view: View, lists: Lists) -> None:
+    def add(self, view: PseudoView, lists: RowLists) -> None:
         """Add the variables of one view."""
         cuts = np.linspace(0, view.variables.size, self.chunks + 1).astype(np.int64)
         f = self.features
@@ -98,7 +98,7 @@ class GradientTask:
         return gradient.result()
 
 
-def blocks(reading: Reading, codes: Codes, weights: Array | None) -> Iterator[View]:
+def blocks(reading: Reading, codes: Codes, weights: Array | None) -> Iterator[PseudoView]:
     """Views of a few rows at a time."""
     n_rows = codes.shape[1]
     n_blocks = -(-n_rows // BLOCK_ROWS)
@@ -138,7 +138,7 @@ class PseudoLikelihood:
         rules = Rules(p.cards, p.rule_weights, p.rule_offsets, p.rule_variables, p.rule_values,
                       p.rule_negated)  # fmt: skip
         self.features = Features(p, Incidence(rules))
-        self.kept: list[tuple[Reading, View, Lists | None]] = []
+        self.kept: list[tuple[Reading, PseudoView, RowLists | None]] = []
         self._free = MAX_POSITIONS
         wide = self._keep_narrow(max_rows)
         self.streamed: Ints = wide[:0] if self._keep_wide(wide, max_rows) else wide
@@ -190,7 +190,7 @@ class PseudoLikelihood:
             return None
         return rows.resolve_missing("error")
 
-    def _keep(self, reading: Reading, view: View) -> None:
+    def _keep(self, reading: Reading, view: PseudoView) -> None:
         """Keep a view, with its lists while there is room."""
         lists = None
         with suppress(TableSizeError):

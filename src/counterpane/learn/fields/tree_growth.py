@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core import fields as kernels
+from counterpane._core.fields import GrownTree, TreeRows, TreeScratch, TreeTerms
 from counterpane.counts.bits import BitColumns
 from counterpane.data.table import Table
-from counterpane.learn.fields import _tree_growth_kernels as kernels
-from counterpane.learn.fields._tree_growth_kernels import Grown, Rows, Scratch, Terms
 from counterpane.learn.fields.by_variable import Conditionals, VariableSearch
 from counterpane.learn.threads import by_threads
 from counterpane.potentials import Rules, Tree
@@ -34,7 +34,7 @@ NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
 class Forest(NamedTuple):
-    """The trees of the first `done` variables, end to end; see `Grown`."""
+    """The trees of the first `done` variables, end to end; see `GrownTree`."""
 
     done: int
     sizes: Ints
@@ -112,7 +112,9 @@ class TreeSearch(VariableSearch[Forest]):
                 size = int(state.sizes[v])
                 nodes, cells = slice(start, start + size), slice(read, read + r * size)
                 counts = state.counts[cells].reshape(size, r)
-                tree = Grown(state.asked[nodes], state.children[nodes], state.gains[nodes], counts)
+                tree = GrownTree(
+                    state.asked[nodes], state.children[nodes], state.gains[nodes], counts
+                )
                 start, read = nodes.stop, cells.stop
             else:
                 tree = self._bare(v)
@@ -130,39 +132,44 @@ class TreeSearch(VariableSearch[Forest]):
         use.allowed[:] = (
             columns != v if self.relatives is None else np.isin(columns, self.relatives[v])
         )
-        n = kernels.grow(self.rows, v, terms, use, out)
-        tree = Grown(out.asked[:n], out.children[:n], out.gains[:n], out.counts[:n])
+        n = kernels.grow_tree(self.rows, v, terms, use, out)
+        tree = GrownTree(out.questions[:n], out.children[:n], out.gains[:n], out.counts[:n])
         told: Floats = np.zeros(self.prices.size)
         if self.judged is not None:
             self.judged.add(v, tree, self.rows, self.prices, terms, told)
         size = np.array([n], dtype=np.int64)
-        kept = (tree.asked.copy(), tree.children.copy(), tree.gains.copy(), tree.counts.flatten())
+        kept = (
+            tree.questions.copy(),
+            tree.children.copy(),
+            tree.gains.copy(),
+            tree.counts.flatten(),
+        )
         return (size, *kept, told)
 
-    def _cut(self, v: int, tree: Grown, price: float) -> tuple[Tree, float]:
+    def _cut(self, v: int, tree: GrownTree, price: float) -> tuple[Tree, float]:
         """The tree of column v at a higher price, and its log-likelihood."""
         size, states = tree.counts.shape
-        asked, children = np.empty((2, size, 2), dtype=np.int64)
-        place = np.empty(size, dtype=np.int64)
+        tests, children = np.empty((2, size, 2), dtype=np.int64)
         logs: Floats = np.empty((size, states))
         terms = self._terms(states)
-        n, score = kernels.cut(tree, self.rows, price, terms, place, asked, children, logs)
-        found = Tree(self.cards, v, asked[:n, 0], asked[:n, 1], children[:n], logs[:n])
+        columns, values = self.rows.columns, self.rows.values
+        n, score = kernels.cut_tree(tree, columns, values, price, terms, tests, children, logs)
+        found = Tree(self.cards, v, tests[:n, 0], tests[:n, 1], children[:n], logs[:n])
         return found, score
 
-    def _bare(self, v: int) -> Grown:
+    def _bare(self, v: int) -> GrownTree:
         """The root alone."""
         weights = self.rows.weights if self.rows.weights.size else None
         counts = np.bincount(self.rows.codes[v], weights, int(self.cards[v])).astype(np.int64)
         leaf = np.full(1, -1)
-        return Grown(leaf, np.full((1, 2), -1), np.full(1, -np.inf), counts[None, :])
+        return GrownTree(leaf, np.full((1, 2), -1), np.full(1, -np.inf), counts[None, :])
 
-    def _terms(self, states: int) -> Terms:
+    def _terms(self, states: int) -> TreeTerms:
         by_bits = BIT_COST * states * self.rows.columns.size * self.rows.words.shape[1]
         by_row = ROW_COST + YES_COST * self.rows.yes.size / self.rows.codes.shape[1]
         price, pseudo = float(self.prices.min()), self.prior / states
         logs = self._c_logs(pseudo), self._c_logs(self.prior)
-        return Terms(price, self.least, int(by_bits / by_row), self.unit, pseudo, *logs)
+        return TreeTerms(price, self.least, int(by_bits / by_row), self.unit, pseudo, *logs)
 
     def _c_logs(self, pseudo: float) -> Floats:
         """c ln(c + pseudo) for all counts c, if these are whole and not too many."""
@@ -172,12 +179,12 @@ class TreeSearch(VariableSearch[Forest]):
             self._logs[pseudo] = c * np.log(np.where(c > 0, c + pseudo, 1.0))
         return self._logs[pseudo]
 
-    def _scratch(self, states: int) -> tuple[Scratch, Grown]:
+    def _scratch(self, states: int) -> tuple[TreeScratch, GrownTree]:
         """Room for one tree at a time."""
         n_rows, n_words = self.rows.codes.shape[1], self.rows.words.shape[1]
         levels, n_questions = self.total.bit_length() + 2, self.rows.columns.size
         most = 2 * min(n_rows, max(1, self.total // self.least))  # nodes
-        use = Scratch(
+        use = TreeScratch(
             np.empty(levels, dtype=np.int64),
             np.empty(levels, dtype=np.bool_),
             np.empty(levels, dtype=np.int64),
@@ -190,7 +197,7 @@ class TreeSearch(VariableSearch[Forest]):
             np.empty(n_questions, dtype=np.int64),
             np.empty(n_questions, dtype=np.bool_),
         )
-        out = Grown(
+        out = GrownTree(
             np.empty(most, dtype=np.int64),
             np.empty((most, 2), dtype=np.int64),
             np.empty(most),
@@ -211,20 +218,20 @@ class Judged:
         self.all = np.bitwise_or.reduce(self.bits.words[: cards[0]])
 
     def add(
-        self, v: int, tree: Grown, rows: Rows, prices: Floats, terms: Terms, out: Floats
+        self, v: int, tree: GrownTree, rows: TreeRows, prices: Floats, terms: TreeTerms, out: Floats
     ) -> None:
         """Add the log-likelihood of the rows by the tree of column v to `out`, by price."""
         levels = int(self.bits.codes.shape[1]).bit_length() + 2
         masks = np.empty((levels, self.bits.n_words), dtype=np.uint64)
         masks[0] = self.all
-        bit_rows = np.append(self.bits.first[rows.columns] + rows.values, -1)[tree.asked]
-        kernels.judge(
+        bit_rows = np.append(self.bits.first[rows.columns] + rows.values, -1)[tree.questions]
+        kernels.judge_tree(
             self.bits.words, self.bits.first, self.weights, v, bit_rows, tree, prices, terms,
-            masks, np.empty(levels, dtype=np.int64), np.empty(levels), out
+            masks, out,
         )  # fmt: skip
 
 
-def lay_out(table: Table, bits: BitColumns, order: Sequence[int], weights: Ints) -> Rows:
+def lay_out(table: Table, bits: BitColumns, order: Sequence[int], weights: Ints) -> TreeRows:
     """The rows and the questions: a value against the rest, of two values the rarer.
 
     A question that all rows or none say yes to is left out.
@@ -242,12 +249,12 @@ def lay_out(table: Table, bits: BitColumns, order: Sequence[int], weights: Ints)
         values += some
     asked = np.array(columns, dtype=np.int64), np.array(values, dtype=np.int64)
     bit_rows = bits.first[asked[0]] + asked[1]
-    yes_from = np.zeros(64 * bits.n_words + 1, dtype=np.int64)
+    yes_from = np.empty(n_rows + 1, dtype=np.int64)
+    kernels.count_answers(bits.words, bit_rows, yes_from)
     dtype = np.uint16 if len(columns) < 2**16 else np.uint32
-    kernels.spread_bits(bits.words, bit_rows, n_rows, yes_from, np.zeros(0, dtype=dtype))
-    yes = np.empty(int(yes_from[n_rows]), dtype=dtype)
-    kernels.spread_bits(bits.words, bit_rows, n_rows, yes_from, yes)
-    return Rows(table.codes, weights, bits.words, bits.first, *asked, bit_rows, yes_from, yes)
+    yes = np.empty(int(yes_from[-1]), dtype=dtype)
+    kernels.list_answers(bits.words, bit_rows, yes_from, yes)
+    return TreeRows(table.codes, weights, bits.words, bits.first, *asked, bit_rows, yes_from, yes)
 
 
 def in_units(weights: Array | None) -> tuple[float, Ints]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterpane._core import fields as kernels
+from counterpane._core.fields import Conjunctions, PseudoView, RowLists
 from counterpane.counts.bits import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
-from counterpane.learn.fields import _pseudo_kernels as kernels
-from counterpane.learn.fields._pseudo_kernels import Conjunctions, Lists, View
 from counterpane.learn.fields.conditions import offsets_of, ranges
 from counterpane.learn.fields.incidence import Incidence
 from counterpane.potentials._kernels import Parts
@@ -90,14 +90,16 @@ class Reading:
         cards = (self.features.cards[own] for own in columns)
         self._cards = np.max([np.pad(own, (0, widest - own.size)) for own in cards], axis=0)
 
-    def shared(self, codes: Codes, weights: Array | None) -> View:
+    def shared(self, codes: Codes, weights: Array | None) -> PseudoView:
         """The view in which all variables read the rows `codes` of all columns."""
         plain = np.ones(codes.shape[1]) if weights is None else weights.astype(np.float64)
         start = np.zeros(self.variables.size, dtype=np.int64)
         end = np.full(self.variables.size, codes.shape[1])
-        return View(_final(codes), plain, self.variables, self.variables, start, end, *self._tables)
+        return PseudoView(
+            _final(codes), plain, self.variables, self.variables, start, end, *self._tables
+        )
 
-    def stacked(self, tables: Sequence[Table]) -> View:
+    def stacked(self, tables: Sequence[Table]) -> PseudoView:
         """The view in which variables[i] reads the rows of tables[i]."""
         sizes = np.array([table.n_rows for table in tables])
         starts = offsets_of(-(-sizes // 64) * 64)  # bit sets start with a word
@@ -108,9 +110,11 @@ class Reading:
             weights[start : start + table.n_rows] = table.weights
         own = np.zeros_like(self.variables)
         ends = starts[:-1] + sizes
-        return View(_final(codes), weights, self.variables, own, starts[:-1], ends, *self._tables)
+        return PseudoView(
+            _final(codes), weights, self.variables, own, starts[:-1], ends, *self._tables
+        )
 
-    def lists(self, view: View, most: float = np.inf) -> Lists:
+    def lists(self, view: PseudoView, most: float = np.inf) -> RowLists:
         """The lists of a view; `TableSizeError` where they would hold more than `most` rows."""
         conditions = self._conditions
         bits = BitColumns(view.codes, self._cards)
@@ -118,21 +122,20 @@ class Reading:
         valid = np.zeros(bits.n_words, dtype=np.uint64)
         weighty = np.packbits(view.weights > 0, bitorder="little")
         valid.view(np.uint8)[: weighty.size] = weighty
-        asked = Conjunctions(
+        conjunctions = Conjunctions(
             view.row_from[self._readers] // 64, -(-view.row_to[self._readers] // 64), *self._spans,
             conditions.variables,
             bits.first[conditions.variables] + conditions.values, conditions.negated,
         )  # fmt: skip
         sizes = np.zeros(self._readers.size, dtype=np.int64)
         opposite = np.zeros(self._readers.size, dtype=np.bool_)
-        mask = np.empty_like(valid)
-        kernels.count_rows(bits.words, valid, asked, mask, sizes, opposite)
+        kernels.count_rows(bits.words, valid, conjunctions, sizes, opposite)
         offsets = offsets_of(sizes)
         if offsets[-1] > most:
             raise TableSizeError(f"the lists of rules would hold {offsets[-1]:,} rows.")
         positions = np.empty(offsets[-1], dtype=np.uint16)
-        kernels.list_rows(bits.words, valid, asked, mask, opposite, offsets, positions)
-        return Lists(self._of_entry, offsets, opposite, positions)
+        kernels.list_rows(bits.words, valid, conjunctions, opposite, offsets, positions)
+        return RowLists(self._of_entry, offsets, opposite, positions)
 
 
 def _tables(parts: Parts, variables: Ints) -> tuple[Ints, ...]:
