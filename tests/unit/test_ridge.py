@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from counterpane.learn.interactions._exp_kernels import exponentials, logarithms
-from counterpane.learn.interactions._ridge_kernels import CHUNK, evaluate
-from counterpane.learn.interactions._solver_kernels import empty_memory, turn_to
+from counterpane._core.interactions import CHUNK, evaluate, exponentials, logarithms, turn_to
 from counterpane.learn.interactions.face_design import blocks_of, lay_out_faces, mixed_radix, number
-from counterpane.learn.interactions.ridge import Ridge, log_prior, normalize, smooth
+from counterpane.learn.interactions.ridge import Ridge, empty_memory, log_prior, normalize, smooth
 from reference.interaction_reference import objective, one_hot
 
 FACES = ((0,), (1,), (2,), (3,), (0, 1), (1, 3), (0, 1, 3))
@@ -79,13 +77,8 @@ def test_value_and_gradient_are_those_of_a_dense_matrix(n_classes, with_numbers)
     w = rng.normal(size=(columns, X.shape[1]))
     penalty, prior = rng.random(X.shape[1]), rng.normal(size=columns)
     gradient = np.empty_like(w)
-    n_cells = int(design.arrays.starts[-1])
-    scratch = [np.empty((columns, n_cells)), np.empty((columns, n_cells))]
     flat = w.reshape(-1), gradient.reshape(-1)
-    value = evaluate(
-        design.arrays, labels[:n], weights, prior, penalty, *flat, *scratch,
-        np.empty((columns + 4, CHUNK)),
-    )  # fmt: skip
+    value = evaluate(design.arrays, labels[:n], weights, prior, penalty, *flat)
     own = w[:, places]
     if n_classes == 2:  # the log-odds as the difference of two classes
         wide = np.vstack([np.zeros_like(own), own])

@@ -107,7 +107,7 @@ inline double as_double(Int x) { return __builtin_bit_cast(double, x); }
 
 void exponentials(double* x, double* scratch, Int n) {
   for (Int i = 0; i < n; ++i) {
-    const double v = x[i] > -700.0 ? x[i] : -700.0;
+    const double v = x[i] < -700.0 ? -700.0 : x[i];  // not a number stays what it is
     const double shifted = v * LOG2_E + SHIFT;
     const double k = shifted - SHIFT;
     const double r = (v - k * LN2_HIGH) - k * LN2_LOW;

@@ -1,0 +1,143 @@
+// Class probabilities of rows under an average of structures that share their faces.
+#pragma once
+#include "base/numbers.hpp"
+#include "base/pulse.hpp"
+#include "learn/faces/face_store.hpp"
+
+namespace cp::faces {
+
+// Faces laid on one another in the order of the climb, and the structures seen on the way.
+//
+// A face has two tables of (classes, cells): `values`, φ, and `factors`, exp φ over its largest in the cell. A column
+// has one code more than states, the last, for what is not known; cells with it are neutral, 0 and 1.
+struct FaceLayers {
+  Ints cards;                 // the states of each column and one
+  Matrix<const Int> columns;  // (faces, most columns)
+  Ints sizes;                 // columns of each face
+  Ints offsets;               // where the tables of each face begin
+  Floats values;
+  Floats factors;
+  Ints added;          // layer t adds the faces added[t − 1] … added[t] − 1; layer 0 is empty
+  Ints steps;          // structure s has the first steps[s] layers, which rise,
+  Ints extra_offsets;  // and the faces extras[extra_offsets[s] … extra_offsets[s + 1] − 1]
+  Ints extras;
+  Floats weights;  // of the structures
+
+  static constexpr const char* fields =
+      "cards[n] columns[f,] sizes[f] offsets[f+1] values[v] factors[v] added[] steps[s] extra_offsets[s+1] extras[] "
+      "weights[s]";
+  auto members() {
+    return std::tie(cards, columns, sizes, offsets, values, factors, added, steps, extra_offsets, extras, weights);
+  }
+};
+
+constexpr double TINY = 1e-250;  // an average below this may have lost its digits, or all of itself
+
+// Call visit(value, entry) for each entry of `values`, (classes, BLOCK), of the rows from … to − 1 and the entry of a
+// face's table, which is `values` or `factors` of the layers, that belongs to it.
+template <class Visit>
+void visit_face(const FaceLayers& layers, Floats tables, Int face, Codes codes, Int from, Int to, Cells where,
+                Matrix<double> values, Visit visit) {
+  const Cells cell = where.part(0, to - from);
+  locate(codes, layers.columns[face].part(0, layers.sizes[face]), layers.cards, from, cell);
+  const Floats table = tables.part(layers.offsets[face], layers.offsets[face + 1]);
+  const Int cells = table.size() / values.shape(0);
+  for (Int y = 0; y < values.shape(0); ++y) {
+    const Floats plane = table.part(y * cells, (y + 1) * cells);
+    const Vector<double> row = values[y];
+    for (Int k = 0; k < cell.size(); ++k) visit(row[k], plane[cell[k]]);
+  }
+}
+
+// Add φ of a face to `joint`.
+inline void add_values(const FaceLayers& layers, Int face, Codes codes, Int from, Int to, Cells where, Matrix<double> joint) {
+  visit_face(layers, layers.values, face, codes, from, to, where, joint, [](double& sum, double phi) { sum += phi; });
+}
+
+// Add weight × the columns of `values`, brought to sum to 1, to `out`; the first totals.size() of them.
+inline void add_scaled(Matrix<const double> values, Vector<double> totals, double weight, Matrix<double> out) {
+  const Int width = totals.size();
+  totals.fill(0.0);
+  for (Int y = 0; y < values.shape(0); ++y)
+    for (Int k = 0; k < width; ++k) totals[k] += values(y, k);
+  for (double& total : totals) total = weight / total;
+  for (Int y = 0; y < values.shape(0); ++y)
+    for (Int k = 0; k < width; ++k) out(y, k) += values(y, k) * totals[k];
+}
+
+// Fill `out` with ln Σ_s weight_s P_s(class | row) of one row, in logs throughout.
+inline void log_average(const FaceLayers& layers, Floats prior, Codes codes, Int row, Vector<double> out) {
+  const Int classes = prior.size();
+  Array<std::uint32_t, 1> where(1);
+  Array<double, 2> joint(classes, 1), own(classes, 1);
+  joint.flat().copy_from(prior);
+  out.fill(-INF);
+  Int s = 0;
+  for (Int layer = 0; layer < layers.added.size(); ++layer) {
+    for (Int face = layers.added[std::max<Int>(layer - 1, 0)]; face < layers.added[layer]; ++face)
+      add_values(layers, face, codes, row, row + 1, where, joint);
+    for (; s < layers.steps.size() && layers.steps[s] == layer; ++s) {
+      own.copy_from(joint);
+      for (Int face : layers.extras.part(layers.extra_offsets[s], layers.extra_offsets[s + 1]))
+        add_values(layers, face, codes, row, row + 1, where, own);
+      const double largest = maximum(own.flat());
+      double total = 0.0;
+      for (double value : own.flat()) total += std::exp(value - largest);
+      const double shift = std::log(layers.weights[s] / total) - largest;
+      for (Int y = 0; y < classes; ++y) {
+        const double value = own(y, 0) + shift, a = std::max(out[y], value), b = std::min(out[y], value);
+        out[y] = a + std::log1p(std::exp(b - a));
+      }
+    }
+  }
+}
+
+// Fill `out`, (rows, classes), with ln Σ_s weight_s P_s(class | row).
+//
+// The average is taken of plain numbers, and once more in logs for a row where some came out below TINY.
+inline void average(const FaceLayers& layers, Floats prior, Codes codes, Matrix<double> out) {
+  const Int classes = prior.size(), n_rows = out.shape(0), n_structures = layers.steps.size();
+  const double log_tiny = std::log(TINY);
+  Array<std::uint32_t, 1> where(BLOCK);
+  Array<double, 1> totals(BLOCK);
+  Array<double, 2> joint(classes, BLOCK), proba(classes, BLOCK), own(classes, BLOCK), mean(classes, BLOCK);
+  Pulse pulse;
+  for (Int from = 0; from < n_rows; from += BLOCK) {
+    const Int to = std::min(from + BLOCK, n_rows), width = to - from;
+    for (Int y = 0; y < classes; ++y) joint[y].part(0, width).fill(prior[y]);
+    mean.fill(0.0);
+    Int s = 0;
+    for (Int layer = 0; layer < layers.added.size(); ++layer) {
+      for (Int face = layers.added[std::max<Int>(layer - 1, 0)]; face < layers.added[layer]; ++face)
+        add_values(layers, face, codes, from, to, where, joint);
+      if (s == n_structures || layers.steps[s] != layer) continue;
+      for (Int k = 0; k < width; ++k) {
+        double largest = joint(0, k);
+        for (Int y = 1; y < classes; ++y) largest = std::max(largest, joint(y, k));
+        for (Int y = 0; y < classes; ++y) proba(y, k) = std::exp(joint(y, k) - largest);
+      }
+      for (; s < n_structures && layers.steps[s] == layer; ++s) {
+        for (Int y = 0; y < classes; ++y) own[y].part(0, width).copy_from(proba[y].part(0, width));
+        for (Int face : layers.extras.part(layers.extra_offsets[s], layers.extra_offsets[s + 1]))
+          visit_face(layers, layers.factors, face, codes, from, to, where, own,
+                     [](double& product, double factor) { product *= factor; });
+        add_scaled(own, totals.part(0, width), layers.weights[s], mean);
+        pulse(width * classes * 4);
+      }
+    }
+    for (Int k = 0; k < width; ++k) {
+      bool doubtful = false;
+      const Vector<double> row = out[from + k];
+      for (Int y = 0; y < classes; ++y) {
+        row[y] = mean(y, k) > 0.0 ? std::log(mean(y, k)) : -INF;
+        doubtful |= row[y] < log_tiny;
+      }
+      if (doubtful) {
+        log_average(layers, prior, codes, from + k, row);
+        pulse(n_structures * classes * 100);
+      }
+    }
+  }
+}
+
+}  // namespace cp::faces
