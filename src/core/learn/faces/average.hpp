@@ -1,5 +1,7 @@
 // Class probabilities of rows under an average of structures that share their faces.
 #pragma once
+#include <functional>
+
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
 #include "learn/faces/face_store.hpp"
@@ -33,36 +35,25 @@ struct FaceLayers {
 
 constexpr double TINY = 1e-250;  // an average below this may have lost its digits, or all of itself
 
-// Call visit(value, entry) for each entry of `values`, (classes, BLOCK), of the rows from … to − 1 and the entry of a
-// face's table, which is `values` or `factors` of the layers, that belongs to it.
-template <class Visit>
-void visit_face(const FaceLayers& layers, Floats tables, Int face, Codes codes, Int from, Int to, Cells where,
-                Matrix<double> values, Visit visit) {
+// Fill `out`, (classes, BLOCK), for the rows from … to − 1 with operation(value, entry): `values` are laid out alike, and
+// the entry is that of the row's cell in a face's part of `tables`. `out` may be `values`.
+template <class Operation>
+void apply_face(const FaceLayers& layers, Floats tables, Int face, Codes codes, Int from, Int to, Cells where,
+                Matrix<const double> values, Matrix<double> out, Operation operation) {
   const Cells cell = where.part(0, to - from);
   locate(codes, layers.columns[face].part(0, layers.sizes[face]), layers.cards, from, cell);
   const Floats table = tables.part(layers.offsets[face], layers.offsets[face + 1]);
-  const Int cells = table.size() / values.shape(0);
-  for (Int y = 0; y < values.shape(0); ++y) {
-    const Floats plane = table.part(y * cells, (y + 1) * cells);
-    const Vector<double> row = values[y];
-    for (Int k = 0; k < cell.size(); ++k) visit(row[k], plane[cell[k]]);
+  const Int cells = table.size() / out.shape(0);
+  for (Int y = 0; y < out.shape(0); ++y) {
+    const Floats plane = table.part(y * cells, (y + 1) * cells), row = values[y];
+    const Vector<double> out_row = out[y];
+    for (Int k = 0; k < cell.size(); ++k) out_row[k] = operation(row[k], plane[cell[k]]);
   }
 }
 
 // Add φ of a face to `joint`.
 inline void add_values(const FaceLayers& layers, Int face, Codes codes, Int from, Int to, Cells where, Matrix<double> joint) {
-  visit_face(layers, layers.values, face, codes, from, to, where, joint, [](double& sum, double phi) { sum += phi; });
-}
-
-// Add weight × the columns of `values`, brought to sum to 1, to `out`; the first totals.size() of them.
-inline void add_scaled(Matrix<const double> values, Vector<double> totals, double weight, Matrix<double> out) {
-  const Int width = totals.size();
-  totals.fill(0.0);
-  for (Int y = 0; y < values.shape(0); ++y)
-    for (Int k = 0; k < width; ++k) totals[k] += values(y, k);
-  for (double& total : totals) total = weight / total;
-  for (Int y = 0; y < values.shape(0); ++y)
-    for (Int k = 0; k < width; ++k) out(y, k) += values(y, k) * totals[k];
+  apply_face(layers, layers.values, face, codes, from, to, where, joint, joint, std::plus<double>());
 }
 
 // Fill `out` with ln Σ_s weight_s P_s(class | row) of one row, in logs throughout.
@@ -117,11 +108,12 @@ inline void average(const FaceLayers& layers, Floats prior, Codes codes, Matrix<
         for (Int y = 0; y < classes; ++y) proba(y, k) = std::exp(joint(y, k) - largest);
       }
       for (; s < n_structures && layers.steps[s] == layer; ++s) {
-        for (Int y = 0; y < classes; ++y) own[y].part(0, width).copy_from(proba[y].part(0, width));
-        for (Int face : layers.extras.part(layers.extra_offsets[s], layers.extra_offsets[s + 1]))
-          visit_face(layers, layers.factors, face, codes, from, to, where, own,
-                     [](double& product, double factor) { product *= factor; });
-        add_scaled(own, totals.part(0, width), layers.weights[s], mean);
+        Matrix<const double> product = proba;
+        for (Int face : layers.extras.part(layers.extra_offsets[s], layers.extra_offsets[s + 1])) {
+          apply_face(layers, layers.factors, face, codes, from, to, where, product, own, std::multiplies<double>());
+          product = own;
+        }
+        loops->add_shares(mean.data, product.data, classes, BLOCK, layers.weights[s], totals.data, width);
         pulse(width * classes * 4);
       }
     }

@@ -7,27 +7,14 @@
 
 namespace cp::faces {
 
-// ln of the product of at most BLOCK positive values, which are used up.
+// ln of the product of at most BLOCK positive values.
 //
 // The exponents are added as whole numbers and the mantissas, 1 to 2, multiplied: nothing overflows, and a block takes
 // one logarithm.
-inline double log_product(Vector<double> values) {
-  constexpr Int LANES = 8;
-  constexpr Word MANTISSA = (Word(1) << 52) - 1, ONE = Word(1023) << 52;
-  const Int size = values.size(), whole = size - size % LANES;
+inline double log_product(Floats values) {
   Int exponent = 0;
-  for (double& value : values) {
-    const Word bits = std::bit_cast<Word>(value);
-    exponent += Int(bits >> 52);
-    value = std::bit_cast<double>((bits & MANTISSA) | ONE);
-  }
-  double lanes[LANES] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
-  for (Int k = 0; k < whole; k += LANES)
-    for (Int lane = 0; lane < LANES; ++lane) lanes[lane] *= values[k + lane];
-  double product = 1.0;
-  for (double lane : lanes) product *= lane;
-  for (Int k = whole; k < size; ++k) product *= values[k];
-  return std::log(product) + double(exponent - 1023 * size) * std::log(2.0);
+  const double product = loops->mantissa_product(values.data, values.size(), &exponent);
+  return std::log(product) + double(exponent) * std::log(2.0);
 }
 
 // Σ over rows of weight × ln f, where `table` is q over the cells of `face`. `where` and `work` are scratch.
