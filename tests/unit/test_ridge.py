@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from counterpane._core.interactions import CHUNK, evaluate, exponentials, logarithms, turn_to
+from counterpane._core.interactions import CHUNK, evaluate
 from counterpane.learn.interactions.face_design import blocks_of, lay_out_faces, mixed_radix, number
-from counterpane.learn.interactions.ridge import Ridge, empty_memory, log_prior, normalize, smooth
+from counterpane.learn.interactions.ridge import Ridge, log_prior, normalize, smooth
 from reference.interaction_reference import objective, one_hot
 
 FACES = ((0,), (1,), (2,), (3,), (0, 1), (1, 3), (0, 1, 3))
@@ -42,21 +42,6 @@ def in_order(design, names):
 
 
 CARDS = np.array([2, 3, 4, 3])
-
-
-def test_exponentials_and_logarithms_are_those_of_libm():
-    x = np.concatenate([np.linspace(-699, 709, 4001), [0.0, 1e-300, -1e-17]])
-    values, scratch = x.copy(), np.empty_like(x)
-    exponentials(values, scratch)
-    assert np.allclose(values, np.exp(x), rtol=5e-16, atol=0)
-    tiny = np.array([-701.0, -1e6])
-    exponentials(tiny, np.empty(2))
-    assert (tiny < 1e-300).all()
-    x = np.concatenate([np.exp(np.linspace(-300, 700, 4001)), 1 + np.geomspace(1e-15, 1, 99), [1]])
-    values = x.copy()
-    logarithms(values, np.empty_like(x))
-    assert np.allclose(values, np.log(x), rtol=1e-15, atol=1e-18)
-    assert values[-1] == 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -150,21 +135,6 @@ def test_going_on_from_a_larger_penalty_ends_at_the_same_optimum():
     steps = [path.solve(4.0**k, tolerance=1e-12, max_steps=3000) for k in (3, 2, 1, 0)]
     assert direct.solve(1.0, tolerance=1e-12, max_steps=3000) > steps[-1]
     assert np.allclose(path.w, direct.w, atol=1e-4)
-
-
-def test_pairs_are_brought_to_another_penalty():
-    rng = np.random.default_rng(0)
-    memory = empty_memory(2, 3)
-    root = rng.normal(size=(6, 6))
-    old, new = rng.random(3), rng.random(3)
-    memory.penalty[:] = old
-    memory.steps[:] = rng.normal(size=memory.steps.shape)
-    plain = memory.steps @ (root @ root.T)
-    memory.changes[:] = plain + memory.steps * np.tile(old, 2)
-    turn_to(memory, new)
-    assert np.allclose(memory.changes, plain + memory.steps * np.tile(new, 2))
-    assert np.allclose(memory.curvatures, (memory.steps * memory.changes).sum(axis=1))
-    assert (memory.penalty == new).all()
 
 
 def test_smoothing_and_prior_are_formulas():

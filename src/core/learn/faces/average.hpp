@@ -122,7 +122,7 @@ inline void average(const FaceLayers& layers, Floats prior, Codes codes, Matrix<
       const Vector<double> row = out[from + k];
       for (Int y = 0; y < classes; ++y) {
         row[y] = mean(y, k) > 0.0 ? std::log(mean(y, k)) : -INF;
-        doubtful |= row[y] < log_tiny;
+        doubtful |= !(row[y] >= log_tiny && row[y] < INF);  // a structure's sum may have vanished too
       }
       if (doubtful) {
         log_average(layers, prior, codes, from + k, row);
