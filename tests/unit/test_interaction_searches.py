@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.learn.interactions import _leave_one_out_kernels as kernels
+from counterpane._core.interactions import LabeledRows
 from counterpane.learn.interactions import leave_one_out_search
 from counterpane.learn.interactions.candidate_faces import candidate_faces, subsets_of
 from counterpane.learn.interactions.face_design import lay_out_faces
@@ -48,7 +48,7 @@ def tictactoe():
 def test_gains_are_those_of_rows_deleted_one_by_one(n_classes):
     codes, cards, labels = make_rows(n_classes)
     rows = [tuple(row) for row in codes.T.tolist()]
-    climb = Climb(kernels.Rows(codes, labels, np.ones(len(labels))), cards, n_classes, 3, 1.0)
+    climb = Climb(LabeledRows(codes, labels, np.ones(len(labels))), cards, n_classes, 3, 1.0)
 
     def reference(faces):
         return left_out_log_likelihood(rows, labels.tolist(), n_classes, faces)
@@ -90,7 +90,7 @@ def test_weights_are_copies_also_of_rows_left_out():
 def test_weights_on_another_scale_take_a_unit():
     codes, cards, labels = make_rows(rows=200)
     plain = leave_one_out_faces(codes, cards, labels, 3, np.ones(200))
-    rows = kernels.Rows(codes, labels, np.full(200, 0.5))
+    rows = LabeledRows(codes, labels, np.full(200, 0.5))
     half = Climb(rows, cards, 3, 3, 0.5)
     assert half.log_likelihood == pytest.approx(
         Climb(rows._replace(weights=np.ones(200)), cards, 3, 3, 1.0).log_likelihood / 2, rel=0.02
@@ -115,7 +115,7 @@ def test_noise_has_no_interactions():
 def test_tables_beyond_the_memory_are_not_made(monkeypatch):
     codes, cards, labels = make_rows(rows=60)
     monkeypatch.setattr(leave_one_out_search, "MAX_BYTES", 600)
-    climb = Climb(kernels.Rows(codes, labels, np.ones(60)), cards, 3, 3, 1.0)
+    climb = Climb(LabeledRows(codes, labels, np.ones(60)), cards, 3, 3, 1.0)
     admitted = climb.admit([(0,), (1,), (2,), (3,)])
     assert 0 < len(admitted) < 4
     assert np.isfinite(climb.gains(admitted)).all()

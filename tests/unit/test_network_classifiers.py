@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane._core.classify import ADD, DELETE, REVERSE
 from counterpane.data import Schema, Table
 from counterpane.learn.classify import bayes_net_classifier
-from counterpane.learn.classify._conditional_kernels import ADD, DELETE, REVERSE
 from counterpane.learn.classify.bayes_net_classifier import MIN_GAIN, ConditionalClimb
 from counterpane.learn.driver import StoppedEarly
 from counterpane.progress import Control

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from counterpane.learn.interactions._exp_kernels import exponentials, logarithms
-from counterpane.learn.interactions._ridge_kernels import CHUNK, evaluate
-from counterpane.learn.interactions._solver_kernels import empty_memory, turn_to
+from counterpane._core.interactions import CHUNK, evaluate
 from counterpane.learn.interactions.face_design import blocks_of, lay_out_faces, mixed_radix, number
 from counterpane.learn.interactions.ridge import Ridge, log_prior, normalize, smooth
 from reference.interaction_reference import objective, one_hot
@@ -46,21 +44,6 @@ def in_order(design, names):
 CARDS = np.array([2, 3, 4, 3])
 
 
-def test_exponentials_and_logarithms_are_those_of_libm():
-    x = np.concatenate([np.linspace(-699, 709, 4001), [0.0, 1e-300, -1e-17]])
-    values, scratch = x.copy(), np.empty_like(x)
-    exponentials(values, scratch)
-    assert np.allclose(values, np.exp(x), rtol=5e-16, atol=0)
-    tiny = np.array([-701.0, -1e6])
-    exponentials(tiny, np.empty(2))
-    assert (tiny < 1e-300).all()
-    x = np.concatenate([np.exp(np.linspace(-300, 700, 4001)), 1 + np.geomspace(1e-15, 1, 99), [1]])
-    values = x.copy()
-    logarithms(values, np.empty_like(x))
-    assert np.allclose(values, np.log(x), rtol=1e-15, atol=1e-18)
-    assert values[-1] == 0
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("with_numbers", [False, True])
 def test_value_and_gradient_are_those_of_a_dense_matrix(n_classes, with_numbers):
@@ -79,13 +62,8 @@ def test_value_and_gradient_are_those_of_a_dense_matrix(n_classes, with_numbers)
     w = rng.normal(size=(columns, X.shape[1]))
     penalty, prior = rng.random(X.shape[1]), rng.normal(size=columns)
     gradient = np.empty_like(w)
-    n_cells = int(design.arrays.starts[-1])
-    scratch = [np.empty((columns, n_cells)), np.empty((columns, n_cells))]
     flat = w.reshape(-1), gradient.reshape(-1)
-    value = evaluate(
-        design.arrays, labels[:n], weights, prior, penalty, *flat, *scratch,
-        np.empty((columns + 4, CHUNK)),
-    )  # fmt: skip
+    value = evaluate(design.arrays, labels[:n], weights, prior, penalty, *flat)
     own = w[:, places]
     if n_classes == 2:  # the log-odds as the difference of two classes
         wide = np.vstack([np.zeros_like(own), own])
@@ -157,21 +135,6 @@ def test_going_on_from_a_larger_penalty_ends_at_the_same_optimum():
     steps = [path.solve(4.0**k, tolerance=1e-12, max_steps=3000) for k in (3, 2, 1, 0)]
     assert direct.solve(1.0, tolerance=1e-12, max_steps=3000) > steps[-1]
     assert np.allclose(path.w, direct.w, atol=1e-4)
-
-
-def test_pairs_are_brought_to_another_penalty():
-    rng = np.random.default_rng(0)
-    memory = empty_memory(2, 3)
-    root = rng.normal(size=(6, 6))
-    old, new = rng.random(3), rng.random(3)
-    memory.penalty[:] = old
-    memory.steps[:] = rng.normal(size=memory.steps.shape)
-    plain = memory.steps @ (root @ root.T)
-    memory.changes[:] = plain + memory.steps * np.tile(old, 2)
-    turn_to(memory, new)
-    assert np.allclose(memory.changes, plain + memory.steps * np.tile(new, 2))
-    assert np.allclose(memory.curvatures, (memory.steps * memory.changes).sum(axis=1))
-    assert (memory.penalty == new).all()
 
 
 def test_smoothing_and_prior_are_formulas():

@@ -117,7 +117,7 @@ inline double as_double(Int x) { return __builtin_bit_cast(double, x); }
 
 void exponentials(double* x, double* scratch, Int n) {
   for (Int i = 0; i < n; ++i) {
-    const double v = x[i] > -700.0 ? x[i] : -700.0;
+    const double v = x[i] < -700.0 ? -700.0 : x[i];  // not a number stays what it is
     const double shifted = v * LOG2_E + SHIFT;
     const double k = shifted - SHIFT;
     const double r = (v - k * LN2_HIGH) - k * LN2_LOW;
@@ -170,6 +170,52 @@ void add_four(double* sum, const double* const* terms, const double* factors, In
   for (Int i = 0; i < n; ++i) sum[i] += (w0 * z0[i] + w1 * z1[i]) + (w2 * z2[i] + w3 * z3[i]);
 }
 
+// The product of the mantissas, 1 to 2, of positive normal x: those of equal place modulo 8 first, then what is left
+// over. The exponents are added to `exponent`.
+double mantissa_product(const double* x, Int n, Int* exponent) {
+  constexpr int LANES = 8;
+  constexpr Word MANTISSA = (Word(1) << 52) - 1, ONE = Word(1023) << 52;
+  const auto mantissa = [](Word bits) { return as_double(Int((bits & MANTISSA) | ONE)); };
+  double products[LANES];
+  Word exponents[LANES];
+  for (int lane = 0; lane < LANES; ++lane) {
+    products[lane] = 1.0;
+    exponents[lane] = 0;
+  }
+  const Int whole = n - n % LANES;
+  for (Int i = 0; i < whole; i += LANES) {
+    for (int lane = 0; lane < LANES; ++lane) {
+      const Word bits = Word(as_bits(x[i + lane]));
+      exponents[lane] += bits >> 52;
+      products[lane] *= mantissa(bits);
+    }
+  }
+  double product = 1.0;
+  Word total = 0;
+  for (int lane = 0; lane < LANES; ++lane) {
+    product *= products[lane];
+    total += exponents[lane];
+  }
+  for (Int i = whole; i < n; ++i) {
+    const Word bits = Word(as_bits(x[i]));
+    total += bits >> 52;
+    product *= mantissa(bits);
+  }
+  *exponent += Int(total) - 1023 * n;
+  return product;
+}
+
+// Add weight × the columns of `values`, (rows, n) with rows `stride` apart, brought to sum to 1, to `sum`, laid out
+// alike; `totals` is scratch.
+void add_shares(double* sum, const double* values, Int rows, Int stride, double weight, double* totals, Int n) {
+  for (Int i = 0; i < n; ++i) totals[i] = 0.0;
+  for (Int y = 0; y < rows; ++y)
+    for (Int i = 0; i < n; ++i) totals[i] += values[y * stride + i];
+  for (Int i = 0; i < n; ++i) totals[i] = weight / totals[i];
+  for (Int y = 0; y < rows; ++y)
+    for (Int i = 0; i < n; ++i) sum[y * stride + i] += values[y * stride + i] * totals[i];
+}
+
 }  // namespace
 
 #define TEXT(x) TEXT_(x)
@@ -180,7 +226,7 @@ const Loops LOOPS = {
     TEXT(LEVEL), count_ones, count_common, intersect, common_4x4, common_1x4, weighted_1x4,
     append<std::uint16_t, std::uint8_t>, append<std::uint16_t, std::uint16_t>, append<std::uint16_t, std::uint32_t>,
     append<std::uint32_t, std::uint8_t>, append<std::uint32_t, std::uint16_t>, append<std::uint32_t, std::uint32_t>,
-    exponentials, logarithms, add_four,
+    exponentials, logarithms, add_four, mantissa_product, add_shares,
 };
 
 }  // namespace cp

@@ -27,6 +27,8 @@ struct Loops {
   void (*exponentials)(double* x, double* scratch, Int n);
   void (*logarithms)(double* x, double* scratch, Int n);
   void (*add_four)(double* sum, const double* const* terms, const double* factors, Int n);
+  double (*mantissa_product)(const double* x, Int n, Int* exponent);
+  void (*add_shares)(double* sum, const double* values, Int rows, Int stride, double weight, double* totals, Int n);
 };
 
 extern const Loops* loops;

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core import classify as kernels
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.graphs import Dag
-from counterpane.learn.classify import _conditional_kernels as kernels
 from counterpane.learn.classify.network_classifier import NetworkClassifier
 from counterpane.learn.driver import Search
 from counterpane.progress import Control
@@ -84,9 +84,7 @@ class ConditionalClimb(Search[EdgeState]):
 
     def _score(self, parents: Ints) -> float:
         """The conditional log-likelihood; fills the posterior."""
-        cells = np.empty(len(self.posterior), dtype=np.int64)
-        table = np.empty(self.max_cells)
-        return float(kernels.fill_posterior(*self.data, parents, cells, table, self.posterior))
+        return kernels.fill_posterior(*self.data, parents, self.posterior)
 
 
 class BayesNetClassifier(NetworkClassifier):

@@ -6,20 +6,17 @@ the sum of φ over the faces of a structure is its ln P(x, y) but for a constant
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from counterpane.learn.faces import _average_kernels as kernels
-from counterpane.learn.faces._face_kernels import Rows
+from counterpane._core import faces as kernels
 from counterpane.learn.faces.face_climb import Structure
 from counterpane.typing import Codes, Floats, Ints
 
 Face = tuple[int, ...]
-BLOCK_ROWS = 2**13  # between two blocks an interruption is heard
 
 
 class FaceAverage:
@@ -31,7 +28,7 @@ class FaceAverage:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: kernels.GroupedRows,
         cards: Ints,
         n_classes: int,
         outliers: float,
@@ -74,14 +71,8 @@ class FaceAverage:
         same model of the columns that are known.
         """
         data = np.ascontiguousarray(codes, dtype=np.uint16)
-        prior = self.phi(())
         out: Floats = np.empty((data.shape[1], self.n_classes))
-        for start in range(0, len(out), BLOCK_ROWS):
-            stop = min(start + BLOCK_ROWS, len(out))
-            if kernels.average(self._layers, prior, data, start, stop, out):
-                doubtful = (out[start:stop] < math.log(kernels.TINY)).any(axis=1)
-                for row in (start + np.flatnonzero(doubtful)).tolist():
-                    kernels.log_average(self._layers, prior, data, row, out)
+        kernels.average(self._layers, self.phi(()), data, out)
         return out
 
     def values(self, codes: Codes) -> Floats:
@@ -135,7 +126,9 @@ class FaceAverage:
                 place[face] = len(self.faces)
                 self.faces.append(face)
 
-    def _lay(self, added: list[int], order: list[int], extras: list[list[int]]) -> kernels.Layers:
+    def _lay(
+        self, added: list[int], order: list[int], extras: list[list[int]]
+    ) -> kernels.FaceLayers:
         """The arrays for predictions; tables have one more state in each column, not known."""
         width = max(map(len, self.faces), default=1)
         columns = np.zeros((len(self.faces), width), dtype=np.int64)
@@ -147,7 +140,7 @@ class FaceAverage:
             wide[(slice(None), *(slice(card) for card in phi.shape[:-1]))] = np.moveaxis(phi, -1, 0)
             values.append(wide.reshape(-1))
             factors.append(np.exp(wide - wide.max(axis=0)).reshape(-1))
-        return kernels.Layers(
+        return kernels.FaceLayers(
             self.cards + 1,
             columns,
             np.array([len(face) for face in self.faces], dtype=np.int64),
@@ -161,7 +154,7 @@ class FaceAverage:
             self.weights[order],
         )
 
-    def _fill(self, rows: Rows, outliers: float) -> None:
+    def _fill(self, rows: kernels.GroupedRows, outliers: float) -> None:
         """The tables ln P and φ of ∅ and all faces, smaller ones first."""
         total = float(rows.pair_weights.sum())
         for face in [(), *sorted(self.faces, key=len)]:

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from counterpane._core import faces as kernels
 from counterpane.errors import ParameterError
 from counterpane.learn.driver import Search
-from counterpane.learn.faces import _face_kernels as kernels
 from counterpane.learn.faces.face_climb import (
     WINDOW,
     Climb,

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from counterpane._core import faces as kernels
 from counterpane.data.table import distinct_rows
 from counterpane.errors import ParameterError, TableSizeError
-from counterpane.learn.faces import _face_kernels as kernels
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 MAX_ENTRIES = 2**27  # of all tables: 1 GiB
@@ -19,7 +19,7 @@ LARGEST = 1e100  # entry of a table, or one over it: products of several must no
 
 def group_rows(
     codes: Codes, cards: Ints, labels: Ints, n_classes: int, weights: Array | None
-) -> kernels.Rows:
+) -> kernels.GroupedRows:
     """The distinct rows with the classes that occur in each; rows of weight zero are left out."""
     n = len(cards)
     joint = np.empty((n + 1, codes.shape[1]), dtype=np.uint16)
@@ -33,7 +33,7 @@ def group_rows(
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     run_weights, starts = np.unique(totals[order], return_index=True)
-    return kernels.Rows(
+    return kernels.GroupedRows(
         np.ascontiguousarray(pairs[:n, firsts[order]]),
         np.append(starts, order.size).astype(np.int64),
         run_weights,
@@ -51,7 +51,7 @@ class FaceTables:
     """
 
     def __init__(
-        self, rows: kernels.Rows, cards: Ints, n_classes: int, outliers: float, width: int
+        self, rows: kernels.GroupedRows, cards: Ints, n_classes: int, outliers: float, width: int
     ) -> None:
         if (len(cards) + 1) ** width >= 2**63:  # see _key
             raise TableSizeError(
@@ -66,7 +66,7 @@ class FaceTables:
         self.total = float(counts.sum())
         self.class_weights: Floats = counts + self.outliers / n_classes
         self.free: Floats = np.empty(0)
-        self.faces = kernels.Faces(
+        self.faces = kernels.FaceStore(
             np.empty((0, width), dtype=np.int64),
             np.empty(0, dtype=np.int64),
             np.empty(0, dtype=np.int64),
@@ -88,9 +88,9 @@ class FaceTables:
         return free
 
     def subsets(self, columns: Ints, size: int) -> Ints:
-        """For faces of one size the faces of all proper subsets, as in `Faces`; −1 where unknown.
+        """For faces of one size the faces of all their proper subsets.
 
-        Shape (faces, 2^size − 2).
+        As in `FaceStore`, shape (faces, 2^size − 2); −1 where unknown.
         """
         found = np.full((len(columns), (1 << size) - 2), -1, dtype=np.int64)
         for j in range(found.shape[1]):
@@ -145,7 +145,7 @@ class FaceTables:
                 f"{needed:,} entries; the limit is {MAX_ENTRIES:,}: pass a smaller max_candidates "
                 "or max_order, or merge states."
             )
-        self.faces = kernels.Faces(
+        faces = kernels.FaceStore(
             np.concatenate([old.columns, columns]),
             np.append(old.sizes, np.full(len(columns), size)),
             np.append(old.cells, cells),
@@ -154,15 +154,17 @@ class FaceTables:
             np.append(old.values, np.empty(int(entries.sum()))),
             np.append(old.sums, np.empty(len(columns))),
         )
-        self.free = np.append(self.free, self.degrees(columns))
+        last = first + len(columns)
         kernels.fill_tables(
-            self.faces, first, len(self), self.rows, self.cards, self.class_weights, self.outliers
+            faces, first, last, self.rows, self.cards, self.class_weights, self.outliers
         )
-        table = self.faces.values[old.values.size :]
+        table = faces.values[old.values.size :]
         if not ((table > 1 / LARGEST) & (table < LARGEST)).all():
             raise ParameterError(
                 f"outliers={self.outliers:g} is too small for these tables; use a larger one."
             )
+        self.faces = faces  # only now, since filling them may be interrupted
+        self.free = np.append(self.free, self.degrees(columns))
         keys = np.append(self._keys, self._key([columns[:, k] for k in range(size)]))
         order = np.argsort(keys, kind="stable")
         self._face_of = np.append(self._face_of, first + np.arange(len(columns)))[order]
@@ -206,7 +208,7 @@ class Odds:
         self.log_likelihood = kernels.normalize(self._log_odds, self.tables.rows, self.proba)
 
 
-def saturated(rows: kernels.Rows) -> float:
+def saturated(rows: kernels.GroupedRows) -> float:
     """Σ n(x, y) ln [n(x, y) / n(x)]: no model of y given x has a greater log-likelihood."""
     totals = np.bincount(rows.pair_rows, rows.pair_weights)
     return math.fsum(rows.pair_weights * np.log(rows.pair_weights / totals[rows.pair_rows]))

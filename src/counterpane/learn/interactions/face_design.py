@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane.learn.interactions._design_kernels import number_keys
-from counterpane.learn.interactions._ridge_kernels import Design
+from counterpane._core.interactions import BlockDesign, number_keys
 from counterpane.typing import Array, Codes, Floats, Ints
 
 Face = tuple[int, ...]
@@ -25,7 +24,7 @@ class FaceDesign(NamedTuple):
     `keys[f]`; the numeric terms are the last.
     """
 
-    arrays: Design
+    arrays: BlockDesign
     faces: tuple[Face, ...]
     starts: Ints
     keys: tuple[Ints, ...]
@@ -57,7 +56,7 @@ def number(keys: Ints, size: int) -> tuple[Array, Ints]:
         size = len(keys)
     ids = np.empty(len(keys), dtype=np.int32)
     firsts = np.empty(min(size, len(keys)), dtype=np.int64)
-    n = number_keys(keys, np.full(size, -1, dtype=np.int32), ids, firsts, 0)
+    n = number_keys(keys, np.full(size, -1, dtype=np.int32), ids, firsts)
     return ids, firsts[:n]
 
 
@@ -132,20 +131,20 @@ def lay_out_faces(
             links.append(np.where(places[f] < 0, -1, places[f] + firsts_of[f]).astype(np.int32))
             total += len(places[f])
     n_features = 1 + int(sizes.sum()) + len(numbers)
-    arrays = Design(
+    arrays = BlockDesign(
         cells,
         starts,
         np.array(link_block, dtype=np.int64),
         np.array(link_start, dtype=np.int64),
         np.concatenate(links) if links else np.empty(0, dtype=np.int32),
-        numbers,
+        np.ascontiguousarray(numbers),
         n_features - len(numbers),
         n_features,
     )
     return FaceDesign(arrays, tuple(faces), firsts_of, tuple(keys), _squares(arrays, weights))
 
 
-def _squares(arrays: Design, weights: Floats) -> Floats:
+def _squares(arrays: BlockDesign, weights: Floats) -> Floats:
     """Σ weight · x² of each feature over the training rows."""
     squares = np.zeros(arrays.n_features)
     squares[0] = weights.sum()

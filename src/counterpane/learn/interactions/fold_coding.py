@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpane._core.interactions import normal_scores
 from counterpane.data.cuts import mdl_cuts, quantile_cuts
-from counterpane.learn.interactions._normal_kernels import normal_scores
 from counterpane.models.coding import Coding
 from counterpane.typing import Codes, Floats, Ints
 

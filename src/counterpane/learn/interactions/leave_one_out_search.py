@@ -1,7 +1,7 @@
 """A staged climb over faces by the likelihood of each row under a model made without it.
 
-The predictors are those of `_leave_one_out_kernels.back_off`: nothing is fitted, so that leaving a
-row out costs nothing. A face must gain more than ln N, N being the candidates of its size: that is
+The predictors are those of `_core.interactions.back_off`: nothing is fitted, so that leaving a row
+out costs nothing. A face must gain more than ln N, N being the candidates of its size: that is
 what the best of N useless faces gains by chance. Stages are those of Jakulin & Rish: all single
 columns while one improves, then pairs, then triples; a face brings its subsets with it.
 """
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from counterpane._core import interactions as kernels
 from counterpane.data.table import distinct_rows
-from counterpane.learn.interactions import _leave_one_out_kernels as kernels
 from counterpane.learn.interactions.candidate_faces import candidate_faces, subsets_of
 from counterpane.learn.interactions.face_design import Face
 from counterpane.typing import Codes, Floats, Ints
@@ -38,7 +38,7 @@ def leave_one_out_faces(
         return []
     joint = np.vstack([codes, labels.astype(codes.dtype)])
     joint, weights = distinct_rows(joint, weights, np.append(cards, n_classes))
-    rows = kernels.Rows(
+    rows = kernels.LabeledRows(
         np.ascontiguousarray(joint[:-1]),
         joint[-1].astype(np.int64),
         weights.astype(np.float64),
@@ -63,20 +63,20 @@ class Climb:
     """Rows, the tables of all faces looked at, and the predictors from the faces chosen."""
 
     def __init__(
-        self, rows: kernels.Rows, cards: Ints, n_classes: int, max_size: int, unit: float
+        self, rows: kernels.LabeledRows, cards: Ints, n_classes: int, max_size: int, unit: float
     ) -> None:
         self.rows = rows
         self.cards = cards
         self.n_classes = n_classes
         self.unit = unit
         self.ids: dict[Face, int] = {}
-        self.faces = kernels.Faces(
+        self.faces = kernels.BackOffFaces(
             columns=np.empty((0, max_size), dtype=np.int64),
             cards=np.empty((0, max_size), dtype=np.int64),
             parts=np.empty((0, 1 << max_size), dtype=np.int64),
             index_starts=np.empty(0, dtype=np.int64),
             place_starts=np.zeros(1, dtype=np.int64),
-            index=np.empty(0, dtype=np.int32),
+            place_of=np.empty(0, dtype=np.int32),
             origins=np.empty(0, dtype=np.int64),
             tables=np.empty((0, n_classes)),
         )
@@ -93,9 +93,9 @@ class Climb:
         """Those of `faces` whose tables fit in memory, with their tables made."""
         old, width = self.faces, self.faces.columns.shape[1]
         admitted, counted = [], []
-        index, origins = [old.index], [old.origins]
+        index, origins = [old.place_of], [old.origins]
         columns, cards, parts = [], [], []
-        size = old.index.nbytes + old.tables.nbytes
+        size = old.place_of.nbytes + old.tables.nbytes
         for face in faces:
             own = self.cards[list(face)]
             cells = math.prod(own.tolist())
@@ -118,13 +118,13 @@ class Climb:
             counted.append(counts)
         places = np.cumsum([len(o) for o in origins[1:]], dtype=np.int64) + len(old.origins)
         starts = np.cumsum([len(i) for i in index[:-1]], dtype=np.int64)
-        self.faces = faces_now = kernels.Faces(
+        self.faces = faces_now = kernels.BackOffFaces(
             columns=np.concatenate([old.columns, np.array(columns).reshape(-1, width)]),
             cards=np.concatenate([old.cards, np.array(cards).reshape(-1, width)]),
             parts=np.concatenate([old.parts, np.array(parts).reshape(-1, 1 << width)]),
             index_starts=np.append(old.index_starts, starts),
             place_starts=np.append(old.place_starts, places),
-            index=np.concatenate(index),
+            place_of=np.concatenate(index),
             origins=np.concatenate(origins),
             tables=np.empty((places[-1] if len(places) else len(old.origins), self.n_classes)),
         )

@@ -12,14 +12,15 @@ import copy
 
 import numpy as np
 
-from counterpane.learn.interactions._ridge_kernels import predict_rows
-from counterpane.learn.interactions._solver_kernels import empty_memory, minimize
+from counterpane._core.interactions import StepPairs, minimize, predict_rows
 from counterpane.learn.interactions.face_design import FaceDesign
 from counterpane.typing import Floats, Ints
 
 NUMERIC_SHARE = 0.3  # of λ, for numeric terms
 TOLERANCE = 1e-5  # nats a row that the next step may still gain
 MAX_STEPS = 200
+MEMORY = 40  # pairs of steps and changes of the gradient; fewer where they would fill the memory
+MAX_ENTRIES = 2**22  # of the steps: 32 MB
 
 
 def log_prior(labels: Ints, n_classes: int, weights: Floats) -> Floats:
@@ -41,6 +42,19 @@ def normalize(predictors: Floats) -> Floats:
     largest = predictors.max(axis=0)
     log_proba: Floats = predictors - (largest + np.log(np.exp(predictors - largest).sum(axis=0)))
     return log_proba
+
+
+def empty_memory(columns: int, features: int) -> StepPairs:
+    """No pairs of steps and changes of the gradient."""
+    size = columns * features
+    pairs = max(5, min(MEMORY, MAX_ENTRIES // size))
+    return StepPairs(
+        np.zeros((pairs, size)),
+        np.zeros((pairs, size)),
+        np.zeros(pairs),
+        np.zeros(features),
+        np.array([-1, 0]),
+    )
 
 
 class Ridge:
