@@ -38,7 +38,7 @@ class Candidates:
         self.n = len(candidates)
 
     def inside(self, i, allowed, needed=None):
-        """The masks of parents of i among `allowed` nodes, with one of `needed` unless that is None."""
+        """The masks of parents of i among `allowed` nodes; one of `needed`, if any."""
         out = []
         for m in self.sets:
             parents = {j for c, j in enumerate(self.candidates[i]) if m >> c & 1}
