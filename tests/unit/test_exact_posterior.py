@@ -135,6 +135,21 @@ def test_twelve_nearly_independent_variables():
     assert learner.edge_probabilities_[off] == pytest.approx(x / (1 + n * x), abs=1e-12)
 
 
+@pytest.mark.parametrize("weight", [5e7, 1e12])
+def test_weights_of_billions(weight):
+    """Scores of −10⁹ and less have exponents beyond 32 bits; they are summed, or refused."""
+    plain = random_table(4, 40)
+    table = Table(plain.schema, plain.codes, weights=np.full(40, weight))
+    for prior in ("uniform", "order"):
+        try:
+            learner = ExactPosterior(prior=prior).fit(table)
+        except FitError as error:
+            assert "lose too many digits" in str(error)
+        else:
+            assert learner.best_score_ < -1e9
+            assert learner.log_evidence_ == pytest.approx(learner.best_score_, rel=1e-8)
+
+
 def test_a_limit_on_parents_is_kept():
     scores = np.random.default_rng(2).normal(size=(4, 8)) * 2
     learner = fit(scores, max_parents=1)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from counterpane._core import posterior as kernels
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.posterior import _chain_kernels as orders
-from counterpane.learn.posterior import _partition_kernels as partitions
 from counterpane.learn.posterior.order_mcmc import OrderMCMC
 from counterpane.learn.posterior.parent_tables import parent_tables
 from counterpane.models.mixture import Mixture
@@ -91,12 +90,12 @@ def test_networks_are_drawn_from_the_posterior(partition):
     for _ in range(10_000):
         if partition:
             uniforms = rng.random((1, 3 + 6 * 3))
-            partitions.walk_layers(tables.arrays, place, uniforms, spare, spare, log_scores)
-            partitions.draw_network(tables.arrays, place, rng.random(3), chosen)
+            kernels.walk_layers(tables.arrays, place, uniforms, spare, spare, log_scores)
+            kernels.draw_by_layers(tables.arrays, place, rng.random(3), chosen)
         else:
             uniforms = rng.random((1, 3, 2))
-            orders.walk_orders(tables.arrays, place, uniforms, spare, spare, log_scores)
-            orders.draw_network(tables.arrays, place, rng.random(3), chosen)
+            kernels.walk_orders(tables.arrays, place, uniforms, spare, spare, log_scores)
+            kernels.draw_by_order(tables.arrays, place, rng.random(3), chosen)
         parents = [0, 0, 0]
         for a, b in tables.dag(chosen).edges:
             parents[b] |= 1 << a
@@ -110,7 +109,7 @@ def test_layers_are_those_of_the_network():
     candidates = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
     chosen = np.array([0, 0b001, 0b011, 0])  # 0 → 1, 0 → 2, 1 → 2
     layer = np.full(4, 9)
-    partitions.fill_layers(candidates, chosen, layer)
+    kernels.fill_layers(candidates, chosen, layer)
     assert layer.tolist() == [0, 1, 2, 0]
 
 
@@ -119,7 +118,7 @@ def test_sums_over_subsets():
     logs = rng.normal(size=8) * 3
     logs[5] = -np.inf
     sums = logs.copy()
-    orders.sum_subsets(sums)
+    kernels.log_sum_subsets(sums)
     for mask in range(8):
         inside = [np.exp(logs[m]) for m in range(8) if m & ~mask == 0]
         assert sums[mask] == pytest.approx(np.log(sum(inside)), abs=1e-12)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from counterpane._core import questions as kernels
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import mask, members, n_words
-from counterpane.learn.questions import _particle_kernels as kernels
 from counterpane.learn.questions import particles
 from counterpane.learn.questions.choosing import Pool, Room, choose, deciding
 from counterpane.learn.questions.particles import (

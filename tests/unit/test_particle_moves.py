@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from counterpane._core import questions as kernels
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import mask, pack, unpack
-from counterpane.learn.questions import _class_walk_kernels, _walk_kernels, particles
+from counterpane.learn.questions import particles
 from counterpane.learn.questions.particles import Population
 from reference.particles_reference import (
     all_graphs,
@@ -67,7 +68,7 @@ def outcomes(kernel, graph, tests, gaps, prior, kind, grid):
     draws[:, 0, 0] = kind
     draws[:, 0, 1 : 1 + grid.shape[1]] = grid
     ratios = np.empty((len(grid), 1))
-    state = ((start.pairs, start.given, start.logs), start.reached, start.sizes, start.totals)
+    state = (start.tests, start.reached, start.sizes, start.totals)
     kernel(start.graphs, *state, start.log_prior, particles.SHARES, draws, ratios)
     check_bookkeeping(start, tests, gaps)
     return [graph_of(rows) for rows in start.graphs], ratios[:, 0]
@@ -107,7 +108,7 @@ def symmetric_chain(tests, gaps, prior):
             (rest / 2, 1 - 0.25 * rest, cells(N, N - 1)),
         ]
         for chance, kind, grid in kinds:
-            moves = outcomes(_walk_kernels.walk, graph, tests, gaps, prior, kind, grid)
+            moves = outcomes(kernels.walk, graph, tests, gaps, prior, kind, grid)
             add_moves(matrix, graph, chance, moves)
     return matrix
 
@@ -118,7 +119,7 @@ def class_chain(tests, gaps, prior, corrected=True):
         add, drop = class_moves(graph, N, tests)
         for k, size in enumerate((len(drop), len(add), len(graph))):
             grid = cells(max(2 * size, 1), N * (N - 1) if k == 2 else 1)
-            kernel = _class_walk_kernels.class_walk
+            kernel = kernels.class_walk
             ends, ratios = outcomes(kernel, graph, tests, gaps, prior, (k + 0.5) / 3, grid)
             if not corrected:
                 own = log_prior(graph, N, prior)
@@ -134,8 +135,8 @@ def jump_chain(tests, gaps, prior):
     for graph in GRAPHS:
         start = population([graph] * 64, tests, gaps, prior=prior)
         ratios = np.empty(64)
-        state = ((start.pairs, start.given, start.logs), start.reached, start.sizes, start.totals)
-        _walk_kernels.jump(start.graphs, *state, start.log_prior, masks, np.full(64, SURE), ratios)
+        state = (start.tests, start.reached, start.sizes, start.totals)
+        kernels.jump(start.graphs, *state, start.log_prior, masks, np.full(64, SURE), ratios)
         check_bookkeeping(start, tests, gaps)
         for toggled, rows, ratio in zip(GRAPHS, start.graphs, ratios, strict=True):
             chance = particles.JUMP ** len(toggled) * (1 - particles.JUMP) ** (6 - len(toggled))
@@ -172,14 +173,14 @@ def test_class_moves_and_jumps_have_the_posterior(prior):
 def test_edges_that_keep_the_class(seed):
     tests, gaps = random_tests(N, 1 + seed, seed)
     all_of_them = population(GRAPHS, tests, gaps)
-    facts = (all_of_them.pairs, all_of_them.given, all_of_them.logs)
-    scratch, free = np.zeros((2, 1), dtype=np.uint64), np.zeros((N, 1), dtype=np.uint64)
+    facts = all_of_them.tests
+    free = np.zeros((N, 1), dtype=np.uint64)
     for p, graph in enumerate(GRAPHS):
         add, drop = class_moves(graph, N, tests)
         rows, reached = all_of_them.graphs[p], all_of_them.reached[p]
-        assert _class_walk_kernels.addable(rows, facts, reached, free) == len(add)
+        assert kernels.addable(rows, facts, reached, free) == len(add)
         assert graph_of(free) == add
-        assert _class_walk_kernels.removable(rows, facts, reached, free, scratch) == len(drop)
+        assert kernels.removable(rows, facts, reached, free) == len(drop)
         assert graph_of(free) == drop
 
 

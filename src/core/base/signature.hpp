@@ -28,7 +28,7 @@ struct Extent {
 struct Leaf {
   std::string name;
   int ndim = 0;
-  std::array<Extent, 3> extents{};
+  std::array<Extent, 4> extents{};
 };
 
 class Signature {
@@ -49,7 +49,7 @@ class Signature {
       std::string_view inside = word.substr(bracket + 1, word.size() - bracket - 2);
       while (true) {
         const auto comma = inside.find(',');
-        if (leaf.ndim == 3) fail(word);
+        if (leaf.ndim == 4) fail(word);
         leaf.extents[leaf.ndim++] = extent(inside.substr(0, comma), prefix, word);
         if (comma == inside.npos) break;
         inside.remove_prefix(comma + 1);

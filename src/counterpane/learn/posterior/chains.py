@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core import posterior as kernels
 from counterpane.learn.driver import Search
-from counterpane.learn.posterior import _chain_kernels as orders
-from counterpane.learn.posterior import _partition_kernels as partitions
 from counterpane.learn.posterior.parent_tables import ParentTables
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
@@ -97,14 +96,14 @@ class ChainSearch(Search[Chains]):
             edges, squares, log_scores = np.zeros((n, k)), np.zeros((n, k)), np.empty(length)
             if state.next < self.by_order:
                 uniforms = rng.random((length, self.thin, 2))
-                orders.walk_orders(arrays, place, uniforms, edges, squares, log_scores)
+                kernels.walk_orders(arrays, place, uniforms, edges, squares, log_scores)
             else:
                 uniforms = rng.random((length, n + 6 * self.thin))
-                partitions.walk_layers(arrays, place, uniforms, edges, squares, log_scores)
+                kernels.walk_layers(arrays, place, uniforms, edges, squares, log_scores)
             if self.partition and state.next + 1 == self.by_order:
                 chosen = np.empty_like(place)
-                orders.draw_network(arrays, place, rng.random(n), chosen)
-                partitions.fill_layers(arrays.candidates, chosen, place)
+                kernels.draw_by_order(arrays, place, rng.random((n,)), chosen)
+                kernels.fill_layers(arrays.candidates, chosen, place)
             return place, edges, squares, log_scores + self.tables.offsets.sum()
 
         with ThreadPoolExecutor(self.n_jobs) as pool:

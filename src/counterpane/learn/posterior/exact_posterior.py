@@ -8,19 +8,19 @@ Silander & Myllymäki (2006).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from counterpane._core import posterior as kernels
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.driver import Search
 from counterpane.learn.parameters import fit_parameters
-from counterpane.learn.posterior import _posterior_kernels as kernels
-from counterpane.learn.posterior._posterior_kernels import POWERS, Alpha
 from counterpane.learn.posterior.family_tables import FamilyTables, checked_limit, members
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
@@ -28,6 +28,7 @@ from counterpane.typing import Floats
 
 MAX_VARIABLES = 20
 STEP_TERMS = 2**24  # terms summed in one step, about 0.2 s
+LN2 = math.log(2.0)
 TOLERANCE = 1e-6  # of the posterior's total, which must be 1
 
 Prior = Literal["uniform", "order"]
@@ -79,10 +80,12 @@ class PosteriorSearch(Search[Counted]):
     def _sum(self, ctl: Control) -> Iterator[float]:
         """Do the sums, and yield after each share of them how far they are, up to 2."""
         n, size = self.n, 2**self.n
-        alpha = Alpha(np.empty_like(self.scores), np.empty(self.scores.shape, dtype=np.int32))
+        alpha = kernels.Alpha(
+            np.empty_like(self.scores), np.empty(self.scores.shape, dtype=np.int64)
+        )
         for i in range(n):
             self.scores[i] = self.tables.child(i, ctl=ctl)
-            kernels.sum_subsets(self.scores[i], POWERS, alpha.value[i], alpha.exponent[i])
+            kernels.sum_subsets(self.scores[i], alpha.value[i], alpha.exponent[i])
             yield 0.0
         orders: Floats = np.empty(size)
         kernels.sum_orders(alpha, orders)
@@ -91,24 +94,20 @@ class PosteriorSearch(Search[Counted]):
         if self.prior == "order":
             self.log_evidence = float(orders[-1])
             while at >= 0:
-                at = kernels.weigh_orders(
-                    alpha, POWERS, orders, at, STEP_TERMS, backward, self.edges
-                )
+                at = kernels.weigh_orders(alpha, orders, at, STEP_TERMS, backward, self.edges)
                 yield 2.0 - (at + 1) / size
             return
-        scale = np.floor(orders / kernels.LN2).astype(np.int64)
+        scale = np.floor(orders / LN2).astype(np.int64)
         forward: Floats = np.zeros(size)
         forward[0] = 1.0
         below = 0
         while below < size:
-            below = kernels.sum_networks(alpha, POWERS, scale, below, STEP_TERMS, forward)
+            below = kernels.sum_networks(alpha, scale, below, STEP_TERMS, forward)
             yield below / size
-        self.log_evidence = float(np.log(forward[-1]) + scale[-1] * kernels.LN2)
+        self.log_evidence = float(np.log(forward[-1]) + scale[-1] * LN2)
         backward[-1] = 1.0 / forward[-1]
         while at >= 0:
-            at = kernels.weigh_networks(
-                alpha, POWERS, scale, forward, at, STEP_TERMS, backward, self.edges
-            )
+            at = kernels.weigh_networks(alpha, scale, forward, at, STEP_TERMS, backward, self.edges)
             yield 2.0 - (at + 1) / size
 
 
@@ -131,11 +130,17 @@ def best_network(scores: Floats) -> tuple[Dag, float]:
     while rest:
         i = int(sink[rest])
         rest ^= 1 << i
-        allowed = kernels.squeeze(rest, i)
+        allowed = _squeeze(rest, i)
         equal = np.flatnonzero(scores[i] == best[i, allowed])
         others = np.delete(np.arange(n), i)
         parents[i] = members(int(equal[(equal & ~allowed) == 0][0]), others)
     return Dag.from_parents(parents), float(total[-1])
+
+
+def _squeeze(mask: int, i: int) -> int:
+    """The mask without the place of bit i."""
+    low = (1 << i) - 1
+    return (mask & low) | ((mask >> 1) & ~low)
 
 
 class ExactPosterior(Learner):

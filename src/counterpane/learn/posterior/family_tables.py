@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from counterpane._core import posterior as kernels
 from counterpane._core.scores import CONSTANT
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
-from counterpane.learn.posterior import _family_kernels as kernels
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, score_families
 from counterpane.scores.base import clogc_table
@@ -51,7 +51,7 @@ class FamilyTables:
         rows = source.distinct(self.columns)
         rows = rows.resolve_missing("error")
         assert rows.weights is not None
-        self._codes = rows.codes.astype(np.int32)
+        self._codes = rows.codes.astype(np.uint32)
         self._weights = rows.weights.astype(np.float64)
         total = float(self._weights.sum())
         # An average is no sum of terms of sets, which is how the kernels go.

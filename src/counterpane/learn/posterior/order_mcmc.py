@@ -14,14 +14,13 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
+from counterpane._core import posterior as kernels
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat
 from counterpane.lazy import lazy
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.parameters import fit_parameters
-from counterpane.learn.posterior import _chain_kernels as orders
-from counterpane.learn.posterior import _partition_kernels as partitions
 from counterpane.learn.posterior.chains import Chains, ChainSearch
 from counterpane.learn.posterior.exact_posterior import ranked
 from counterpane.learn.posterior.family_tables import checked_limit
@@ -167,7 +166,7 @@ class OrderMCMC(Learner):
         """Networks drawn from the ends of evenly spread blocks, with how often each came up."""
         ends = state.ends[:, :blocks].reshape(-1, state.ends.shape[-1])
         rng = np.random.default_rng([state.seed, self.n_chains])
-        draw = partitions.draw_network if self.partition else orders.draw_network
+        draw = kernels.draw_by_layers if self.partition else kernels.draw_by_order
         found: Counter[Dag] = Counter()
         for where in np.linspace(0, len(ends) - 1, self.n_models).round().astype(np.int64):
             chosen = np.empty_like(ends[where])

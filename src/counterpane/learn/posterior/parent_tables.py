@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterpane._core.posterior import Tables, log_sum_subsets
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.posterior._chain_kernels import Tables, sum_subsets
 from counterpane.learn.posterior.family_tables import FamilyTables, members
 from counterpane.progress import Control
 from counterpane.scores import LocalScore
@@ -74,7 +74,7 @@ def parent_tables(
     scores -= offsets[:, None]
     sums = scores.copy()
     for row in sums:
-        sum_subsets(row)
+        log_sum_subsets(row)
     masks = np.arange(2**k)
     sets = masks[np.bitwise_count(masks) <= max_parents]
     return ParentTables(Tables(candidates, bits, sets, scores, sums), offsets)

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from counterpane._core import questions as kernels
 from counterpane.graphs.bits import n_words, pack, unpack
-from counterpane.learn.questions import _particle_kernels as kernels
 from counterpane.learn.questions.particles import Grouping, Population, x_log_x
 from counterpane.typing import Floats, Ints, Words
 
@@ -85,7 +85,7 @@ def choose(
     edges = np.zeros((n, n, n_words(n_particles)), dtype=np.uint64)
     kernels.spread_edges(population.graphs, edges)
     entropy = grouping.entropy if score == "entropy" else 0.0
-    view = (edges, grouping.bounds, x_log_x(n_particles), entropy, *room)
+    criterion = kernels.Criterion(edges, grouping.bounds, x_log_x(n_particles), entropy, *room)
     worths, gains = np.full((n, n), -np.inf), np.zeros((n, n))
     best = np.zeros((n, n, n_words(n)), dtype=np.uint64)
     which = np.sort(rng.permutation(n)[:STARTS])
@@ -94,16 +94,16 @@ def choose(
         Pool(which, population.graphs[p, which]) for p in rng.integers(0, n_particles, BLANKETS)
     ]
     blankets = room.trimmed(empty.joined(*some), rng)
-    kernels.seek(*view, *pool.joined(blankets), worths, gains, best)
+    kernels.seek(criterion, *pool.joined(blankets), worths, gains, best)
     if worths.max() == -np.inf:
         last = room.trimmed(deciding(population, grouping), rng)
-        kernels.seek(*view, *last, worths, gains, best)
+        kernels.seek(criterion, *last, worths, gains, best)
     if worths.max() == -np.inf:
         return None
     order = np.argsort(-worths, axis=None, kind="stable")[:CLIMBED]
     order = order[worths.flat[order] > -np.inf]
     pairs = np.stack(np.divmod(order, n), axis=1)
-    kernels.climb(*view, pairs, rng.random((len(pairs), TRIES, 3)), worths, gains, best)
+    kernels.climb(criterion, pairs, rng.random((len(pairs), TRIES, 3)), worths, gains, best)
     a, b = divmod(int(np.argmax(worths)), n)
     kept = pairs[:REMEMBERED]
     pool = Pool(kept[:, 0].copy(), best[kept[:, 0], kept[:, 1]])

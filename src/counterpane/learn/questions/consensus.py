@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterpane._core import questions as kernels
 from counterpane.graphs.bits import n_words, pack
-from counterpane.learn.questions import _particle_kernels as kernels
 from counterpane.typing import Bools, Floats, Ints, Words
 
 DRAWN = 2000

@@ -17,9 +17,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from counterpane._core import questions as kernels
 from counterpane.graphs.bits import pack
-from counterpane.learn.questions import _class_walk_kernels as class_kernels
-from counterpane.learn.questions import _walk_kernels as kernels
 from counterpane.typing import Floats, Ints, Words
 
 Prior = Literal["sparse", "sizes", "graphs"]
@@ -115,8 +114,12 @@ class Population:
             larger = np.zeros((self.n_particles, 2 * n_tests, 2, words), dtype=np.uint64)
             larger[:, :first] = self.reached[:, :first]
             self.reached = larger
-        tests = (self.pairs, self.given, self.logs)
-        kernels.measure(self.graphs, tests, first, self.reached, self.totals)
+        kernels.measure(self.graphs, self.tests, first, self.reached, self.totals)
+
+    @property
+    def tests(self) -> kernels.Tests:
+        """The executed tests, as the kernels take them."""
+        return kernels.Tests(self.pairs, self.given, self.logs)
 
     def joined(self, first: int = 0) -> Words:
         """1 where a particle (row) says that the ends of a test (column) are dependent."""
@@ -198,15 +201,14 @@ class Population:
         """Move each particle `n_moves` times, in threads; their number does not matter."""
         if self.n < 2:
             return
-        tests = (self.pairs, self.given, self.logs)
         draws = rng.random((self.n_particles, n_moves, 4))
         ratios = np.empty((self.n_particles, n_moves))
         by_class = self.proposal == "class"
-        move = class_kernels.class_walk if by_class else kernels.walk
+        move = kernels.class_walk if by_class else kernels.walk
 
         def part(s: slice) -> None:
             move(
-                self.graphs[s], tests, self.reached[s], self.sizes[s], self.totals[s],
+                self.graphs[s], self.tests, self.reached[s], self.sizes[s], self.totals[s],
                 self.log_prior, SHARES, draws[s], ratios[s],
             )  # fmt: skip
 
@@ -219,11 +221,10 @@ class Population:
         upper = np.triu(rng.random((self.n_particles, self.n, self.n)) < JUMP, 1)
         masks = pack(upper | upper.transpose(0, 2, 1))
         draws, ratios = rng.random((self.n_particles,)), np.empty(self.n_particles)
-        tests = (self.pairs, self.given, self.logs)
 
         def part(s: slice) -> None:
             kernels.jump(
-                self.graphs[s], tests, self.reached[s], self.sizes[s], self.totals[s],
+                self.graphs[s], self.tests, self.reached[s], self.sizes[s], self.totals[s],
                 self.log_prior, masks[s], draws[s], ratios[s],
             )  # fmt: skip
 
