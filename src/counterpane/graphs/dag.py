@@ -8,8 +8,8 @@ from typing import Self, SupportsIndex, final
 
 import numpy as np
 
+from counterpane._core.graphs import spread, topological, transpose
 from counterpane.errors import GraphError
-from counterpane.graphs._kernels import spread, topological, transpose
 from counterpane.graphs.adjacency import BitGraph
 from counterpane.graphs.bits import Nodes, mask, members, node
 from counterpane.typing import Ints, Words

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterpane._core.graphs import extend, label_compelled
 from counterpane.errors import GraphError
-from counterpane.graphs._kernels import extend, label_compelled
 from counterpane.graphs.bits import unpack
 from counterpane.graphs.dag import Dag
 from counterpane.graphs.undirected import UndirectedGraph

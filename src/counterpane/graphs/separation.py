@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterpane._core.graphs import moral, spread, spread_active
 from counterpane.errors import ScopeError
-from counterpane.graphs._kernels import moral, spread, spread_active
 from counterpane.graphs.bits import Nodes, mask, members
 from counterpane.graphs.dag import Dag
 from counterpane.graphs.undirected import UndirectedGraph

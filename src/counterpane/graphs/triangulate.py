@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from counterpane._core.graphs import eliminate, spanning_tree
 from counterpane.errors import GraphError, ParameterError
-from counterpane.graphs._kernels import eliminate, spanning_tree
 from counterpane.graphs.adjacency import Edge
 from counterpane.graphs.bits import mask, members, n_words, unpack
 from counterpane.graphs.undirected import UndirectedGraph

@@ -7,8 +7,8 @@ from typing import SupportsIndex, final
 
 import numpy as np
 
+from counterpane._core.graphs import spread, transpose
 from counterpane.errors import GraphError
-from counterpane.graphs._kernels import spread, transpose
 from counterpane.graphs.adjacency import BitGraph
 from counterpane.graphs.bits import mask, members, unpack
 from counterpane.typing import Words

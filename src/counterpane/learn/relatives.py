@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterpane.counts import _kernels as counting
+from counterpane._core import structure as kernels
+from counterpane._core.counts import pair_popcounts
 from counterpane.counts.bits import BitColumns
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
-from counterpane.learn import _relative_kernels as kernels
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
@@ -52,7 +52,8 @@ class Relatives:
             self._fill_from_bits(self.bits, first, values)
         else:
             pairs = self.source.pair_counts(range(first, stop), against=range(self.n), ctl=ctl)
-            kernels.fill_chi_squares(pairs.counts, pairs.left_from, pairs.right_from, values)
+            counts = np.ascontiguousarray(pairs.counts)
+            kernels.fill_chi_squares(counts, pairs.left_from, pairs.right_from, values)
         if self.k:
             kernels.keep_largest(values, first, self.order, out)
         return out
@@ -60,6 +61,6 @@ class Relatives:
     def _fill_from_bits(self, bits: BitColumns, first: int, values: Floats) -> None:
         mine, all_ = 2 * np.arange(first, first + len(values)), 2 * np.arange(self.n)
         joint: Ints = np.zeros(values.shape, dtype=np.int64)
-        counting.pair_popcounts(bits.words, mine, 0, bits.words, all_, 0, bits.n_words,
-                                False, np.arange(mine.size), joint)  # fmt: skip
+        pair_popcounts(bits.words, mine, 0, bits.words, all_, 0, bits.n_words,
+                       False, np.arange(mine.size), joint)  # fmt: skip
         kernels.fill_binary_chi_squares(joint, first, bits.total, values)

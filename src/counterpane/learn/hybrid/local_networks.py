@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from counterpane._core import hybrid as kernels
+from counterpane._core.hybrid import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.data.table import Table
-from counterpane.learn.hybrid import _climb_kernels as kernels
-from counterpane.learn.hybrid._local_kernels import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.learn.structure.constraints import TOLERANCE
 from counterpane.learn.threads import by_threads
 from counterpane.potentials import Potential, check_cells
@@ -18,7 +18,7 @@ from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
 CHUNK_CELLS = 2**21  # of the table that one call of a kernel reads: Ctrl-C is heard between two
-LEAST_FOUND = 2**12
+LEAST_NUMBERS = 2**12
 
 
 class LocalNetworks:
@@ -111,10 +111,10 @@ class LocalNetworks:
             room = max(LEAST_ROOM, rows) * states
             self._own.scratch = Scratch(
                 np.empty(n_rows, dtype=np.uint32),
-                np.empty(max(LEAST_FOUND, room), dtype=np.int32),
-                np.empty((width, rows), dtype=np.int64),
+                np.empty(max(LEAST_NUMBERS, room), dtype=np.int32),
+                np.empty((width, rows), dtype=np.uint32),
                 np.empty(rows),
-                np.empty((2, rows), dtype=np.int64),
+                np.empty((2, rows), dtype=np.uint32),
                 np.empty(room),
                 np.empty(room),
             )

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core import hybrid as kernels
 from counterpane.learn.driver import Search
-from counterpane.learn.hybrid import _merging_kernels as kernels
 from counterpane.learn.hybrid.local_networks import LocalNetworks
 from counterpane.learn.relatives import Relatives
 from counterpane.learn.threads import by_threads

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from counterpane._core.structure import Limits
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import pack, unpack
-from counterpane.learn.structure._dag_kernels import Limits
 from counterpane.typing import Bools
 
 Edges = Iterable[tuple[str, str]]

@@ -11,11 +11,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from counterpane._core.structure import ADD, DROP, TURN, DagState, make_move
 from counterpane.errors import ParameterError
 from counterpane.graphs.bits import unpack
 from counterpane.learn.driver import Search
-from counterpane.learn.structure import _dag_kernels
-from counterpane.learn.structure._dag_kernels import ADD, DROP, TURN, DagState
 from counterpane.learn.structure.moves import Moves, dag_of
 from counterpane.learn.structure.network import (
     NetworkLearner,
@@ -87,7 +86,7 @@ def shake(moves: Moves, dag: DagState, times: int, rng: np.random.Generator) -> 
             return
         kind = options[rng.integers(len(options))]
         move, p, x = kind[rng.integers(len(kind))]
-        _dag_kernels.make_move(dag, move, int(p), int(x))
+        make_move(dag, move, int(p), int(x))
 
 
 class HillClimb(NetworkLearner):

@@ -7,21 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from counterpane._core import structure as kernels
+from counterpane._core.structure import MISS, DagState, Limits, Pattern, RowRequests
 from counterpane.errors import ParameterError
 from counterpane.graphs.bits import members
-from counterpane.learn.structure import (
-    _class_kernels,
-    _dag_kernels,
-    _knock_out_kernels,
-    _order_kernels,
-)
-from counterpane.learn.structure._class_kernels import Pattern
-from counterpane.learn.structure._dag_kernels import MISS, DagState, Limits, Rows
 from counterpane.progress import Control
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Ints, Words
 
-WITHOUT_END = 1 << 30
 CALLS = 64  # a pass over many nodes is cut into so many kernel calls, to answer Ctrl-C in between
 FEW = 16  # nodes that one call takes in any case
 
@@ -44,7 +37,7 @@ def empty_dag(n: int) -> DagState:
 def dag_of(parents: Words) -> DagState:
     """The state of the DAG with these parent rows."""
     state = empty_dag(len(parents))
-    _dag_kernels.add_edges(state, parents)
+    kernels.add_edges(state, parents)
     return state
 
 
@@ -62,7 +55,7 @@ def pattern_of(parents: Words) -> Pattern:
         drop_clique=np.zeros_like(parents),
         dirty=np.ones(n, dtype=bool),
     )
-    _class_kernels.relabel(pattern)
+    kernels.relabel(pattern)
     pattern.dirty[:] = True
     return pattern
 
@@ -91,7 +84,7 @@ class Moves:
         self.max_parents = cache.max_parents
         words = self.limits.allowed.shape[1]
         room = min(4 * self.n + 64, len(cache.store.keys) // 2)
-        self.rows = Rows(
+        self.rows = RowRequests(
             cache.store,
             np.zeros(1, dtype=np.int64),
             np.zeros(room, dtype=np.int64),
@@ -103,52 +96,52 @@ class Moves:
 
     def score(self, dag: DagState) -> float:
         """The total score of a DAG."""
-        self._run(_dag_kernels.load_families, dag)
-        return float(dag.own.sum())
+        self._run(kernels.load_families, dag)
+        return float(dag.score.sum())
 
     def edge_gains(self, parents: Words) -> list[tuple[int, int, float]]:
         """(parent, child, the score that would be lost without the edge) for each edge of a DAG."""
         dag = dag_of(parents)
-        self._run(_dag_kernels.load_families, dag)
-        gains = dag.own[:, None] - self.cache.store.scores[dag.slot]
+        self._run(kernels.load_families, dag)
+        gains = dag.score[:, None] - self.cache.store.scores[dag.slot]
         return [(p, x, float(gains[x, p])) for x in range(self.n) for p in members(parents[x])]
 
     def climb(self, dag: DagState, ctl: Control) -> int:
         """Hill-climb by add, drop and turn."""
-        return self._search(ctl, _dag_kernels.climb, dag, self.limits)
+        return self._search(ctl, kernels.climb, dag, self.limits)
 
     def tabu_walk(self, dag: DagState, length: int) -> int:
         """Walk on past local optima, never back to one of the last `length` graphs."""
         cursor, tabu = np.zeros(2, dtype=np.int64), np.zeros(length, dtype=np.uint64)
-        self._run(_dag_kernels.tabu_walk, dag, self._kept, self.limits, tabu, cursor)
+        self._run(kernels.tabu_walk, dag, self._kept, self.limits, tabu, cursor)
         return int(cursor[0])
 
     def reinsert(self, dag: DagState, ctl: Control) -> int:
         """One pass of node reinsertion (Moore & Wong 2003, in DAG space)."""
-        return self._pass(_dag_kernels.reinsert, ctl, dag, self._kept, self.limits)
+        return self._pass(kernels.reinsert, ctl, dag, self._kept, self.limits)
 
     def knock_out(self, dag: DagState, ctl: Control) -> int:
         """One pass of edge knock-outs in DAG space."""
-        return self._pass(_dag_kernels.knock_out, ctl, dag, self._kept, self.limits)
+        return self._pass(kernels.knock_out, ctl, dag, self._kept, self.limits)
 
     def ges(self, pattern: Pattern, ctl: Control) -> int:
         """Greedy equivalence search from `pattern`."""
-        return self._search(ctl, _class_kernels.ges, pattern, self.limits, self.max_parents)
+        return self._search(ctl, kernels.ges, pattern, self.limits, self.max_parents)
 
     def knock_out_classes(self, pattern: Pattern, ctl: Control) -> int:
         """One pass of edge knock-outs in the space of classes."""
-        kernel = _knock_out_kernels.knock_out_classes
+        kernel = kernels.knock_out_classes
         return self._pass(kernel, ctl, pattern, self._kept_class, self.limits, self.max_parents)
 
     def place_nodes(self, order: Ints, ctl: Control) -> int:
         """Move each node to its best place in `order`."""
-        return self._pass(_order_kernels.place_nodes, ctl, order, self.limits)
+        return self._pass(kernels.place_nodes, ctl, order, self.limits)
 
     def parents_in_order(self, order: Ints, *, shrink: bool) -> tuple[Words, float]:
         """The best parents of each node among those before it, greedily, and their score."""
         parents = np.zeros_like(self.limits.allowed)
         total = np.zeros(1)
-        self._run(_order_kernels.parents_in_order, self.limits, order, shrink, parents, total)
+        self._run(kernels.parents_in_order, self.limits, order, shrink, parents, total)
         return parents, float(total[0])
 
     def _search(self, ctl: Control, kernel: Callable[..., int], *state: Any) -> int:
@@ -159,12 +152,24 @@ class Moves:
         return int(self.rows.n_moves[0]) - before
 
     def _pass(self, kernel: Callable[..., int], ctl: Control, *state: Any) -> int:
-        """A pass over all nodes, in parts; the number of gains."""
+        """A pass over all nodes, in parts; the number of gains.
+
+        `cursor[2]` is not zero while a node's gain is not known yet: what is stopped then goes back
+        to the state that is kept, the second one.
+        """
         cursor = np.zeros(4, dtype=np.int64)
         step = max(FEW, self.n // CALLS)
-        for last in [*range(step, self.n, step), self.n]:
-            ctl.check()
-            self._run(kernel, *state, cursor, last)
+        allowed = self.limits.allowed.copy()
+        try:
+            for last in [*range(step, self.n, step), self.n]:
+                ctl.check()
+                self._run(kernel, *state, cursor, last)
+        except BaseException:
+            self.limits.allowed[:] = allowed
+            if cursor[2]:
+                for now, kept in zip(state[0], state[1], strict=True):
+                    now[:] = kept
+            raise
         return int(cursor[3])
 
     def _run(self, kernel: Callable[..., int], *arguments: Any, ctl: Control | None = None) -> int:

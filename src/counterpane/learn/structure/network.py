@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from counterpane._core.structure import Limits
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.reordered import reordered
 from counterpane.counts.source import CountSource
@@ -18,7 +19,6 @@ from counterpane.learn.base import Learned, Learner, LearnerOptions
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import named_gains
 from counterpane.learn.parameters import fit_parameters
-from counterpane.learn.structure._dag_kernels import Limits
 from counterpane.learn.structure.constraints import Edges, make_limits
 from counterpane.learn.structure.moves import Moves, dag_of, rows_needed
 from counterpane.learn.structure.structural_em import StructuralEM, first_score, learned

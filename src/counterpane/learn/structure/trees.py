@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterpane.learn.structure import _tree_kernels
+from counterpane._core.structure import grow_forest
 from counterpane.typing import Bools, Floats, Ints
 
 
@@ -18,7 +18,7 @@ def maximum_forest(weights: Floats, *, root: int = 0, spanning: bool = False) ->
     taken, unless `spanning`. The tree of `root` is rooted there, others at their lowest node.
     """
     parents = np.full(len(weights), -1, dtype=np.int64)
-    _tree_kernels.grow_forest(weights, root, -np.inf if spanning else 0.0, parents)
+    grow_forest(np.ascontiguousarray(weights), root, -np.inf if spanning else 0.0, parents)
     return parents
 
 

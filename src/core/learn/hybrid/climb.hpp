@@ -1,0 +1,163 @@
+// Local Bayesian networks by steepest ascent: one kernel call learns those of many variables.
+//
+// Local columns are numbered 0, 1, … and parents are bit sets. gains[x, y] is what adding y to the
+// parents of x brings, or dropping it if it is one; a move changes one row of it, a turn two.
+#pragma once
+#include "learn/hybrid/likelihood.hpp"
+
+namespace cp::hybrid {
+
+// Score all families of x that differ from its present one by one parent.
+inline void refresh(Int x, Ints parents, Ints cards, Int rows, const Scratch& scratch, const Terms& terms,
+                    Matrix<double> gains) {
+  const Vector<Number> groups = scratch.groups[0].part(0, rows), other = scratch.groups[1].part(0, rows);
+  const Int r = cards[x];
+  const double q = product(parents[x], cards);
+  const Int n = group_by(parents[x], cards, scratch, groups);
+  const double score = family_score(groups, n, q, x, r, scratch, terms);
+  for (Int y = 0; y < cards.size(); ++y) {
+    if (y == x) continue;
+    const double states = double(cards[y]);
+    if (in_set(parents[x], y)) {
+      const Int m = group_by(without(parents[x], y), cards, scratch, other);
+      gains(x, y) = family_score(other, m, q / states, x, r, scratch, terms) - score;
+    } else {
+      const Int m = refine(groups, n, scratch.codes[y].part(0, rows), cards[y], scratch.new_numbers, other);
+      gains(x, y) = family_score(other, m, q * states, x, r, scratch, terms) - score;
+    }
+  }
+}
+
+// Fill reach[u] with u and its descendants.
+inline void fill_reach(Ints parents, Vector<Set> reach) {
+  const Int size = parents.size();
+  for (Int u = 0; u < size; ++u) reach[u] = with(0, u);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Int c = 0; c < size; ++c) {
+      for (Int p = 0; p < size; ++p) {
+        if (in_set(parents[c], p) && (reach[c] & ~reach[p])) {
+          reach[p] |= reach[c];
+          changed = true;
+        }
+      }
+    }
+  }
+}
+
+// Whether p → x may be turned: no other way leads from p to x.
+inline bool turnable(Int p, Int x, Ints parents, Ints reach) {
+  for (Int c = 0; c < parents.size(); ++c)
+    if (c != x && in_set(parents[c], p) && in_set(reach[c], x)) return false;
+  return true;
+}
+
+struct Move {
+  enum { none, toggle, turn } kind = none;
+  Int parent = -1, child = -1;
+};
+
+// The best improving move; of equals the first.
+//
+// Children come in order, for each its parents in order, dropping one before turning it. `best` is kept
+// a tolerance above the gain of the move: both directions of an edge score alike but for rounding, and
+// rounding must not choose between them.
+inline Move best_move(Ints parents, Matrix<const double> gains, Ints reach, double tolerance) {
+  double best = tolerance;
+  Move move;
+  for (Int x = 0; x < parents.size(); ++x) {
+    for (Int y = 0; y < parents.size(); ++y) {
+      if (y == x) continue;
+      const double gain = gains(x, y);
+      const bool is_parent = in_set(parents[x], y);
+      if (gain > best && (is_parent || !in_set(reach[x], y))) {
+        best = gain + tolerance;
+        move = {Move::toggle, y, x};
+      }
+      if (is_parent && gain + gains(y, x) > best && turnable(y, x, parents, reach)) {
+        best = gain + gains(y, x) + tolerance;
+        move = {Move::turn, y, x};
+      }
+    }
+  }
+  return move;
+}
+
+// Fill `parents` with the network that no addition, deletion or turn of one edge improves.
+inline void climb(Ints cards, Int rows, const Scratch& scratch, const Terms& terms, Vector<Set> parents, Pulse& pulse) {
+  const Int size = cards.size();
+  Array<double, 2> gains(size, size);
+  Array<Set, 1> reach(size);
+  const auto toggle = [&](Int p, Int x) {
+    parents[x] ^= with(0, p);
+    refresh(x, parents, cards, rows, scratch, terms, gains);
+    pulse(4 * size * rows);
+  };
+  parents.fill(0);
+  for (Int x = 0; x < size; ++x) {
+    refresh(x, parents, cards, rows, scratch, terms, gains);
+    pulse(4 * size * rows);
+  }
+  while (true) {
+    fill_reach(parents, reach);
+    const Move move = best_move(parents, gains, reach, terms.tolerance);
+    if (move.kind == Move::none) return;
+    toggle(move.parent, move.child);
+    if (move.kind == Move::turn) toggle(move.child, move.parent);
+  }
+}
+
+// The columns in a row that −1 fills up.
+inline Ints members_of(Ints row) {
+  return row.part(0, std::find_if(row.begin(), row.end(), [](Int v) { return v < 0; }) - row.begin());
+}
+
+// Put the distinct rows of a network's columns into `scratch` and their cards into `cards`; where v is
+// among the columns, and the number of rows.
+template <class Code>
+std::pair<Int, Int> open_network(const Data<Code>& data, Int v, Ints columns, const Scratch& scratch,
+                                 Vector<Int> cards, Pulse& pulse) {
+  for (Int a = 0; a < columns.size(); ++a) cards[a] = data.cards[columns[a]];
+  return {std::find(columns.begin(), columns.end(), v) - columns.begin(), compress(data, columns, scratch, pulse)};
+}
+
+// Learn the networks over members[v] for some v: bit sets parents[v], and v's likelihood.
+template <class Code>
+void learn_networks(const Data<Code>& data, const Terms& terms, Ints variables, Matrix<const Int> members,
+                    const Scratch& scratch, Matrix<Set> parents, Vector<double> scores) {
+  Array<Int, 1> all_cards(members.shape(1));
+  Pulse pulse;
+  for (Int v : variables) {
+    const Ints columns = members_of(members[v]);
+    const Vector<Int> cards = all_cards.part(0, columns.size());
+    const auto [place, rows] = open_network(data, v, columns, scratch, cards, pulse);
+    const Vector<Set> network = parents[v].part(0, columns.size());
+    climb(cards, rows, scratch, terms, network, pulse);
+    scores[v] = conditional_log_likelihood(place, network, cards, rows, scratch, terms.prior);
+  }
+}
+
+// Fill in the tables of v and its children in the network of v, for some v, in local order.
+//
+// Those of v begin at out[table_from[v]].
+template <class Code>
+void fill_tables(const Data<Code>& data, const Terms& terms, Ints variables, Matrix<const Int> members,
+                 Matrix<const Set> parents, const Scratch& scratch, Ints table_from, Vector<double> out) {
+  Array<Int, 1> all_cards(members.shape(1));
+  Pulse pulse;
+  for (Int v : variables) {
+    const Ints columns = members_of(members[v]);
+    const Vector<Int> cards = all_cards.part(0, columns.size());
+    const auto [place, rows] = open_network(data, v, columns, scratch, cards, pulse);
+    Int start = table_from[v];
+    for (Int c = 0; c < columns.size(); ++c) {
+      if (c != place && !in_set(parents(v, c), place)) continue;
+      const Int stop = start + Int(product(parents(v, c), cards)) * cards[c];
+      fill_table(c, parents(v, c), cards, rows, scratch, terms.prior, out.part(start, stop));
+      start = stop;
+      pulse(2 * columns.size() * rows);
+    }
+  }
+}
+
+}  // namespace cp::hybrid
