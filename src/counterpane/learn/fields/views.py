@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterpane._core.features import Parts
 from counterpane.counts.bits import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
@@ -18,7 +19,6 @@ from counterpane.learn.fields import _pseudo_kernels as kernels
 from counterpane.learn.fields._pseudo_kernels import Conjunctions, Lists, View
 from counterpane.learn.fields.conditions import offsets_of, ranges
 from counterpane.learn.fields.incidence import Incidence
-from counterpane.potentials._kernels import Parts
 from counterpane.typing import Array, Codes, Ints
 
 
