@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
     {"errors", "typing", "lazy"},
-    {"_core", "_jit"},
+    {"_core"},
     {"progress", "parallel", "drawing", "markup"},
     {"data", "graphs"},
     {"counts"},

@@ -39,7 +39,7 @@ def test_cliques_are_compiled_from_the_root_outwards():
     assert tree.cells(tree.cards) == 4 + 6 + 6 + 4
     observed = np.array([2, 1, 2, 2, 7, 4])
     assert tree.cells(observed) == 4 + 2 + 2 + 4
-    parents = tree.arrays.cliques["parent"][:-1].tolist()
+    parents = tree.arrays.parents.tolist()
     assert parents[0] == -1
     assert all(p < k for k, p in enumerate(parents))
 

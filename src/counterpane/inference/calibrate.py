@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.inference import _tree_kernels as kernels
+from counterpane._core import inference as kernels
 from counterpane.inference.junction import CliqueTree
 from counterpane.potentials import MAX_CELLS, Potential, check_cells
 from counterpane.typing import Floats, Ints
@@ -140,7 +140,7 @@ def run_tree(
     joint = joint or not sizes.size
     shape = (len(codes), int(sizes.prod() if joint else sizes.sum()))
     check_cells(shape, f"an answer for {shape[0]:,} rows", 4 * MAX_CELLS)
-    work = _room(tree, largest, shape[1] if joint else int(sizes.max(initial=1)))
+    room = _room(tree, largest, shape[1] if joint else int(sizes.max(initial=1)))
     homes = tree.homes[question[: 0 if joint else None]]
     out, log_weights = np.zeros(shape), np.full(shape[0], np.nan)
     step = max(1, RUN_CELLS // tree.cells(largest))
@@ -151,7 +151,7 @@ def run_tree(
         for some in np.split(where, range(step, where.size, step)):
             answers, weights = out[some], log_weights[some]
             kernels.answer_rows(
-                tree.arrays, tree.cards, at, codes[some], question, homes, values, least, work,
+                tree.arrays, tree.cards, at, codes[some], question, homes, values, least, room,
                 answers, weights, logs,
             )  # fmt: skip
             out[some] = answers
@@ -159,17 +159,11 @@ def run_tree(
     return out, log_weights
 
 
-def _room(tree: CliqueTree, cards: Ints, answer: int) -> kernels.Work:
+def _room(tree: CliqueTree, cards: Ints, answer: int) -> kernels.TreeRoom:
     """Space for a run whose largest answer has so many cells."""
-    nodes = np.zeros(len(tree.cliques) + 1, dtype=kernels.NODE)
-    kernels.lay_out(tree.arrays, cards, nodes)
-    message = max(int(np.diff(nodes["message"]).max()), answer)
-    axes = 2 + max(map(len, tree.cliques))
-    return kernels.Work(
-        tables=np.empty(nodes["table"][-1]),
-        messages=np.empty(nodes["message"][-1]),
-        spare=np.empty(2 * message),
-        nodes=nodes,
-        steps_of=np.zeros_like(tree.cards),
-        runs=np.empty((axes, 3), dtype=np.int64),
+    tables, messages = np.empty((2, len(tree.cliques) + 1), dtype=np.int64)
+    kernels.lay_out(tree.arrays, cards, tables, messages)
+    largest = max(int(np.diff(messages).max()), answer)
+    return kernels.TreeRoom(
+        tables=np.empty(tables[-1]), messages=np.empty(messages[-1]), spare=np.empty(2 * largest)
     )

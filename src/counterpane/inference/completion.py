@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.inference import _completion_kernels as kernels
-from counterpane.inference._tree_kernels import NODE, Work
+from counterpane._core import inference as kernels
+from counterpane._core.inference import TreeRoom
 from counterpane.inference.calibrate import Factors
 from counterpane.inference.junction import CliqueTree
 from counterpane.progress import Control
@@ -62,11 +62,11 @@ class Completion:
         factors = Factors.of(log_tables)
         total: Floats = np.zeros(factors.values.size)
 
-        def run(block: Ints, values: Floats, work: Work, logs: bool) -> tuple[Floats, Floats]:
+        def run(block: Ints, values: Floats, room: TreeRoom, logs: bool) -> tuple[Floats, Floats]:
             part, found = np.zeros_like(total), np.empty(block.size)
             kernels.expect_rows(
                 self.tree.arrays, self.tree.cards, self._rows[block], weights[block], values,
-                factors.least[self.tree.order], work, np.empty(self._family), part, found, logs,
+                factors.least[self.tree.order], room, np.empty(self._family), part, found, logs,
             )  # fmt: skip
             return part, found
 
@@ -88,12 +88,12 @@ class Completion:
         seeds = np.random.default_rng(seed).integers(2**64, size=len(self._rows), dtype=np.uint64)
         codes: Codes = np.zeros((self.tree.cards.size, len(self._rows), n), dtype=np.uint16)
 
-        def run(block: Ints, values: Floats, work: Work, logs: bool) -> tuple[Codes, Floats]:
+        def run(block: Ints, values: Floats, room: TreeRoom, logs: bool) -> tuple[Codes, Floats]:
             part = np.zeros((self.tree.cards.size, block.size * n), dtype=np.uint16)
             found = np.empty(block.size)
             kernels.draw_rows(
                 self.tree.arrays, self.tree.cards, self._rows[block], seeds[block], values,
-                factors.least[self.tree.order], work, part, found, logs,
+                factors.least[self.tree.order], room, part, found, logs,
             )  # fmt: skip
             return part, found
 
@@ -105,7 +105,7 @@ class Completion:
 
     def _run(
         self,
-        run: Callable[[Ints, Floats, Work, bool], tuple[Array, Floats]],
+        run: Callable[[Ints, Floats, TreeRoom, bool], tuple[Array, Floats]],
         factors: Factors,
         log_weights: Floats,
         ctl: Control | None,
@@ -114,7 +114,7 @@ class Completion:
 
         The caller fills `log_weights`; what is NaN there after the first pass is run in logs.
         """
-        rooms: SimpleQueue[Work] = SimpleQueue()
+        rooms: SimpleQueue[TreeRoom] = SimpleQueue()
         for _ in range(self.n_jobs):
             rooms.put(self._room())
         for logs in (False, True):
@@ -123,11 +123,11 @@ class Completion:
             values, scale = (factors.logs, 0.0) if logs else (factors.values, factors.log_scale)
 
             def one(block: Ints, values: Floats = values, logs: bool = logs) -> Any:
-                work = rooms.get()
+                room = rooms.get()
                 try:
-                    return run(block, values, work, logs)
+                    return run(block, values, room, logs)
                 finally:
-                    rooms.put(work)
+                    rooms.put(room)
 
             for block, (part, found) in zip(
                 blocks, in_order(one, blocks, self.n_jobs), strict=True
@@ -136,14 +136,12 @@ class Completion:
                 if ctl is not None:
                     ctl.check()
 
-    def _room(self) -> Work:
-        return Work(  # pages that a run does not reach are never touched
+    def _room(self) -> TreeRoom:
+        # pages that a run does not reach are never touched
+        return TreeRoom(
             tables=np.empty(self._most),
             messages=np.empty(self._most),
             spare=np.empty(2 * self._most),
-            nodes=np.zeros(len(self.tree.cliques) + 1, dtype=NODE),
-            steps_of=np.zeros_like(self.tree.cards),
-            runs=np.empty((2 + max(map(len, self.tree.cliques)), 3), dtype=np.int64),
         )
 
 
@@ -163,7 +161,7 @@ def in_order(run: Callable[[Ints], Any], blocks: Sequence[Ints], n_jobs: int) ->
 def _runs(tree: CliqueTree, missing: Bools) -> tuple[Array, float, float]:
     """(which variables the row of the largest run lacks, its cells, the cells of all runs)."""
     logs = np.log2(tree.cards)[tree.arrays.scopes]
-    starts = tree.arrays.cliques["scope"][:-1]
+    starts = tree.arrays.scope_from[:-1]
     worst, most, total = np.zeros(tree.cards.size, dtype=bool), 0.0, 0.0
     for lo in range(0, len(missing), BLOCK_ROWS):
         block = missing[lo : lo + BLOCK_ROWS]

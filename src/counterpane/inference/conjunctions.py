@@ -2,40 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from counterpane._core.inference import Conjunctions, Leaves
 from counterpane.potentials import Blanket
 from counterpane.potentials.tree import paths
 from counterpane.typing import Bools, Floats, Ints
-
-
-class Conjunctions(NamedTuple):
-    """Rule r counts `weights[r]` where all its entries, offsets[r] … offsets[r+1]−1, hold.
-
-    Entry e holds where `flags[first[e] + state of variables[e]]`; `serves[e]` says whether the rule
-    bears on the conditional of that variable. Entries of a rule are sorted by variable.
-    """
-
-    weights: Floats
-    offsets: Ints
-    rules: Ints
-    variables: Ints
-    first: Ints
-    flags: Bools
-    serves: Bools
-
-
-class Leaves(NamedTuple):
-    """The leaves of trees: leaf l of variable owners[l] has its logs from values[l] on.
-
-    The owners are sorted; the conditions of leaf l are those of rule l in `ways`.
-    """
-
-    owners: Ints
-    values: Ints
-    ways: Conjunctions
 
 
 def conjunctions(blanket: Blanket) -> Conjunctions:

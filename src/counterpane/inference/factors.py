@@ -10,27 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane.inference import _factor_kernels as kernels
-from counterpane.inference.conjunctions import Conjunctions, conjunctions
+from counterpane._core import inference as kernels
+from counterpane._core.features import Parts
+from counterpane._core.inference import Conjunctions, Scopes
+from counterpane.inference.conjunctions import conjunctions
 from counterpane.potentials import Blanket
-from counterpane.potentials._kernels import Parts
 from counterpane.typing import Bools, Floats, Ints
 
 RULE_CELLS = 2**10  # of the table of a rule: above it, most cells would be seldom met
 POTENTIAL_CELLS = 2**16  # of a potential that is worth a copy
-
-
-class Scopes(NamedTuple):
-    """Sorted sets of variables end to end, and the strides of tables over them, end to end too.
-
-    `owners` names the one variable whose conditional a table serves, −1 for all in its scope.
-    """
-
-    offsets: Ints
-    variables: Ints
-    owners: Ints
-    strides: Ints
-    cells: Ints
 
 
 class Factors(NamedTuple):
@@ -65,16 +53,15 @@ def gather(blanket: Blanket) -> Factors:
     scopes, hosts = merge(cards, sizes[chosen], variables[kept], owners[chosen])
     values: Floats = np.zeros(scopes.cells[-1])
     first = int(np.searchsorted(chosen, n_tables))
-    spare = np.empty((2, int(sizes.max(initial=1))), dtype=np.int64)
     kernels.add_rules(
-        rules, chosen[first:] - n_tables, hosts[first:], *scopes[:2], scopes.strides, cards,
-        scopes.cells, np.ones(n, dtype=np.bool_), np.zeros((n, 1), dtype=np.uint16), spare, values,
+        rules, chosen[first:] - n_tables, hosts[first:], scopes, cards,
+        np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.uint16), values,
     )  # fmt: skip
     steps = parts.strides[axes[segments(sizes, chosen[:first])]]
     kernels.add_tables(
         parts.values, parts.value_offsets[chosen[:first]],
         *aligned(scopes, sizes[chosen[:first]], variables[kept], steps, hosts[:first]),
-        hosts[:first], *scopes[:2], cards, scopes.cells, spare[0], values,
+        hosts[:first], scopes, cards, values,
     )  # fmt: skip
     left = served & ~fits
     wide = np.flatnonzero(left[n_tables:])
@@ -92,11 +79,7 @@ def merge(cards: Ints, sizes: Ints, variables: Ints, owners: Ints) -> tuple[Scop
     alike = np.add.reduceat(marks[variables], offsets[:-1]) if sizes.size else sizes
     order = np.lexsort((alike, owners, -sizes))
     hosts: Ints = np.empty(sizes.size, dtype=np.int64)
-    nexts, holders = np.empty((2, variables.size), dtype=np.int64)
-    size = kernels.absorb(
-        offsets, variables, owners, order, np.zeros(n, dtype=np.int64), np.full(n, -1), nexts,
-        holders, np.empty(variables.size, dtype=np.uint64), hosts,
-    )  # fmt: skip
+    size = kernels.find_hosts(offsets, variables, owners, order, n, hosts)
     _, first = np.unique(hosts[order], return_index=True)
     kept = order[first]
     mine = variables[segments(sizes, kept)]
@@ -113,7 +96,7 @@ def aligned(
     widths = np.diff(scopes.offsets)[hosts]
     offsets, out = np.concatenate([[0], np.cumsum(widths)]), np.zeros(widths.sum(), dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    kernels.align(starts, variables, steps, hosts, *scopes[:2], offsets, out)
+    kernels.align_steps(starts, variables, steps, hosts, *scopes[:2], offsets, out)
     return offsets, out
 
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
-from counterpane.inference import _gibbs_kernels as kernels
 from counterpane.inference.completion import in_order
 from counterpane.inference.convergence import rhat, standard_errors
 from counterpane.inference.factors import gather
-from counterpane.inference.scan import Scan, compile_scan
+from counterpane.inference.scan import compile_scan
 from counterpane.potentials import Blanket, check_cells
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
@@ -225,7 +225,7 @@ class Sampler:
         """
         cards, states = self.blanket.cards, self._states
         free = units[:, 0] == cards
-        scan = compile_scan(self._factors, cards, free)
+        factors, scan = self._factors, compile_scan(self._factors, cards, free)
         codes = units.astype(np.uint16)
         codes[cards == 1] = 0
         for v, code in (start or {}).items():
@@ -247,10 +247,12 @@ class Sampler:
             laws = laws[:0]
 
         def run(block: Ints) -> None:
-            kernels.run(
-                self._factors, scan, self.blanket.parts, self._relaxed, laws, START_SWEEPS,
-                _work(cards, states, scan), codes, soft, variables, strides, settings.burn_in,
-                settings.n_samples, seeds, block[0], block[-1] + 1, sums, kept, faults,
+            keys = np.zeros(scan.slots[-1], dtype=np.uint64)  # pages not reached are never touched
+            kernels.run_chains(
+                factors.scopes, factors.values, factors.rules, scan, self.blanket.parts,
+                self._relaxed, laws, START_SWEEPS, codes, soft, variables, strides,
+                settings.burn_in, settings.n_samples, seeds, block[0], block[-1] + 1, keys, sums,
+                kept, faults,
             )  # fmt: skip
 
         updates = max(1, scan.free.size * (settings.burn_in + settings.n_samples))
@@ -290,22 +292,3 @@ def _constant(blanket: Blanket) -> float:
 def _seeds(settings: Gibbs, shape: int | tuple[int, int]) -> Words:
     rng = np.random.default_rng(settings.random_state)
     return rng.integers(0, 2**64, size=shape, dtype=np.uint64)
-
-
-def _work(cards: Ints, states: Ints, scan: Scan) -> kernels.Work:
-    """Room for one chain at a time."""
-    n = cards.size
-    return kernels.Work(
-        x=np.zeros((n, 1), dtype=np.uint16),
-        states=states,
-        probabilities=np.repeat(cards == 1, cards).astype(np.float64),
-        codes=np.zeros(n, dtype=np.uint64),
-        last=np.zeros(n, dtype=np.uint64),
-        values=np.empty(scan.scopes.cells[-1]),
-        places=np.zeros(scan.scopes.owners.size, dtype=np.int64),
-        keys=np.zeros(scan.slots[-1], dtype=np.uint64),
-        memory=np.empty(scan.memory[-1]),
-        epoch=np.zeros(1, dtype=np.uint64),
-        digits=np.empty((2, int(np.diff(scan.scopes.offsets).max(initial=1))), dtype=np.int64),
-        scratch=np.empty(int(cards.max(initial=1))),
-    )

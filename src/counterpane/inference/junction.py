@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from counterpane._core.inference import Tree
 from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
-from counterpane.inference._tree_kernels import CLIQUE, FACTOR, Tree
 from counterpane.inference.plan import refuse
 from counterpane.potentials import MAX_CELLS
 from counterpane.typing import Floats, Ints
@@ -70,7 +70,7 @@ class CliqueTree:
     def _tables(self, cards: Ints) -> Floats:
         """The number of cells of each clique; floats, as it may exceed any integer."""
         logs = np.log2(cards[self.arrays.scopes], dtype=np.float64)
-        sums = np.add.reduceat(np.append(logs, 0.0), self.arrays.cliques["scope"][:-1])
+        sums = np.add.reduceat(np.append(logs, 0.0), self.arrays.scope_from[:-1])
         tables: Floats = np.rint(np.exp2(sums)) if self.arrays.scopes.size else np.ones(1)
         return tables
 
@@ -78,7 +78,7 @@ class CliqueTree:
         """For each variable the smallest clique, or n_cliques + k: separator k, that holds it."""
         best = dict.fromkeys(range(self.cards.size), math.inf)
         homes: Ints = np.zeros(self.cards.size, dtype=np.int64)
-        n_own = (self.arrays.cliques["shared"] - self.arrays.cliques["scope"]).tolist()
+        n_own = (self.arrays.shared_from - self.arrays.scope_from[:-1]).tolist()
         for k, clique in enumerate(self.cliques):
             shared = clique[n_own[k] :]
             cells = math.prod(self.cards[list(shared)].tolist())
@@ -172,22 +172,21 @@ def _compiled(
     shapes = [cards[list(scope)].tolist() for scope in scopes]
     starts = _offsets(math.prod(shape) for shape in shapes)
     strides = [[math.prod(shape[k + 1 :]) for k in range(len(shape))] for shape in shapes]
-    arrays = np.zeros(len(cliques) + 1, dtype=CLIQUE)
-    arrays["parent"][:-1] = parents
-    arrays["child"] = np.searchsorted(parents, np.arange(len(cliques) + 1))
-    arrays["scope"] = _offsets(map(len, cliques))
-    arrays["shared"][:-1] = arrays["scope"][:-1] + [
+    scope_from = _offsets(map(len, cliques))
+    n_own = [
         len(c) - len(set(c) & set(cliques[p])) if p >= 0 else len(c)
         for c, p in zip(cliques, parents, strict=True)
     ]
-    arrays["factor"] = np.searchsorted(np.sort(owners), np.arange(len(cliques) + 1))
-    factors = np.zeros(len(scopes) + 1, dtype=FACTOR)
-    factors["axis"] = _offsets(len(scopes[f]) for f in order)
-    factors["value"][:-1] = starts[:-1][order]
+    ends = np.arange(len(cliques) + 1)
     return Tree(
-        cliques=arrays,
+        parents=np.array(parents, dtype=np.int64),
+        child_from=np.searchsorted(parents, ends),
+        scope_from=scope_from,
+        shared_from=scope_from[:-1] + n_own,
+        factor_from=np.searchsorted(np.sort(owners), ends),
         scopes=_joined(cliques),
-        factors=factors,
+        axis_from=_offsets(len(scopes[f]) for f in order),
+        value_from=starts[:-1][order],
         axes=_joined(scopes[f] for f in order),
         strides=_joined(strides[f] for f in order),
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from counterpane._core import inference as kernels
 from counterpane.errors import ParameterError
-from counterpane.inference import _maximum_kernels as kernels
 from counterpane.inference.propagation import BeliefPropagation, belief_of, settle
 from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Codes, Floats, Ints
@@ -69,7 +69,7 @@ def climb(
     for v, code in {**(start or {}), **evidence}.items():
         rows[v] = code
     free = np.array([v for v in range(cards.size) if v not in evidence], dtype=np.int64)
-    kernels.climb(blanket.parts, free, SWEEPS, rows, np.empty(int(cards.max(initial=1))))
+    kernels.climb(blanket.parts, free, SWEEPS, rows)
     scores = _scores(blanket, rows)
     best = int(scores.argmax())
     return rows[:, best].astype(np.int64), float(scores[best])

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
-from counterpane.inference import _mean_field_kernels as kernels
 from counterpane.inference.conjunctions import conjunctions, leaves
 from counterpane.potentials import Blanket
 from counterpane.typing import Floats
@@ -88,7 +88,6 @@ def mean_field(
         change = kernels.relax(
             parts, rules, np.searchsorted(rules.variables[serving], places), serving, forest,
             np.searchsorted(forest.owners, places), states, free, soft, q,
-            np.empty(int(cards.max(initial=1))),
         )  # fmt: skip
         if change < 0:
             raise _no_state(int(-1 - change), names)
@@ -96,7 +95,7 @@ def mean_field(
     if blanket.joint:
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(q > 0, q * (soft - np.log(q)), 0.0)
-        bound = kernels.energy(parts, rules, states, q) + float(terms.sum())
+        bound = kernels.expected_energy(parts, rules, states, q) + float(terms.sum())
         if bound == -np.inf:
             raise _no_state(-1, names)
     found = {v: q[states[v] : states[v + 1]] for v in free.tolist()}

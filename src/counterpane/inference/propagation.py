@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
-from counterpane.inference import _propagation_kernels as kernels
 from counterpane.inference.exact import reduce
 from counterpane.inference.mean_field import Approximation, check_iteration
 from counterpane.potentials import Potential
@@ -73,7 +73,7 @@ def propagate(
     found = settle(potentials, np.asarray(cards, dtype=np.int64), evidence, how, maximize=False)
     open_ = [v for v in range(found.graph.cards.size) if v not in evidence]
     beliefs = [belief_of(found, v) for v in open_]
-    free_energy = kernels.bethe(found.graph, found.messages, *_scratch(found.graph))
+    free_energy = kernels.bethe(found.graph, found.messages)
     if free_energy == -np.inf or any(belief.max() == 0 for belief in beliefs):
         raise impossible()
     marginals = {v: b / b.sum() for v, b in zip(open_, beliefs, strict=True)}
@@ -99,11 +99,10 @@ def settle(
     graph = _compile(sizes, factors)
     lengths = sizes[graph.variables]
     messages: Floats = np.repeat(-np.log(lengths), lengths)
-    scratch = _scratch(graph)
     change, n_iter = np.inf, 0
     while change >= settings.tolerance and n_iter < settings.max_iter:
         n_iter += 1
-        change = kernels.sweep(graph, messages, maximize, float(settings.damping), *scratch)
+        change = kernels.sweep(graph, messages, maximize, float(settings.damping))
         if change < 0:
             raise impossible()
     return Beliefs(graph, factors, messages, constant, n_iter, float(change))
@@ -112,7 +111,7 @@ def settle(
 def belief_of(found: Beliefs, v: int, *, but: int = -1) -> Floats:
     """The product of all messages to v, but for one edge's; its largest state is 1."""
     out: Floats = np.empty(found.graph.cards[v])
-    kernels.collect(found.graph, found.messages, v, but, out)
+    kernels.multiply_messages(found.graph, found.messages, v, but, out)
     return out
 
 
@@ -182,11 +181,3 @@ def _compile(cards: Ints, factors: Sequence[tuple[tuple[int, ...], Floats]]) -> 
         np.searchsorted(variables[order], np.arange(cards.size + 1)),
         order,
     )
-
-
-def _scratch(graph: kernels.FactorGraph) -> tuple[Floats, Floats, Ints, Floats]:
-    """(incoming, outgoing, digits, before), as the kernels need them."""
-    widest = int(np.diff(graph.edge_offsets).max(initial=1))
-    card = int(graph.cards.max(initial=1))
-    incoming, outgoing = np.empty((2, widest, card))
-    return incoming, outgoing, np.empty(widest, dtype=np.int64), np.empty(max(widest + 1, card))

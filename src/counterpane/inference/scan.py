@@ -3,62 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from counterpane.inference import _factor_kernels as kernels
+from counterpane._core import inference as kernels
+from counterpane._core.features import Parts
+from counterpane._core.inference import Scan, Scopes
 from counterpane.inference.factors import (
     Factors,
-    Scopes,
     aligned,
     merge,
     only,
     segments,
     widths_of,
 )
-from counterpane.potentials._kernels import Parts
 from counterpane.typing import Bools, Ints, Words
 
 TABLE_CELLS = 2**14  # of a table over free variables for rules that are too wide otherwise
 ALL_CELLS = 2**22  # of all such tables: 32 MiB a thread
 DENSE_SLOTS = 2**20  # conditionals remembered where all of a variable's fit
 HASHED_SLOTS = 2**17  # and of all other variables together
-
-
-class Scan(NamedTuple):
-    """Free variables in order, their tables, whom they move, and where conditionals are remembered.
-
-    A table over free variables is the sum of all factors whose free variables it holds: factor f,
-    of those `sources` that matter, goes to table hosts[f], at what the observed variables
-    fixed[fixed_offsets[f]] … say; wide rule k goes to rule_hosts[k] if what is observed allows.
-    `plain` is what is in no table. The tables of variable v are touched[touch_offsets[v]] … , those
-    that serve it until serve_ends[v]. A change of v adds child_steps to the codes of `children`.
-    """
-
-    free: Ints
-    is_free: Bools
-    plain: Parts
-    scopes: Scopes
-    rules: Ints
-    rule_hosts: Ints
-    sources: Ints
-    hosts: Ints
-    step_offsets: Ints
-    steps: Ints
-    fixed_offsets: Ints
-    fixed: Ints
-    fixed_strides: Ints
-    touch_offsets: Ints
-    serve_ends: Ints
-    touched: Ints
-    touch_strides: Ints
-    child_offsets: Ints
-    children: Ints
-    child_steps: Words
-    slots: Ints
-    shifts: Ints
-    memory: Ints
 
 
 def compile_scan(factors: Factors, cards: Ints, free: Bools) -> Scan:

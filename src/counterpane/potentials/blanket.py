@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from counterpane._core import features as kernels
 from counterpane.errors import (
     DataError,
     EvidenceError,
@@ -15,13 +16,11 @@ from counterpane.errors import (
     ScopeError,
     TableSizeError,
 )
-from counterpane.potentials import _kernels as kernels
-from counterpane.potentials import _word_kernels as words
 from counterpane.potentials.flat_parts import Part, compile_parts, segments
 from counterpane.potentials.potential import Potential
 from counterpane.potentials.rules import Rules
 from counterpane.potentials.tree import Tree
-from counterpane.typing import Array, Bools, Codes, Floats, Ints
+from counterpane.typing import Array, Codes, Floats, Ints
 
 BLOCK_ROWS = 2**16  # between two blocks an interruption is heard
 MAX_OUTPUT = 2**30  # cells of an answer: 8 GiB
@@ -130,13 +129,11 @@ class Blanket:
             )
         out: Floats = np.empty((data.shape[1], width))
         rules = self._word_rules() if variables is None else None
-        for start, stop, scratch in self._blocks(data):
+        for start, stop in self._blocks(data):
             if rules is None:
-                place = kernels.fill_conditionals(
-                    self.parts, data, asked, start, stop, scratch, out
-                )
+                place = kernels.fill_conditionals(self.parts, data, asked, start, stop, out)
             else:
-                place = words.fill_conditionals_by_words(*rules, data, start, stop, out)
+                place = kernels.fill_conditionals_by_words(*rules, data, start, stop, out)
             self._refuse_impossible(place)
         return out
 
@@ -145,13 +142,11 @@ class Blanket:
         data = self._checked(codes, None)
         out: Floats = np.zeros((data.shape[1], 1 if total else self.cards.size))
         rules = self._word_rules()
-        for start, stop, scratch in self._blocks(data):
+        for start, stop in self._blocks(data):
             if rules is None:
-                place = kernels.add_pseudo_log_likelihood(
-                    self.parts, data, start, stop, scratch, out
-                )
+                place = kernels.add_pseudo_log_likelihood(self.parts, data, start, stop, out)
             else:
-                place = words.add_pseudo_log_likelihood_by_words(*rules, data, start, stop, out)
+                place = kernels.add_pseudo_log_likelihood_by_words(*rules, data, start, stop, out)
             self._refuse_impossible(place)
         return out[:, 0] if total else out
 
@@ -164,43 +159,35 @@ class Blanket:
             )
         data = self._checked(codes, None)
         out: Floats = np.zeros(data.shape[1])
-        for start, stop, _ in self._blocks(data):
+        for start, stop in self._blocks(data):
             kernels.add_log_potential(self.parts, data, start, stop, out)
         return out
 
     @cached_property
-    def _sorted_rules(self) -> tuple[Ints, Ints, Bools]:
-        """(variables, places, negated) of the rules' conditions, each rule's by variable."""
+    def _sorted_rules(self) -> kernels.WordRules:
+        """The rules, the conditions of each sorted by variable."""
         p = self.parts
         sizes = np.diff(p.rule_offsets)
         keys = np.repeat(np.arange(sizes.size) * self.cards.size, sizes) + p.rule_variables
         order = np.argsort(keys, kind="stable")
         variables = p.rule_variables[order]
-        firsts = np.cumsum(self.cards) - self.cards
-        return variables, firsts[variables] + p.rule_values[order], p.rule_negated[order]
+        firsts = np.cumsum([0, *self.cards])
+        places = firsts[variables] + p.rule_values[order]
+        return kernels.WordRules(
+            p.rule_weights, p.rule_offsets, variables, places, p.rule_negated[order], firsts
+        )
 
-    def _word_rules(self) -> tuple[kernels.Parts, words.WordRules] | None:
-        """The other parts, and the rules with room for 64 rows, if rules serve all they name."""
+    def _word_rules(self) -> tuple[kernels.Parts, kernels.WordRules] | None:
+        """The other parts, and the rules for blocks of 64 rows, if rules serve all they name."""
         p = self.parts
         if not self.joint or not p.rule_weights.size:
             return None
-        width = int(self.cards.sum())
-        rules = words.WordRules(
-            p.rule_weights,
-            p.rule_offsets,
-            *self._sorted_rules,
-            cards=self.cards,
-            firsts=np.cumsum(self.cards) - self.cards,
-            bits=np.empty(width, dtype=np.uint64),
-            logits=np.empty((width, 64)),
-            scratch=np.empty(int(self.cards.max())),
-        )
-        return p._replace(touching_offsets=np.zeros_like(p.touching_offsets)), rules
+        rest = p._replace(touching_offsets=np.zeros_like(p.touching_offsets))
+        return rest, self._sorted_rules
 
-    def _blocks(self, codes: Codes) -> Iterator[tuple[int, int, Floats]]:
-        scratch: Floats = np.empty(int(self.cards.max(initial=1)))
+    def _blocks(self, codes: Codes) -> Iterator[tuple[int, int]]:
         for start in range(0, codes.shape[1], BLOCK_ROWS):
-            yield start, min(start + BLOCK_ROWS, codes.shape[1]), scratch
+            yield start, min(start + BLOCK_ROWS, codes.shape[1])
 
     def _checked(self, codes: npt.ArrayLike, asked: Ints | None) -> Codes:
         """Codes that the kernels can read safely; all must be present when `asked` is None."""

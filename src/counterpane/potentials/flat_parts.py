@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from counterpane._core.features import Parts
 from counterpane.errors import ScopeError
-from counterpane.potentials._kernels import Parts
 from counterpane.potentials.potential import Potential
 from counterpane.potentials.rules import Rules
 from counterpane.potentials.tree import Tree

@@ -9,8 +9,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from counterpane._core import features as kernels
 from counterpane.errors import ParameterError, ScopeError
-from counterpane.potentials import _condition_kernels as kernels
 from counterpane.potentials.potential import Potential, check_cells
 from counterpane.typing import Array, Bools, Floats, Ints
 
@@ -145,11 +145,9 @@ def _check_known(rules: Rules) -> None:
 def _check_consistent(rules: Rules) -> None:
     """Refuse a rule that no row can meet: x=1 ∧ x=2, x=1 ∧ x≠1, or every value excluded."""
     cards = rules.cards
-    asked, left = np.empty((2, cards.size), dtype=np.int64)
     k = kernels.find_contradiction(
-        cards, rules.offsets, rules.variables, rules.values, rules.negated,
-        np.cumsum(cards) - cards, asked, left, np.zeros(int(cards.sum()), dtype=np.int64),
-    )  # fmt: skip
+        cards, rules.offsets, rules.variables, rules.values, rules.negated
+    )
     if k >= 0:
         rule = int(np.searchsorted(rules.offsets, k, side="right")) - 1
         start, stop, variable = rules.offsets[rule], rules.offsets[rule + 1], rules.variables[k]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from counterpane._core import features as kernels
 from counterpane.errors import ParameterError, ScopeError
-from counterpane.potentials import _condition_kernels as kernels
 from counterpane.potentials.rules import Rules
 from counterpane.typing import Array, Bools, Floats, Ints
 
@@ -88,7 +88,7 @@ def paths(cards: Ints, nodes: Ints, roots: Ints) -> tuple[Ints, Ints, Ints, Ints
     offsets[i] … offsets[i+1]−1, none of which those before it imply.
     """
     parents, sizes = np.empty((2, len(nodes)), dtype=np.int64)
-    kernels.mark_paths(cards, nodes, roots, parents, np.empty_like(parents), sizes)
+    kernels.mark_paths(cards, nodes, roots, parents, sizes)
     leaves = np.flatnonzero((nodes[:, 0] < 0) & (sizes >= 0))
     offsets = np.concatenate([[0], np.cumsum(sizes[leaves])])
     variables, values = np.empty((2, offsets[-1]), dtype=np.int64)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterpane._core import fields as kernels
+from counterpane._core.features import Parts
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.potentials import Rules
-from counterpane.potentials._kernels import Parts
 from counterpane.potentials.flat_parts import segments
 from counterpane.potentials.tree import paths
 from counterpane.typing import Array, Floats, Ints

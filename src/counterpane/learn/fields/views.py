@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterpane._core import fields as kernels
+from counterpane._core.features import Parts
 from counterpane._core.fields import Conjunctions, PseudoView, RowLists
 from counterpane.counts.bits import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
 from counterpane.learn.fields.conditions import offsets_of, ranges
 from counterpane.learn.fields.incidence import Incidence
-from counterpane.potentials._kernels import Parts
 from counterpane.typing import Array, Codes, Ints
 
 

@@ -1,0 +1,189 @@
+// Messages in a junction tree: what is sent where, and what is read from it in the end.
+//
+// A clique's table has the axes (its own variables…, those shared with its parent…), the last fastest. A variable that
+// is observed has one state here: its axis is gone, and `codes` says at which state a factor is read. Values are
+// numbers scaled to at most 1, or natural logs if `logs`.
+#pragma once
+#include <tuple>
+
+#include "base/pulse.hpp"
+#include "inference/table_walk.hpp"
+
+namespace cp::inference {
+
+constexpr double TINY = 1e-290;  // above the subnormals, with room for sums over 10⁸ cells
+
+// A rooted junction tree as flat arrays; parents come before children, siblings in a row.
+//
+// Clique k has the children child_from[k] … , the variables scopes[scope_from[k]] … , of which it shares those from
+// shared_from[k] on with its parent, and the factors factor_from[k] … ; factor f has the axes (with their strides)
+// axis_from[f] … , and its values begin at value_from[f].
+struct Tree {
+  Ints parents, child_from, scope_from, shared_from, factor_from, scopes, axis_from, value_from, axes, strides;
+
+  static constexpr const char* fields =
+      "parents[k] child_from[k+1] scope_from[k+1] shared_from[k] factor_from[k+1] scopes[] axis_from[f+1] value_from[f] axes[a] strides[a]";
+  auto members() {
+    return std::tie(parents, child_from, scope_from, shared_from, factor_from, scopes, axis_from, value_from, axes, strides);
+  }
+
+  Int size() const { return parents.size(); }
+  Ints scope(Int k) const { return scopes.part(scope_from[k], scope_from[k + 1]); }
+  Ints own(Int k) const { return scopes.part(scope_from[k], shared_from[k]); }
+  Ints shared(Int k) const { return scopes.part(shared_from[k], scope_from[k + 1]); }
+  Int longest_scope() const {
+    Int longest = 0;
+    for (Int k = 0; k < size(); ++k) longest = std::max(longest, scope_from[k + 1] - scope_from[k]);
+    return longest;
+  }
+};
+
+// Memory for the tables and the messages of a tree, end to end, and for two more messages or answers.
+struct TreeRoom {
+  Vector<double> tables, messages, spare;
+
+  static constexpr const char* fields = "tables[] messages[] spare[]";
+  auto members() { return std::tie(tables, messages, spare); }
+};
+
+// The number of joint states of some variables.
+inline Int joint_states(Ints variables, Ints cards) {
+  Int cells = 1;
+  for (Int v : variables) cells *= cards[v];
+  return cells;
+}
+
+// Fill in where each table, and each message to the parent, begins; the last entries are the totals.
+inline void lay_out(const Tree& tree, Ints cards, Vector<Int> table_from, Vector<Int> message_from) {
+  table_from[0] = message_from[0] = 0;
+  for (Int k = 0; k < tree.size(); ++k) {
+    const Int cells = joint_states(tree.shared(k), cards);
+    message_from[k + 1] = message_from[k] + cells;
+    table_from[k + 1] = table_from[k] + cells * joint_states(tree.own(k), cards);
+  }
+}
+
+// One tree that is run for one row of evidence after the other.
+class TreeRun {
+ public:
+  const Tree& tree;
+  const bool logs;
+  Array<Int, 1> cards, codes;  // an observed variable has one state, at its code; the caller sets both
+  Pulse pulse;
+
+  // A factor whose `least`, the smallest of its positive values, is 0 is passed over.
+  TreeRun(const Tree& t, Ints all_cards, Floats values, Floats least, const TreeRoom& room, bool in_logs)
+      : tree(t), logs(in_logs), cards(all_cards), codes(zeros<Int>(all_cards.size())), values_(values), least_(least), room_(room),
+        table_from_(t.size() + 1), message_from_(t.size() + 1), scales_(t.size()), message_least_(t.size()),
+        walk_(all_cards.size(), t.longest_scope()) {}
+
+  // Call this when `cards` have changed.
+  void lay_out() { inference::lay_out(tree, cards, table_from_, message_from_); }
+
+  Vector<double> table(Int k) const { return room_.tables.part(table_from_[k], table_from_[k + 1]); }
+
+  // ln of the total weight, after messages from all leaves to the root; NaN: logs are needed.
+  //
+  // Only the cliques marked `stale` are filled anew; the marks must rise to the root. The root's own message is one
+  // number, the total.
+  double collect(Flags stale) {
+    double log_weight = 0.0;
+    for (Int k = tree.size() - 1; k >= 0; --k) {
+      if (stale[k]) {
+        const double bound = fill_clique(k);
+        if (bound < TINY && !logs) return NOT_A_NUMBER;
+        sum_to(tree.scope(k), table(k), tree.shared(k), message(k));
+        std::tie(scales_[k], message_least_[k]) = rescale(message(k), logs);
+      }
+      log_weight += scales_[k];
+      if (log_weight == -INF) break;
+    }
+    return log_weight;
+  }
+
+  // Messages from the root to all leaves, so that each table is its marginal up to a factor.
+  //
+  // The message down is divided by the message up, which its receiver already holds (Jensen, Lauritzen & Olesen 1990).
+  // What underflows here is a marginal probability below `TINY`.
+  void distribute() {
+    const Int half = room_.spare.size() / 2;
+    for (Int k = 1; k < tree.size(); ++k) {
+      const Int p = tree.parents[k];
+      const Vector<double> separator = message(k), ratio = room_.spare.part(half, half + separator.size());
+      sum_to(tree.scope(p), table(p), tree.shared(k), ratio);
+      rescale(ratio, logs);
+      for (Int i = 0; i < ratio.size(); ++i) {
+        const double up = std::exchange(separator[i], ratio[i]);
+        if (logs) ratio[i] = up > -INF ? ratio[i] - up : -INF;
+        else ratio[i] = up > 0.0 ? ratio[i] / up : 0.0;
+      }
+      walk_.set_steps(tree.shared(k), cards);
+      multiply(k, ratio, 0);
+    }
+  }
+
+  // Fill `out` with P(targets | evidence), from clique `place` or, from the number of cliques on, a separator.
+  void read(Int place, Ints targets, Vector<double> out) {
+    const Int k = place - tree.size();
+    if (k >= 0) sum_to(tree.shared(k), message(k), targets, out);
+    else sum_to(tree.scope(place), table(place), targets, out);
+    const double top = maximum(out);
+    double total = 0.0;
+    for (double& x : out) {
+      x = logs ? std::exp(x - top) : x / top;
+      total += x;
+    }
+    for (double& x : out) x /= total;
+  }
+
+ private:
+  Floats values_, least_;
+  const TreeRoom& room_;
+  Array<Int, 1> table_from_, message_from_;
+  Array<double, 1> scales_, message_least_;  // the log taken out of a message, and a lower bound on its positive cells
+  TableWalk walk_;
+
+  Vector<double> message(Int k) const { return room_.messages.part(message_from_[k], message_from_[k + 1]); }
+
+  // Multiply the table of clique k by a table whose steps have been set.
+  void multiply(Int k, Floats source, Int at) {
+    pulse(table(k).size());
+    walk_.plan(tree.scope(k), cards);
+    walk_.multiply(table(k), source, at, logs);
+  }
+
+  // Fill the table of clique k with the product of its factors and its children's messages; returns a lower bound on
+  // its positive cells.
+  double fill_clique(Int k) {
+    table(k).fill(logs ? 0.0 : 1.0);
+    double bound = 1.0;
+    for (Int f = tree.factor_from[k]; f < tree.factor_from[k + 1]; ++f) {
+      if (least_[f] == 0.0) continue;
+      Int at = tree.value_from[f];
+      for (Int a = tree.axis_from[f]; a < tree.axis_from[f + 1]; ++a) {
+        const Int v = tree.axes[a];
+        if (cards[v] == 1) at += codes[v] * tree.strides[a];
+        else walk_.set_step(v, tree.strides[a]);
+      }
+      multiply(k, values_, at);
+      bound *= least_[f];
+    }
+    for (Int c = tree.child_from[k]; c < tree.child_from[k + 1]; ++c) {
+      walk_.set_steps(tree.shared(c), cards);
+      multiply(k, room_.messages, message_from_[c]);
+      bound *= message_least_[c];
+    }
+    return bound;
+  }
+
+  // Fill `out`, a table over `kept`, with the sums of a table over `scope`.
+  void sum_to(Ints scope, Floats cells, Ints kept, Vector<double> out) {
+    pulse(cells.size());
+    walk_.set_steps(kept, cards);
+    walk_.plan(scope, cards);
+    if (logs) walk_.project_logs(cells, out, room_.spare);
+    else walk_.project(cells, out);
+  }
+};
+
+}  // namespace cp::inference

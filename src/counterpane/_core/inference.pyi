@@ -1,0 +1,251 @@
+"""Junction trees, chains, messages and climbs. Shapes: src/core/inference/area.cpp."""
+
+from typing import NamedTuple
+
+from counterpane._core.features import Parts
+from counterpane.typing import Bools, Codes, Floats, Ints, Words
+
+IMPOSSIBLE: int
+
+class Tree(NamedTuple):
+    """A rooted junction tree as flat arrays; parents come before children, siblings in a row.
+
+    Clique k has the children child_from[k] … , the variables scopes[scope_from[k]] … , of which it
+    shares those from shared_from[k] on with its parent, and the factors factor_from[k] … ; factor
+    f has the axes (with their strides) axis_from[f] … , and its values begin at value_from[f].
+    """
+
+    parents: Ints
+    child_from: Ints
+    scope_from: Ints
+    shared_from: Ints
+    factor_from: Ints
+    scopes: Ints
+    axis_from: Ints
+    value_from: Ints
+    axes: Ints
+    strides: Ints
+
+class TreeRoom(NamedTuple):
+    """Memory for a tree's tables and messages, end to end, and for two more messages or answers."""
+
+    tables: Floats
+    messages: Floats
+    spare: Floats
+
+class Scopes(NamedTuple):
+    """Sorted sets of variables end to end, and the strides of tables over them, end to end too.
+
+    `owners` names the one variable whose conditional a table serves, −1 for all in its scope.
+    """
+
+    offsets: Ints
+    variables: Ints
+    owners: Ints
+    strides: Ints
+    cells: Ints
+
+class Conjunctions(NamedTuple):
+    """Rule r counts `weights[r]` where all its entries, offsets[r] … offsets[r+1]−1, hold.
+
+    Entry e holds where `flags[first[e] + state of variables[e]]`; `serves[e]` says whether the rule
+    bears on the conditional of that variable. Entries of a rule are sorted by variable.
+    """
+
+    weights: Floats
+    offsets: Ints
+    rules: Ints
+    variables: Ints
+    first: Ints
+    flags: Bools
+    serves: Bools
+
+class Leaves(NamedTuple):
+    """The leaves of trees: leaf l of variable owners[l] has its logs from values[l] on.
+
+    The owners are sorted; the conditions of leaf l are those of rule l in `ways`.
+    """
+
+    owners: Ints
+    values: Ints
+    ways: Conjunctions
+
+class Scan(NamedTuple):
+    """Free variables in order, their tables, whom they move, and where conditionals are remembered.
+
+    A table over free variables is the sum of all factors whose free variables it holds: factor f,
+    of those `sources` that matter, goes to table hosts[f], at what the observed variables
+    fixed[fixed_offsets[f]] … say; wide rule k goes to rule_hosts[k] if what is observed allows.
+    `plain` is what is in no table. The tables of variable v are touched[touch_offsets[v]] … , those
+    that serve it until serve_ends[v]. A change of v adds child_steps to the codes of `children`.
+    """
+
+    free: Ints
+    is_free: Bools
+    plain: Parts
+    scopes: Scopes
+    rules: Ints
+    rule_hosts: Ints
+    sources: Ints
+    hosts: Ints
+    step_offsets: Ints
+    steps: Ints
+    fixed_offsets: Ints
+    fixed: Ints
+    fixed_strides: Ints
+    touch_offsets: Ints
+    serve_ends: Ints
+    touched: Ints
+    touch_strides: Ints
+    child_offsets: Ints
+    children: Ints
+    child_steps: Words
+    slots: Ints
+    shifts: Ints
+    memory: Ints
+
+class FactorGraph(NamedTuple):
+    """Factor f has the values offsets[f] … and the edges edge_offsets[f] … , one a variable.
+
+    Edge e leads to variable variables[e], whose state moves strides[e] cells in the factor; the
+    message along it starts at first[e]. The edges of variable v are edges_of[edges_offsets[v]] … .
+    Values are the factors' own, each divided by its largest.
+    """
+
+    cards: Ints
+    offsets: Ints
+    values: Floats
+    edge_offsets: Ints
+    variables: Ints
+    strides: Ints
+    first: Ints
+    edges_offsets: Ints
+    edges_of: Ints
+
+def lay_out(tree: Tree, cards: Ints, table_from: Ints, message_from: Ints, /) -> None: ...
+def answer_rows(
+    tree: Tree,
+    cards: Ints,
+    columns: Ints,
+    rows: Ints,
+    targets: Ints,
+    homes: Ints,
+    values: Floats,
+    least: Floats,
+    room: TreeRoom,
+    out: Floats,
+    log_weights: Floats,
+    logs: bool,
+    /,
+) -> None: ...
+def expect_rows(
+    tree: Tree,
+    cards: Ints,
+    rows: Ints,
+    weights: Floats,
+    values: Floats,
+    least: Floats,
+    room: TreeRoom,
+    answer: Floats,
+    out: Floats,
+    log_weights: Floats,
+    logs: bool,
+    /,
+) -> None: ...
+def draw_rows(
+    tree: Tree,
+    cards: Ints,
+    rows: Ints,
+    seeds: Words,
+    values: Floats,
+    least: Floats,
+    room: TreeRoom,
+    out: Codes,
+    log_weights: Floats,
+    logs: bool,
+    /,
+) -> None: ...
+def find_hosts(
+    offsets: Ints, variables: Ints, owners: Ints, order: Ints, n_variables: int, hosts: Ints, /
+) -> int: ...
+def add_rules(
+    rules: Conjunctions,
+    chosen: Ints,
+    hosts: Ints,
+    scopes: Scopes,
+    cards: Ints,
+    is_free: Bools,
+    x: Codes,
+    values: Floats,
+    /,
+) -> None: ...
+def add_tables(
+    source: Floats,
+    starts: Ints,
+    step_offsets: Ints,
+    steps: Ints,
+    hosts: Ints,
+    scopes: Scopes,
+    cards: Ints,
+    values: Floats,
+    /,
+) -> None: ...
+def set_strides(
+    offsets: Ints, variables: Ints, cards: Ints, strides: Ints, cells: Ints, /
+) -> None: ...
+def align_steps(
+    starts: Ints,
+    variables: Ints,
+    steps: Ints,
+    hosts: Ints,
+    scope_offsets: Ints,
+    scopes: Ints,
+    offsets: Ints,
+    out: Ints,
+    /,
+) -> None: ...
+def pair_up(offsets: Ints, variables: Ints, owners: Ints, n: int, out: Ints, /) -> int: ...
+def run_chains(
+    factors: Scopes,
+    values: Floats,
+    rules: Conjunctions,
+    scan: Scan,
+    parts: Parts,
+    relaxed: Parts,
+    laws: Ints,
+    sweeps: int,
+    codes: Codes,
+    likelihoods: Floats,
+    targets: Ints,
+    strides: Ints,
+    burn_in: int,
+    samples: int,
+    seeds: Words,
+    first: int,
+    last: int,
+    keys: Words,
+    sums: Floats,
+    kept: Codes,
+    faults: Ints,
+    /,
+) -> None: ...
+def relax(
+    parts: Parts,
+    rules: Conjunctions,
+    own_offsets: Ints,
+    own: Ints,
+    leaves: Leaves,
+    leaf_offsets: Ints,
+    states: Ints,
+    free: Ints,
+    soft: Floats,
+    q: Floats,
+    /,
+) -> float: ...
+def expected_energy(parts: Parts, rules: Conjunctions, states: Ints, q: Floats, /) -> float: ...
+def multiply_messages(
+    graph: FactorGraph, messages: Floats, v: int, but: int, out: Floats, /
+) -> None: ...
+def sweep(graph: FactorGraph, messages: Floats, maximize: bool, damping: float, /) -> float: ...
+def bethe(graph: FactorGraph, messages: Floats, /) -> float: ...
+def climb(parts: Parts, free: Ints, sweeps: int, rows: Codes, /) -> None: ...

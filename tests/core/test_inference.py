@@ -1,0 +1,512 @@
+"""The kernels of inference beside enumeration and plain chains."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from counterpane._core import inference
+from counterpane.inference.conjunctions import conjunctions, leaves
+from counterpane.inference.factors import gather
+from counterpane.inference.junction import CliqueTree
+from counterpane.inference.scan import compile_scan
+from counterpane.potentials import Blanket, Potential, Rules
+from reference import core_features, core_inference
+from reference.core_inference import SplitMix, given, joint, marginal
+
+CARDS = [2, 3, 2, 4, 1, 3]
+SCOPES = [(0, 1), (3, 1, 2), (2, 5), (4,), (5, 3), (0,)]
+
+
+def random_tables(seed, zeros=False):
+    rng = np.random.default_rng(seed)
+    tables = [rng.uniform(0.1, 1.0, [CARDS[v] for v in scope]) for scope in SCOPES]
+    if zeros:
+        tables[1][0, 1] = 0.0
+    return list(zip(SCOPES, tables, strict=True))
+
+
+def compiled(tables, logs, keep=()):
+    """(tree, values end to end, least by factor, room)."""
+    tree = CliqueTree([scope for scope, _ in tables], CARDS, keep=keep)
+    flat = np.concatenate([values.ravel() for _, values in tables])
+    least = np.array([values[values > 0].min() for _, values in tables])[tree.order]
+    with np.errstate(divide="ignore"):
+        values = np.log(flat) if logs else flat
+    room = inference.TreeRoom(*np.full((3, 4000), np.nan))
+    return tree, values, least, room
+
+
+def test_lay_out():
+    tree, *_ = compiled(random_tables(0), logs=False)
+    cards = np.array([2, 1, 2, 4, 1, 3])
+    tables, messages = np.empty((2, len(tree.cliques) + 1), np.int64)
+    inference.lay_out(tree.arrays, cards, tables, messages)
+    cells = [math.prod(cards[list(c)]) for c in tree.cliques]
+    parents = [(), *(tree.cliques[p] for p in tree.arrays.parents[1:])]
+    shared = [set(c) & set(p) for c, p in zip(tree.cliques, parents, strict=True)]
+    assert tables.tolist() == np.cumsum([0, *cells]).tolist()
+    sizes = [math.prod(cards[list(c)]) for c in shared]
+    assert messages.tolist() == np.cumsum([0, *sizes]).tolist()
+
+
+@pytest.mark.parametrize("logs", [False, True])
+@pytest.mark.parametrize("together", [False, True])
+def test_answer_rows(logs, together):
+    """Rows that share their gaps and rows that do not, an impossible one among them."""
+    tables = random_tables(1, zeros=True)
+    weights = joint(CARDS, tables)
+    columns, targets = np.array([1, 3, 0]), np.array([2, 5])
+    tree, values, least, room = compiled(tables, logs, keep=targets if together else ())
+    rows = np.array([[3, 4, 0], [3, 4, 1], [2, 4, 1], [2, 1, 2], [1, 0, 2], [2, 1, 0], [0, 1, 0]])
+    homes = tree.homes[targets[: 0 if together else None]]
+    out, log_weights = np.zeros((len(rows), 6 if together else 5)), np.empty(len(rows))
+    inference.answer_rows(
+        tree.arrays, tree.cards, columns, rows, targets, homes, values, least, room, out,
+        log_weights, logs,
+    )  # fmt: skip
+    for row, found, log_weight in zip(rows, out, log_weights, strict=True):
+        full = np.array(CARDS)
+        full[columns] = row
+        rest = given(weights, full)
+        if rest.sum() == 0:
+            assert log_weight == -np.inf and (found == 0).all()
+            continue
+        assert math.isclose(math.exp(log_weight), rest.sum(), rel_tol=1e-12)
+        scopes = [targets] if together else [[v] for v in targets]
+        expected = np.concatenate([marginal(rest, scope).ravel() for scope in scopes])
+        np.testing.assert_allclose(found, expected / rest.sum(), rtol=1e-11, atol=1e-300)
+
+
+def test_answer_rows_asks_for_logs():
+    tables = random_tables(2)
+    tree, values, least, room = compiled(tables, logs=False)
+    least[:] = 1e-200  # so small that products may underflow
+    out, log_weights = np.zeros((1, 2)), np.zeros(1)
+    none = np.empty(0, np.int64)
+    inference.answer_rows(
+        tree.arrays, tree.cards, none, np.empty((1, 0), np.int64), np.array([0]),
+        tree.homes[[0]], values, least, room, out, log_weights, False,
+    )  # fmt: skip
+    assert np.isnan(log_weights[0]) and (out == 0).all()
+
+
+@pytest.mark.parametrize("logs", [False, True])
+def test_expect_rows(logs):
+    tables = random_tables(3, zeros=True)
+    weights = joint(CARDS, tables)
+    tree, values, least, room = compiled(tables, logs)
+    rows = np.array(
+        [[0, 3, 1, 2, 0, 3], [1, 3, 2, 4, 1, 0], [2, 3, 2, 4, 1, 3], [1, 1, 0, 0, 0, 2]]
+    )
+    masses = np.array([1.0, 0.5, 2.0, 7.0])
+    answer, out, log_weights = np.empty(24), np.zeros(values.size), np.empty(4)
+    inference.expect_rows(
+        tree.arrays, tree.cards, rows, masses, values, least, room, answer, out, log_weights, logs
+    )
+    expected = np.zeros(values.size)
+    for row, mass, log_weight in zip(rows, masses, log_weights, strict=True):
+        rest = given(weights, row)
+        assert (log_weight == -np.inf) == (rest.sum() == 0)
+        if rest.sum() > 0:
+            assert math.isclose(math.exp(log_weight), rest.sum(), rel_tol=1e-12)
+            families = [marginal(rest, scope).ravel() for scope in SCOPES]
+            expected += mass * np.concatenate(families) / rest.sum()
+    assert log_weights[3] == -np.inf
+    np.testing.assert_allclose(out, expected, rtol=1e-11, atol=1e-300)
+
+
+@pytest.mark.parametrize("logs", [False, True])
+def test_draw_rows(logs):
+    tables = random_tables(4, zeros=True)
+    weights = joint(CARDS, tables)
+    tree, values, least, room = compiled(tables, logs)
+    rows = np.array([[0, 1, 1, 4, 1, 2], [2, 3, 2, 4, 1, 3], [1, 1, 0, 0, 0, 2]])
+    n, seeds = 4000, np.array([5, 6, 7], np.uint64)
+    out, log_weights = np.zeros((6, 3 * n), np.uint16), np.empty(3)
+    arguments = (tree.arrays, tree.cards, rows, seeds, values, least, room)
+    inference.draw_rows(*arguments, out, log_weights, logs)
+    assert log_weights[2] == -np.inf and (out[:, 2 * n :] == 0).all()
+    for r in range(2):
+        drawn = out[:, r * n : (r + 1) * n]
+        rest = given(weights, rows[r]) / given(weights, rows[r]).sum()
+        counts = np.zeros(CARDS)
+        np.add.at(counts, tuple(drawn.astype(int)), 1)
+        assert (counts[rest == 0] == 0).all()
+        if r == 0:  # one clique: at even distances
+            assert (np.abs(counts - n * rest) < 1).all()
+        assert np.abs(counts / n - rest).max() < 5 * math.sqrt(0.25 / n)
+    again = np.zeros((6, n), np.uint16)
+    arguments = (tree.arrays, tree.cards, rows[1:2], seeds[1:2], values, least, room)
+    inference.draw_rows(*arguments, again, np.empty(1), logs)
+    assert (again == out[:, n : 2 * n]).all()
+
+
+def random_scopes(rng, n=40):
+    cut = [rng.permutation(7)[: rng.integers(0, 5)] for _ in range(n)]
+    return [tuple(sorted(c.tolist())) for c in cut], rng.integers(-1, 2, n)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_find_hosts(seed):
+    scopes, owners = random_scopes(np.random.default_rng(seed))
+    order = np.array(sorted(range(40), key=lambda i: (-len(scopes[i]), owners[i], scopes[i])))
+    hosts = np.empty(40, np.int64)
+    size = inference.find_hosts(
+        core_features.offsets(scopes), core_features.joined(scopes), owners, order, 7, hosts
+    )
+    every = {(o, s) for o, s in zip(owners.tolist(), scopes, strict=True) if s}
+    largest = {(o, s) for o, s in every if not any(o == p and set(s) < set(t) for p, t in every)}
+    assert size == len(largest)
+    for h in range(size):
+        members = [(owners[i], scopes[i]) for i in np.flatnonzero(hosts == h)]
+        owner, widest = max(members, key=lambda m: len(m[1]))
+        assert (owner, widest) in largest
+        assert all(o == owner and set(s) <= set(widest) for o, s in members)
+    assert [scopes[i] for i in np.flatnonzero(hosts < 0)] == [()] * scopes.count(())
+
+
+def host_scopes():
+    """Two tables, over (0, 1, 3) and (2, 3, 5)."""
+    lists = [(0, 1, 3), (2, 3, 5)]
+    offsets, variables = core_features.offsets(lists), core_features.joined(lists)
+    strides, cells = np.empty(6, np.int64), np.array([0, 9, 9])
+    inference.set_strides(offsets, variables, np.array(CARDS), strides, cells)
+    return inference.Scopes(offsets, variables, np.full(2, -1), strides, cells)
+
+
+def test_set_strides():
+    scopes = host_scopes()
+    assert scopes.strides.tolist() == [12, 4, 1, 12, 3, 1]
+    assert scopes.cells.tolist() == [0, 24, 48]
+
+
+def test_align_steps_and_add_tables():
+    rng = np.random.default_rng(5)
+    scopes = host_scopes()
+    tables = [
+        ((1, 3), rng.normal(size=(3, 4))),
+        ((5,), rng.normal(size=3)),
+        ((2, 5), rng.normal(size=(2, 3))),
+    ]
+    hosts, starts = np.array([0, 1, 1]), core_features.offsets([t for t, _ in tables])
+    steps, offsets, aligned = np.array([4, 1, 1, 3, 1]), np.array([0, 3, 6, 9]), np.zeros(9, int)
+    inference.align_steps(
+        starts, core_features.joined([t for t, _ in tables]), steps, hosts, scopes.offsets,
+        scopes.variables, offsets, aligned,
+    )  # fmt: skip
+    assert aligned.tolist() == [0, 4, 1, 0, 0, 1, 3, 0, 1]
+    source = np.concatenate([[np.nan], *(values.ravel() for _, values in tables)])
+    values = np.ones(48)
+    inference.add_tables(
+        source, np.array([1, 13, 16]), offsets, aligned, hosts, scopes, np.array(CARDS), values
+    )
+    first = 1 + np.broadcast_to(tables[0][1], (2, 3, 4))
+    second = 1 + tables[1][1] + np.broadcast_to(tables[2][1][:, None], (2, 4, 3))
+    np.testing.assert_allclose(values, np.concatenate([first.ravel(), second.ravel()]))
+
+
+def test_add_rules():
+    rng = np.random.default_rng(6)
+    rules = [
+        (0.5, [(3, 0, True), (0, 1, False), (3, 2, True)]),
+        (0.25, [(5, 1, False), (2, 0, False)]),
+        (2.0, [(2, 1, True), (1, 2, False)]),  # variable 1 is not free, and at 2
+        (4.0, [(2, 1, True), (1, 2, True)]),
+    ]
+    flat = conjunctions(Blanket(CARDS, [Rules.from_list(CARDS, rules)]))
+    free, x = (
+        np.array([True, False, True, True, True, True]),
+        np.array([9, 2, 9, 9, 9, 9], np.uint16),
+    )
+    scopes, values = host_scopes(), rng.normal(size=48)
+    before, chosen, hosts = values.copy(), np.arange(4), np.array([0, 1, 1, 1])
+    inference.add_rules(flat, chosen, hosts, scopes, np.array(CARDS), free, x, values)
+    for h, scope in enumerate([(0, 1, 3), (2, 3, 5)]):
+        shape = [CARDS[v] for v in scope]
+        expected = before[24 * h : 24 * h + 24].reshape(shape).copy()
+        for state in core_inference.rows_of(shape):
+            row = {1: 2} | dict(zip(scope, state, strict=True))
+            for (weight, conditions), host in zip(rules, hosts, strict=True):
+                if host == h and core_features.holds([c for c in conditions if c[0] in row], row):
+                    expected[state] += weight
+        np.testing.assert_allclose(values[24 * h : 24 * h + 24], expected.ravel())
+
+
+def test_pair_up():
+    lists, owners = [(0, 2, 5), (1, 3), (4,), (2, 5)], np.array([-1, 3, -1, 5])
+    out = np.full(20, -1)
+    size = inference.pair_up(
+        core_features.offsets(lists), core_features.joined(lists), owners, 10, out
+    )
+    expected = [
+        10 * v + u
+        for scope, owner in zip(lists, owners, strict=True)
+        for v in scope
+        for u in scope
+        if u != v and owner in (-1, v)
+    ]
+    assert out[:size].tolist() == expected
+
+
+def chain_model():
+    """(potentials, rules) with a forbidden pair, and the blanket of both."""
+    rng = np.random.default_rng(7)
+    potentials = [(scope, np.log(values)) for scope, values in random_tables(8)[:3]]
+    forbidden = np.zeros((2, 3))
+    forbidden[0, 1] = -np.inf
+    potentials.append(((0, 5), forbidden))
+    rules = [(0.7, [(0, 1, False), (3, 2, True)]), (rng.normal(), [(5, 0, True), (1, 1, False)])]
+    parts = [*(Potential(*p) for p in potentials), Rules.from_list(CARDS, rules)]
+    return potentials, rules, Blanket(CARDS, parts)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("targets", [[], [1, 3]])
+def test_run_chains(targets, soft):
+    """A plain chain with the same stream of random numbers goes the same way."""
+    potentials, rules, blanket = chain_model()
+    cards, states = np.array(CARDS), np.cumsum([0, *CARDS])
+    free = np.array([True, True, False, True, True, True])
+    factors, units, burn_in, samples = gather(blanket), 3, 5, 40
+    scan = compile_scan(factors, cards, free)
+    logs = np.log(np.linspace(0.5, 1.0, states[-1])) if soft else np.empty(0)
+    codes = np.repeat(np.array([[0], [2], [1], [4], [0], [3]], np.uint16), units, axis=1)
+    codes[2, 2] = 0  # other evidence
+    seeds = np.array([3, 4, 2**63 + 5], np.uint64)
+    strides = np.array([4, 1])[: len(targets)]
+    cells = 12 if targets else int(states[-1])
+    sums, kept = np.zeros((units, 2, cells)), np.zeros((units, 4, 6), np.uint16)
+    faults = np.full(units, -9)
+    keys = np.zeros(scan.slots[-1], np.uint64)
+    inference.run_chains(
+        factors.scopes, factors.values, factors.rules, scan, blanket.parts, blanket.parts,
+        np.empty(0, np.int64), 0, codes, logs, np.array(targets, np.int64), strides, burn_in,
+        samples, seeds, 0, units, keys, sums, kept, faults,
+    )  # fmt: skip
+    assert (faults == -1).all()
+
+    def probabilities(row, v):
+        logits = core_features.conditional(CARDS, potentials, rules, [], row, v)
+        if soft:
+            logits = logits + logs[states[v] : states[v + 1]]
+        return np.exp(core_features.normalized(logits))
+
+    for unit in range(units):
+        uniform = SplitMix(int(seeds[unit]) ^ 0xBF58476D1CE4E5B9)
+        start = codes[:, unit].tolist()
+        for v in (0, 1, 3, 5):
+            if start[v] >= CARDS[v]:
+                start[v] = int(uniform() * CARDS[v])
+        rows, drawn = core_inference.gibbs(
+            [0, 1, 3, 5], probabilities, start, seeds[unit], burn_in, samples
+        )
+        assert kept[unit].tolist() == rows[9::10]
+        expected = np.zeros((2, cells))
+        for k, (row, conditionals) in enumerate(zip(rows, drawn, strict=True)):
+            half = expected[2 * k // samples]
+            if targets:
+                half[4 * row[1] : 4 * row[1] + 4] += conditionals[3]
+            else:
+                half[states[4]] += 1.0
+                for v, p in conditionals.items():
+                    half[states[v] : states[v + 1]] += p
+        np.testing.assert_allclose(sums[unit], expected, rtol=1e-10)
+
+
+def test_run_chains_looks_for_a_start():
+    """From a forbidden row to a possible one; −2 where there is none, or a variable's number."""
+    _, _, blanket = chain_model()
+    cards, free = np.array(CARDS), np.array([True, False, False, False, False, False])
+    factors = gather(blanket)
+    scan = compile_scan(factors, cards, free)
+    logs = {k: getattr(blanket.parts, k) for k in ("values", "rule_weights", "leaf_values")}
+    bounded = {k: np.maximum(x, -inference.IMPOSSIBLE) for k, x in logs.items()}
+    relaxed = blanket.parts._replace(**bounded)
+    codes = np.array([[0], [0], [0], [0], [0], [1]], np.uint16)  # x0 = 0 is forbidden where x5 = 1
+    for soft, laws, expected in [
+        ([0.0, 0.0], [0], -1),
+        ([0.0, -np.inf], [0], -2),
+        ([0.0, -np.inf], [], 0),
+    ]:
+        likelihoods = np.concatenate([soft, np.zeros(13)])
+        sums, kept, faults = np.zeros((1, 1, 15)), np.zeros((1, 1, 6), np.uint16), np.full(1, -9)
+        inference.run_chains(
+            factors.scopes, factors.values, factors.rules, scan, blanket.parts, relaxed,
+            np.array(laws, np.int64), 50, codes, likelihoods, np.empty(0, np.int64),
+            np.empty(0, np.int64), 0, 3, np.array([1], np.uint64), 0, 1,
+            np.zeros(scan.slots[-1], np.uint64), sums, kept, faults,
+        )  # fmt: skip
+        assert faults[0] == expected
+        if expected == -1:
+            assert kept[0, 0, 0] == 1 and sums[0, 0, :2].tolist() == [0.0, 3.0]
+
+
+def product_arguments():
+    potentials, rules, _ = chain_model()
+    potentials = potentials[:3]
+    parts = [*(Potential(*p) for p in potentials), Rules.from_list(CARDS, rules)]
+    blanket, states = Blanket(CARDS, parts), np.cumsum([0, *CARDS])
+    rng = np.random.default_rng(9)
+    q = np.concatenate([rng.dirichlet(np.ones(r)) for r in CARDS])
+    return potentials, rules, blanket, states, q
+
+
+def test_relax():
+    potentials, rules, blanket, states, q = product_arguments()
+    found = conjunctions(blanket)
+    serving = np.argsort(found.variables, kind="stable")
+    own_offsets = np.searchsorted(found.variables[serving], np.arange(7))
+    soft = np.log(np.linspace(0.5, 1.0, q.size))
+    beliefs = [q[states[v] : states[v + 1]].copy() for v in range(6)]
+    before, free = q.copy(), np.array([3, 0, 1])
+    forest = leaves(blanket)
+    change = inference.relax(
+        blanket.parts, found, own_offsets, serving, forest, np.zeros(7, np.int64), states, free,
+        soft, q,
+    )  # fmt: skip
+    for v in free:
+        logits = core_inference.expected_logits(
+            CARDS, lambda row: core_features.log_potential(potentials, rules, row), beliefs, v
+        )
+        logits += soft[states[v] : states[v + 1]]
+        beliefs[v] = np.exp(core_features.normalized(logits))
+    np.testing.assert_allclose(q, np.concatenate(beliefs), rtol=1e-11)
+    assert math.isclose(change, np.abs(q - before).max(), rel_tol=1e-12)
+    soft[states[1] : states[2]] = -np.inf
+    assert inference.relax(
+        blanket.parts, found, own_offsets, serving, forest, np.zeros(7, np.int64), states, free,
+        soft, q,
+    ) == -2  # fmt: skip
+
+
+def test_relax_of_trees():
+    """A conditional that is a tree: its leaves weigh as much as their paths are probable."""
+    logs = np.log([[0.5, 0.5], [0.9, 0.1], [0.3, 0.7]])
+    rows = [(1, 2, 1, 2), (-1, 0, 0, 0), (-1, 0, 0, 0)]
+    parts = core_features.flat_parts([2, 3], trees=[(0, rows, logs)])
+    none, ways = np.empty(0, np.int64), ([1.0, 1.0], [[2], [0, 1]])
+    flags = np.array([False, False, True, True, True, False])
+    empty = inference.Conjunctions(
+        np.empty(0), np.zeros(1, np.int64), none, none, none, flags[:0], flags[:0]
+    )
+    paths = inference.Conjunctions(
+        np.array(ways[0]), np.arange(3), np.arange(2), np.array([1, 1]), np.array([0, 3]), flags,
+        flags[:2],
+    )  # fmt: skip
+    forest = inference.Leaves(np.zeros(2, np.int64), np.array([0, 2]), paths)
+    q = np.array([0.5, 0.5, 0.2, 0.3, 0.5])
+    inference.relax(
+        parts, empty, np.zeros(3, np.int64), none, forest, np.array([0, 2, 2]),
+        np.array([0, 2, 5]), np.array([0]), np.zeros(5), q,
+    )  # fmt: skip
+    expected = core_features.normalized(0.5 * logs[1] + 0.5 * logs[2])
+    np.testing.assert_allclose(q[:2], np.exp(expected), rtol=1e-12)
+
+
+def test_expected_energy():
+    potentials, rules, blanket, states, q = product_arguments()
+    beliefs = [q[states[v] : states[v + 1]] for v in range(6)]
+    expected = sum(
+        math.prod(beliefs[v][s] for v, s in enumerate(row))
+        * core_features.log_potential(potentials, rules, row)
+        for row in core_inference.rows_of(CARDS)
+    )
+    energy = inference.expected_energy(blanket.parts, conjunctions(blanket), states, q)
+    assert math.isclose(energy, expected, rel_tol=1e-11)
+
+
+TREE = [(0, 1), (1, 2), (3, 1), (3, 5), (5,)]  # without loops; variable 4 is in no factor
+
+
+def factor_graph():
+    """(tables over TREE, the graph, even messages)."""
+    rng = np.random.default_rng(10)
+    tables = [rng.uniform(0.2, 1.0, [CARDS[v] for v in scope]) for scope in TREE]
+    variables = core_features.joined(TREE)
+    lengths = np.array(CARDS)[variables]
+    order = np.argsort(variables, kind="stable")
+    graph = inference.FactorGraph(
+        np.array(CARDS),
+        core_features.offsets([t.ravel() for t in tables]),
+        np.concatenate([t.ravel() for t in tables]),
+        core_features.offsets(TREE),
+        variables,
+        core_features.joined([[s // 8 for s in t.strides] for t in tables]),
+        np.cumsum(lengths) - lengths,
+        np.searchsorted(variables[order], np.arange(7)),
+        order,
+    )
+    return list(zip(TREE, tables, strict=True)), graph, np.repeat(-np.log(lengths), lengths)
+
+
+def test_multiply_messages():
+    _, graph, messages = factor_graph()
+    messages = np.random.default_rng(11).normal(size=messages.size)
+    edges = np.flatnonzero(graph.variables == 1)
+    for but in (-1, edges[1]):
+        out = np.empty(3)
+        inference.multiply_messages(graph, messages, 1, but, out)
+        logs = sum(messages[graph.first[e] : graph.first[e] + 3] for e in edges if e != but)
+        np.testing.assert_allclose(out, np.exp(logs - logs.max()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_sweep_and_bethe(maximize):
+    """On a tree, one sweep is exact and the next changes nothing."""
+    tables, graph, messages = factor_graph()
+    weights = joint(CARDS, tables)
+    assert inference.sweep(graph, messages, maximize, 0.0) > 0.01
+    assert inference.sweep(graph, messages, maximize, 0.0) < 1e-12
+    for v in range(6):
+        out = np.empty(CARDS[v])
+        inference.multiply_messages(graph, messages, v, -1, out)
+        others = tuple(u for u in range(6) if u != v)
+        expected = weights.max(axis=others) if maximize else weights.sum(axis=others)
+        np.testing.assert_allclose(out, expected / expected.max(), rtol=1e-11)
+    if not maximize:
+        log_weight = inference.bethe(graph, messages)
+        assert math.isclose(log_weight, math.log(weights.sum()), rel_tol=1e-11)
+
+
+def test_sweep_with_damping():
+    """A message keeps its share of the old value; −1 − f where factor f leaves no state."""
+    _, graph, messages = factor_graph()
+    one = graph._replace(
+        offsets=np.array([0, 6]), edge_offsets=np.array([0, 2]), variables=graph.variables[:2],
+        strides=graph.strides[:2], first=graph.first[:2], edges_of=np.arange(2),
+        edges_offsets=np.array([0, 1, 2, 2, 2, 2, 2]),
+    )  # fmt: skip
+    table = graph.values[:6].reshape(2, 3)
+    even = np.full(2, 0.5)
+    change = inference.sweep(one, messages, False, 0.25)
+    to_first = table.sum(axis=1) / table.sum()
+    once = 0.75 * to_first + 0.25 * even
+    np.testing.assert_allclose(np.exp(messages[:2]), 0.75 * to_first + 0.25 * once, rtol=1e-12)
+    assert change >= np.abs(once - even).max() - 1e-15
+    assert inference.sweep(one._replace(values=np.zeros(6)), messages, False, 0.0) == -1.0
+    assert inference.bethe(one._replace(values=np.zeros(6)), messages) == -np.inf
+
+
+def test_climb():
+    """As a plain climb, state by state; the evidence stays."""
+    potentials, rules, blanket = chain_model()
+    rng = np.random.default_rng(12)
+    rows = np.array([rng.integers(0, r, 20) for r in CARDS], np.uint16)
+    free, expected = [5, 0, 1, 3], rows.copy()
+    for r in range(20):
+        moved = True
+        while moved:
+            moved = False
+            for v in free:
+                row = expected[:, r].tolist()
+                logits = core_features.conditional(CARDS, potentials, rules, [], row, v)
+                if logits.max() > logits[row[v]]:
+                    expected[v, r], moved = logits.argmax(), True
+    start = rows.copy()
+    inference.climb(blanket.parts, np.array(free), 1000, rows)
+    assert (rows == expected).all()
+    inference.climb(blanket.parts, np.array(free), 0, start)
+    assert (start != rows).any()
