@@ -49,7 +49,8 @@ void count_available_by_bits(const Family<Code>& family, Flags gaps, Ints added,
 
 // The same row by row, weighted or not.
 template <class Code>
-void count_available_by_rows(const Family<Code>& family, Ints added, const AddedTables& tables, Vector<double> table, Pulse& pulse) {
+void count_available_by_rows(const Family<Code>& family, Ints added, const AddedTables& tables, Vector<double> table,
+                             Pulse& pulse) {
   const RowData<Code>& data = family.data;
   const Int n_rows = data.codes.shape(1);
   const auto weight = [&](Int row) { return data.weights.empty() ? 1.0 : data.weights[row]; };
@@ -111,7 +112,9 @@ void fill_available_row(const Family<Code>& family, Flags gaps, Vector<double> s
     if (family.may_add(y)) added[n_added++] = y;
   }
   double score = 0.0;
-  for_each_batch(family, added.part(0, n_added), [&](Ints part) { score = score_available(family, gaps, part, scores, pulse); });
+  for_each_batch(family, added.part(0, n_added), [&](Ints part) {
+    score = score_available(family, gaps, part, scores, pulse);
+  });
   scores[family.child] = score + family.prior(family.child, 0);
   for (Int p : family.parents) {
     std::remove_copy(family.scope.begin(), family.scope.end(), fewer.begin(), p);
@@ -124,7 +127,9 @@ void fill_available_row(const Family<Code>& family, Flags gaps, Vector<double> s
 template <class Code>
 void fill_slots_available(const RowData<Code>& data, Flags gaps, const RowStore& store, Ints slots) {
   Pulse pulse;
-  fill_each(data, store, slots, [&](const Family<Code>& family, Vector<double> scores) { fill_available_row(family, gaps, scores, pulse); });
+  fill_each(data, store, slots, [&](const Family<Code>& family, Vector<double> scores) {
+    fill_available_row(family, gaps, scores, pulse);
+  });
 }
 
 }  // namespace cp::scores

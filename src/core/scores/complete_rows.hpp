@@ -91,7 +91,8 @@ void count_by_bits(const Family<Code>& family, const AddedStates& added, Matrix<
 //
 // The same sums in the same order as those of score_table, without laying the table out. `last` is scratch.
 template <class Code>
-double score_likelihood(const Family<Code>& family, Matrix<const Int> counts, Floats table, Int start, Int kept, Vector<Int> last) {
+double score_likelihood(const Family<Code>& family, Matrix<const Int> counts, Floats table, Int start, Int kept,
+                        Vector<Int> last) {
   const Floats logs = family.data.logs;
   const Int r = family.r, q = family.cells / r;
   double total = 0.0;
@@ -227,9 +228,13 @@ void fill_complete_row(const Family<Code>& family, Vector<double> scores, Pulse&
   }
   Array<double, 1> table(family.cells);
   // With nothing to add, the family is counted all the same.
-  if (with_masks && (n_bits > 0 || n_rows == 0)) add_by_bits(family, by_bits.part(0, n_bits), masks, ones, table, scores, pulse);
-  if (!with_masks || n_rows > 0)
-    for_each_batch(family, by_rows.part(0, n_rows), [&](Ints added) { add_by_rows(family, added, table, scores, pulse); });
+  if (with_masks && (n_bits > 0 || n_rows == 0))
+    add_by_bits(family, by_bits.part(0, n_bits), masks, ones, table, scores, pulse);
+  if (!with_masks || n_rows > 0) {
+    for_each_batch(family, by_rows.part(0, n_rows), [&](Ints added) {
+      add_by_rows(family, added, table, scores, pulse);
+    });
+  }
   scores[family.child] = family.score(table, 1) + family.prior(family.child, 0);
   score_removals(family, table, scores);
 }
@@ -238,7 +243,9 @@ void fill_complete_row(const Family<Code>& family, Vector<double> scores, Pulse&
 template <class Code>
 void fill_slots(const RowData<Code>& data, const RowStore& store, Ints slots) {
   Pulse pulse;
-  fill_each(data, store, slots, [&](const Family<Code>& family, Vector<double> scores) { fill_complete_row(family, scores, pulse); });
+  fill_each(data, store, slots, [&](const Family<Code>& family, Vector<double> scores) {
+    fill_complete_row(family, scores, pulse);
+  });
 }
 
 }  // namespace cp::scores

@@ -29,10 +29,11 @@ struct RowData {
   Int max_cells;
 
   static constexpr const char* fields =
-      "codes[n,rows] by_row[,n] words[states,words] ones[states] first[n] cards[n] weights[] logs[] kind a by_count[n+1] by_edge[,] "
-      "max_parents max_cells";
+      "codes[n,rows] by_row[,n] words[states,words] ones[states] first[n] cards[n] weights[] logs[] kind a "
+      "by_count[n+1] by_edge[,] max_parents max_cells";
   auto members() {
-    return std::tie(codes, by_row, words, ones, first, cards, weights, logs, kind, a, by_count, by_edge, max_parents, max_cells);
+    return std::tie(codes, by_row, words, ones, first, cards, weights, logs, kind, a, by_count, by_edge, max_parents,
+                    max_cells);
   }
 };
 
@@ -48,7 +49,13 @@ struct Family {
   Int cells;  // of the table of `scope`
 
   Family(const RowData<Code>& row_data, TableScorer& scorer, Ints parents_and_child)
-      : data(row_data), score_of(scorer), scope(parents_and_child), parents(scope.part(0, scope.size() - 1)), child(scope.back()), r(data.cards[child]), cells(1) {
+      : data(row_data),
+        score_of(scorer),
+        scope(parents_and_child),
+        parents(scope.part(0, scope.size() - 1)),
+        child(scope.back()),
+        r(data.cards[child]),
+        cells(1) {
     for (Int v : scope) cells *= data.cards[v];
   }
 
@@ -108,7 +115,8 @@ struct AddedTables {
 
 // Fill `scores` of the added parents from their tables.
 template <class Code>
-void score_added(const Family<Code>& family, Ints added, const AddedTables& tables, Vector<double> scores, Pulse& pulse) {
+void score_added(const Family<Code>& family, Ints added, const AddedTables& tables, Vector<double> scores,
+                 Pulse& pulse) {
   for (Int i = 0; i < added.size(); ++i) {
     const Int y = added[i];
     scores[y] = family.score(tables[i], family.data.cards[y]) + family.prior(y, 1);
@@ -122,7 +130,8 @@ void for_each_batch(const Family<Code>& family, Ints added, Visit visit) {
   Int stop = 0;
   do {
     const Int start = stop;
-    for (Int size = 0; stop < added.size() && size < TABLE_CELLS; ++stop) size += family.cells * family.data.cards[added[stop]];
+    for (Int size = 0; stop < added.size() && size < TABLE_CELLS; ++stop)
+      size += family.cells * family.data.cards[added[stop]];
     visit(added.part(start, stop));
   } while (stop < added.size());
 }

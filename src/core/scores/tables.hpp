@@ -69,7 +69,11 @@ class LogGammas {
 class TableScorer {
  public:
   TableScorer(Int kind, double a, Floats logs, bool many = true)
-      : kind_(kind), a_(a), logs_(logs), of_cells_(many && is_dirichlet() ? SMALL : 0), of_rows_(many && is_dirichlet() ? SMALL : 0) {}
+      : kind_(kind),
+        a_(a),
+        logs_(logs),
+        of_cells_(many && is_dirichlet() ? SMALL : 0),
+        of_rows_(many && is_dirichlet() ? SMALL : 0) {}
 
   // The score of a table with axes (q, r, s), the child in the middle.
   template <class Count>
@@ -124,7 +128,8 @@ inline double score_table(Floats table, Int q, Int r, Int s, Int kind, double a,
 
 // Fill `out` with the scores of many tables, each with its child, of cards[i] states, last.
 template <class Count>
-void score_tables(Vector<const Count> values, Ints out_from, Ints cards, Int kind, double a, Floats logs, Vector<double> out) {
+void score_tables(Vector<const Count> values, Ints out_from, Ints cards, Int kind, double a, Floats logs,
+                  Vector<double> out) {
   const Ragged<const Count> tables{values, out_from};
   TableScorer score(kind, a, logs);
   Pulse pulse;
@@ -138,7 +143,8 @@ void score_tables(Vector<const Count> values, Ints out_from, Ints cards, Int kin
 // Fill out(i, j) with the score of left column i given right column j; `counts` has all states of the
 // left columns by all states of the right ones.
 template <class Count>
-void score_pairs(Matrix<const Count> counts, Ints left_from, Ints right_from, Int kind, double a, Floats logs, Matrix<double> out) {
+void score_pairs(Matrix<const Count> counts, Ints left_from, Ints right_from, Int kind, double a, Floats logs,
+                 Matrix<double> out) {
   const auto largest = [](Ints from) {
     Int card = 0;
     for (Int i = 0; i + 1 < from.size(); ++i) card = std::max(card, from[i + 1] - from[i]);
