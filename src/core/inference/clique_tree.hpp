@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/pulse.hpp"
+#include "inference/lengths.hpp"
 #include "inference/table_walk.hpp"
 
 namespace cp::inference {
@@ -31,11 +32,6 @@ struct Tree {
   Ints scope(Int k) const { return scopes.part(scope_from[k], scope_from[k + 1]); }
   Ints own(Int k) const { return scopes.part(scope_from[k], shared_from[k]); }
   Ints shared(Int k) const { return scopes.part(shared_from[k], scope_from[k + 1]); }
-  Int longest_scope() const {
-    Int longest = 0;
-    for (Int k = 0; k < size(); ++k) longest = std::max(longest, scope_from[k + 1] - scope_from[k]);
-    return longest;
-  }
 };
 
 // Memory for the tables and the messages of a tree, end to end, and for two more messages or answers.
@@ -75,7 +71,7 @@ class TreeRun {
   TreeRun(const Tree& t, Ints all_cards, Floats values, Floats least, const TreeRoom& room, bool in_logs)
       : tree(t), logs(in_logs), cards(all_cards), codes(zeros<Int>(all_cards.size())), values_(values), least_(least), room_(room),
         table_from_(t.size() + 1), message_from_(t.size() + 1), scales_(t.size()), message_least_(t.size()),
-        walk_(all_cards.size(), t.longest_scope()) {}
+        walk_(all_cards.size(), longest_list(t.scope_from)) {}
 
   // Call this when `cards` have changed.
   void lay_out() { inference::lay_out(tree, cards, table_from_, message_from_); }
@@ -181,7 +177,7 @@ class TreeRun {
     pulse(cells.size());
     walk_.set_steps(kept, cards);
     walk_.plan(scope, cards);
-    if (logs) walk_.project_logs(cells, out, room_.spare);
+    if (logs) walk_.project_logs(cells, out, room_.spare, pulse);
     else walk_.project(cells, out);
   }
 };

@@ -88,10 +88,10 @@ inline void draw_clique(TreeRun& run, Int k, Word& state, Vector<Int> places, In
   const Floats table = run.table(k);
   const Int n_shared = joint_states(shared, cards), n_own = table.size() / n_shared, n_draws = places.size();
   if (n_own == 1) return;
-  run.pulse(n_draws * (10 + n_own));
   for (Int j = n_draws - 1; j > 0; --j) std::swap(places[j], places[Int(next_uniform(state) * double(j + 1))]);
   const double offset = next_uniform(state);
   for (Int j = 0; j < n_draws; ++j) {
+    run.pulse(10 * n_own);
     Int column = 0;
     for (Int v : shared)
       if (cards[v] > 1) column = column * cards[v] + out(v, first + j);

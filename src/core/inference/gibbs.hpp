@@ -57,19 +57,15 @@ class Chain {
   Array<Code, 1> x;
 
   // `likelihoods` are logs, or none; `keys` must be zero at the start.
-  Chain(const Scan& scan, Ints cards, Floats likelihoods, Vector<Word> keys)
+  Chain(const Scan& scan, Ints cards, Int max_card, Floats likelihoods, Vector<Word> keys)
       : x(cards.size()), scan_(scan), cards_(cards), likelihoods_(likelihoods), keys_(keys), states_(cards.size() + 1),
-        codes_(zeros<Word>(cards.size())), last_(zeros<Word>(cards.size())), values_(scan.scopes.cells.back()),
-        places_(scan.scopes.size()), memory_(scan.memory.back()), digits_(scan.scopes.longest()) {
+        codes_(cards.size()), last_(cards.size()), values_(scan.scopes.cells.back()), places_(scan.scopes.size()),
+        memory_(scan.memory.back()), p_(zeros<double>(sum(cards))), logits_(max_card), digits_(longest_list(scan.scopes.offsets)) {
     states_[0] = 0;
-    for (Int v = 0; v < cards.size(); ++v) states_[v + 1] = states_[v] + cards[v];
-    p_ = zeros<double>(states_.back());
-    Int largest = 0;
     for (Int v = 0; v < cards.size(); ++v) {
-      if (cards[v] == 1) p_[states_[v]] = 1.0;  // a variable of one state is not drawn
-      largest = std::max(largest, cards[v]);
+      states_[v + 1] = states_[v] + cards[v];
+      if (cards[v] == 1) p_[states_[v]] = 1.0;  // such a variable is not drawn
     }
-    logits_ = Array<double, 1>(largest);
   }
 
   // Move the row to one that is possible, by Gibbs sweeps in which nothing is forbidden (`relaxed`). The variables `laws`
@@ -254,7 +250,7 @@ inline void run_chains(const Scopes& factors, Floats values, const Conjunctions&
                        const Parts& relaxed, Ints laws, Int sweeps, Matrix<const Code> codes, Floats likelihoods, Ints targets,
                        Ints strides, Int burn_in, Int samples, Words seeds, Int first, Int last, Vector<Word> keys,
                        View<double, 3> sums, View<Code, 3> kept, Vector<Int> faults) {
-  Chain chain(scan, parts.cards, likelihoods, keys);
+  Chain chain(scan, parts.cards, parts.max_card(), likelihoods, keys);
   Pulse pulse;
   bool settled = false;  // whether the tables are those of the unit before
   for (Int unit = first; unit < last; ++unit) {

@@ -44,9 +44,10 @@ inline double probability(const Conjunctions& rules, Int r, Int but, const Produ
 // Call visit(log-value, probability of the other variables' states, state of v) for the cells of potential t; with
 // v = −1, all variables are other ones. What has the probability zero does not count, even if it is impossible.
 template <class Visit>
-void for_each_cell(const Parts& parts, Int t, Int v, const Product& product, Visit visit) {
+void for_each_cell(const Parts& parts, Int t, Int v, const Product& product, Pulse& pulse, Visit visit) {
   const Floats values = parts.values.part(parts.value_offsets[t], parts.value_offsets[t + 1]);
   for (Int cell = 0; cell < values.size(); ++cell) {
+    pulse(10);
     double chance = 1.0;
     Int state = 0;
     for (Int k = parts.scope_offsets[t]; k < parts.scope_offsets[t + 1]; ++k) {
@@ -62,10 +63,11 @@ void for_each_cell(const Parts& parts, Int t, Int v, const Product& product, Vis
 //
 // The rules' entries on v are own[own_offsets[v]] … , its leaves leaf_offsets[v] … .
 inline void expect(const Parts& parts, const Conjunctions& rules, const Ragged<const Int>& own, const Leaves& leaves,
-                   Ints leaf_offsets, const Product& product, Int v, Vector<double> out) {
+                   Ints leaf_offsets, const Product& product, Int v, Pulse& pulse, Vector<double> out) {
   out.fill(0.0);
+  const auto add = [&](double value, double chance, Int s) { out[s] += chance * value; };
   for (Int e = parts.potential_offsets[v]; e < parts.potential_offsets[v + 1]; ++e)
-    for_each_cell(parts, parts.potentials[e], v, product, [&](double value, double chance, Int s) { out[s] += chance * value; });
+    for_each_cell(parts, parts.potentials[e], v, product, pulse, add);
   for (Int e : own[v]) {
     const Int r = rules.rules[e];
     const double chance = probability(rules, r, e, product);
@@ -91,8 +93,8 @@ inline double relax(const Parts& parts, const Conjunctions& rules, Ints own_offs
   double largest = 0.0;
   for (Int v : free) {
     const Vector<double> logits = scratch.part(0, parts.cards[v]), p = q.part(states[v], states[v + 1]);
-    pulse(1000 * (1 + parts.terms(v)));
-    expect(parts, rules, {own, own_offsets}, leaves, leaf_offsets, product, v, logits);
+    pulse(100 * (own_offsets[v + 1] - own_offsets[v] + leaf_offsets[v + 1] - leaf_offsets[v]));
+    expect(parts, rules, {own, own_offsets}, leaves, leaf_offsets, product, v, pulse, logits);
     for (Int s = 0; s < logits.size(); ++s) logits[s] += soft[states[v] + s];
     const double total = features::log_sum_exp(logits);
     if (total == -INF) return -1.0 - double(v);
@@ -109,10 +111,8 @@ inline double expected_energy(const Parts& parts, const Conjunctions& rules, Int
   const Product product{states, q};
   Pulse pulse;
   double total = 0.0;
-  for (Int t = 0; t < parts.n_potentials(); ++t) {
-    pulse(10 * (parts.value_offsets[t + 1] - parts.value_offsets[t]));
-    for_each_cell(parts, t, -1, product, [&](double value, double chance, Int) { total += chance * value; });
-  }
+  for (Int t = 0; t < parts.n_potentials(); ++t)
+    for_each_cell(parts, t, -1, product, pulse, [&](double value, double chance, Int) { total += chance * value; });
   for (Int r = 0; r < rules.weights.size(); ++r) {
     const double chance = probability(rules, r, -1, product);
     pulse(100);

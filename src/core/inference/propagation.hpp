@@ -4,6 +4,7 @@
 
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
+#include "inference/lengths.hpp"
 
 namespace cp::inference {
 
@@ -24,6 +25,7 @@ struct FactorGraph {
   }
 
   Int size() const { return offsets.size() - 1; }
+  Int max_card() const { return cards.empty() ? 0 : maximum(cards); }
   Int card(Int edge) const { return cards[variables[edge]]; }
   Floats table(Int f) const { return values.part(offsets[f], offsets[f + 1]); }
   // The state that a cell of a factor has of the variable of its edge.
@@ -49,10 +51,10 @@ class FactorMessages {
  public:
   Array<double, 2> incoming, outgoing;
 
-  explicit FactorMessages(const FactorGraph& graph) : FactorMessages(graph, most_edges(graph), largest_card(graph)) {}
+  explicit FactorMessages(const FactorGraph& graph) : FactorMessages(graph, longest_list(graph.edge_offsets)) {}
 
   // Fill both for factor f; a message leaves out what its own variable says.
-  void fill(Floats messages, Int f, bool maximize) {
+  void fill(Floats messages, Int f, bool maximize, Pulse& pulse) {
     const Int first = graph_.edge_offsets[f], n = graph_.edge_offsets[f + 1] - first;
     for (Int k = 0; k < n; ++k) {
       const Int card = graph_.card(first + k);
@@ -61,6 +63,7 @@ class FactorMessages {
     }
     const Floats table = graph_.table(f);
     for (Int cell = 0; cell < table.size(); ++cell) {
+      pulse(20);
       before_[0] = table[cell];
       for (Int k = 0; k < n; ++k) {
         states_[k] = graph_.state(cell, first + k);
@@ -78,18 +81,11 @@ class FactorMessages {
 
  private:
   const FactorGraph& graph_;
-  Array<Int, 1> states_;      // of the edges, at one cell
+  Array<Int, 1> states_;     // of the edges, at one cell
   Array<double, 1> before_;  // before_[k]: the value times what comes in along the edges before k
 
-  FactorMessages(const FactorGraph& graph, Int edges, Int card)
-      : incoming(edges, card), outgoing(edges, card), graph_(graph), states_(edges), before_(edges + 1) {}
-
-  static Int most_edges(const FactorGraph& graph) {
-    Int most = 0;
-    for (Int f = 0; f < graph.size(); ++f) most = std::max(most, graph.edge_offsets[f + 1] - graph.edge_offsets[f]);
-    return most;
-  }
-  static Int largest_card(const FactorGraph& graph) { return graph.cards.empty() ? 0 : maximum(graph.cards); }
+  FactorMessages(const FactorGraph& graph, Int edges)
+      : incoming(edges, graph.max_card()), outgoing(edges, graph.max_card()), graph_(graph), states_(edges), before_(edges + 1) {}
 };
 
 // The largest change of a message when all factors send, the last one first, and back again.
@@ -102,8 +98,8 @@ inline double sweep(const FactorGraph& graph, Vector<double> messages, bool maxi
   for (Int step = 0; step < 2 * graph.size(); ++step) {
     const Int f = step < graph.size() ? graph.size() - 1 - step : step - graph.size();
     const Int first = graph.edge_offsets[f], last = graph.edge_offsets[f + 1];
-    pulse(100 + 10 * graph.table(f).size());
-    factor.fill(messages, f, maximize);
+    pulse(100 * (last - first));
+    factor.fill(messages, f, maximize, pulse);
     for (Int e = first; e < last; ++e) {
       const Floats outgoing = factor.outgoing[e - first].part(0, graph.card(e));
       const Vector<double> message = messages.part(graph.first[e], graph.first[e] + graph.card(e));
@@ -123,16 +119,16 @@ inline double sweep(const FactorGraph& graph, Vector<double> messages, bool maxi
 // Σ_f (E[ln f] + H(f)) + Σ_v (1 − degree) H(v) at the beliefs; −∞ where these are empty.
 inline double bethe(const FactorGraph& graph, Floats messages) {
   FactorMessages factor(graph);
-  Array<double, 1> scratch(graph.cards.empty() ? 0 : maximum(graph.cards));
+  Array<double, 1> scratch(graph.max_card());
   Pulse pulse;
   double total = 0.0;
   for (Int f = 0; f < graph.size(); ++f) {
     const Int first = graph.edge_offsets[f], last = graph.edge_offsets[f + 1];
     const Floats table = graph.table(f);
-    pulse(100 + 20 * table.size());
-    factor.fill(messages, f, false);
+    factor.fill(messages, f, false, pulse);
     double mass = 0.0, logs = 0.0;
     for (Int cell = 0; cell < table.size(); ++cell) {
+      pulse(20);
       double weight = table[cell], log_incoming = 0.0;
       for (Int e = first; e < last; ++e) {
         const double in = factor.incoming(e - first, graph.state(cell, e));

@@ -4,6 +4,7 @@
 
 #include "base/pulse.hpp"
 #include "graphs/bits.hpp"
+#include "inference/lengths.hpp"
 
 namespace cp::inference {
 
@@ -22,11 +23,6 @@ struct Scopes {
   Ints operator[](Int h) const { return variables.part(offsets[h], offsets[h + 1]); }
   Ints strides_of(Int h) const { return strides.part(offsets[h], offsets[h + 1]); }
   Vector<double> table(Vector<double> values, Int h) const { return values.part(cells[h], cells[h + 1]); }
-  Int longest() const {
-    Int longest = 0;
-    for (Int h = 0; h < size(); ++h) longest = std::max(longest, offsets[h + 1] - offsets[h]);
-    return longest;
-  }
 };
 
 // Rule r counts weights[r] where all its entries, offsets[r] … offsets[r + 1] − 1, hold.
@@ -146,7 +142,7 @@ inline void add_table(Floats source, Int start, Ints scope, Ints cards, Ints ste
 inline void add_tables(Floats source, Ints starts, Ints step_offsets, Ints steps, Ints hosts, const Scopes& scopes,
                        Ints cards, Vector<double> values) {
   const Ragged<const Int> steps_of{steps, step_offsets};
-  Array<Int, 1> digits(scopes.longest());
+  Array<Int, 1> digits(longest_list(scopes.offsets));
   Pulse pulse;
   for (Int f = 0; f < hosts.size(); ++f) {
     const Vector<double> target = scopes.table(values, hosts[f]);
@@ -190,7 +186,7 @@ inline void add_rule(const Conjunctions& rules, Int r, Ints scope, Ints cards, I
 // Add each of the rules `chosen` to the table of its host, if what is not free in `x` allows it.
 inline void add_rules(const Conjunctions& rules, Ints chosen, Ints hosts, const Scopes& scopes, Ints cards, Flags is_free,
                       Vector<const Code> x, Vector<double> values) {
-  Array<Int, 2> scratch(2, scopes.longest());
+  Array<Int, 2> scratch(2, longest_list(scopes.offsets));
   Pulse pulse;
   for (Int i = 0; i < chosen.size(); ++i) {
     const Int r = chosen[i], h = hosts[i];

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/numbers.hpp"
+#include "base/pulse.hpp"
 
 namespace cp::inference {
 
@@ -89,7 +90,7 @@ class TableWalk {
   }
 
   // Like `project`, for logs; `peaks` is scratch at least as large as `out`.
-  void project_logs(Floats table, Vector<double> out, Vector<double> peaks) {
+  void project_logs(Floats table, Vector<double> out, Vector<double> peaks, Pulse& pulse) {
     const Int size = runs_[0].size, step = runs_[0].step;
     out.fill(0.0);
     peaks.part(0, out.size()).fill(-INF);
@@ -99,6 +100,7 @@ class TableWalk {
     for_each_row(table.size(), 0, [&](Int start, Int place) {
       for (Int j = 0; j < size; ++j, place += step) {
         const double x = table[start + j];
+        pulse(10);
         if (x > -INF) out[place] += std::exp(x - peaks[place]);
       }
     });
