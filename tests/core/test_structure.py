@@ -108,7 +108,8 @@ def test_rows_that_are_missing_are_noted():
     rows = requests(5, scores)
     assert structure.load_families(rows, dag) == 0
     assert dag.score.tolist() == [scores[family] for family in families]
-    assert structure.climb(requests(5, scores, families), dag, limits_of(Naive(5, scores)), 9) == -1
+    few, limits = requests(5, scores, families), limits_of(Naive(5, scores))
+    assert structure.climb(few, dag_of(START), limits, 9) == structure.MISS
 
 
 @pytest.mark.parametrize("seed", SEEDS)

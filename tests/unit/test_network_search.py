@@ -14,7 +14,7 @@ from counterpane.errors import FitError, GraphError, ParameterError, UnknownName
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learn import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
 from counterpane.learn.structure.constraints import make_limits
-from counterpane.learn.structure.moves import Moves, dag_of
+from counterpane.learn.structure.moves import Moves, dag_of, pattern_of
 from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families
@@ -279,6 +279,33 @@ def test_a_stopped_search_returns_its_best_and_goes_on(tmp_path: Path) -> None:
     assert not path.exists()
     assert resumed.score_ == whole.score_
     assert set(resumed.graph_.edges) == set(whole.graph_.edges)
+
+
+@pytest.mark.parametrize("kind", ["reinsert", "knock_out", "knock_out_classes"])
+def test_a_pass_that_is_broken_off_goes_back_to_the_last_whole_state(kind) -> None:
+    table = sampled(12, 500, seed=5, edges=2)
+    moves = Moves(
+        RowCache(MemoryCounts(table), as_score("bic")), make_limits(table.schema, (), (), None)
+    )
+    dag = dag_of(np.zeros_like(moves.limits.allowed))
+    moves.climb(dag, Control())
+    state = pattern_of(dag.parents) if kind == "knock_out_classes" else dag
+    if kind == "knock_out_classes":
+        moves.ges(state, Control())
+    allowed, before = moves.limits.allowed.copy(), state[0].copy()
+    fill, left = moves.cache.fill, [2]
+
+    def stopping(children, families):
+        left[0] -= 1
+        if left[0] == 0:
+            raise Stopped("in the middle")
+        return fill(children, families)
+
+    moves.cache.fill = stopping
+    with pytest.raises(Stopped):
+        getattr(moves, kind)(state, Control())
+    assert (moves.limits.allowed == allowed).all()
+    assert (state[0] == before).all()  # the first node brings no gain here
 
 
 def test_moves_are_counted_and_a_time_limit_stops_inside_one_climb() -> None:

@@ -1,5 +1,7 @@
 // Elimination by least fill, and the spanning tree of its cliques.
 #pragma once
+#include <numeric>
+
 #include "base/pulse.hpp"
 #include "graphs/rows.hpp"
 
@@ -82,25 +84,27 @@ inline void eliminate(Matrix<Word> rows, Floats cards, Vector<Word> alive, Vecto
 // Ties go to the smaller index; cliques that share nothing are linked too.
 inline void spanning_tree(Matrix<const Word> cliques, Vector<Int> nearest, Vector<Int> order) {
   const Int n = cliques.shape(0);
-  Array<Int, 1> weight = filled<Int>(-1, n);
-  Array<bool, 1> done = zeros<bool>(n);
+  Array<Int, 1> weight = filled<Int>(-1, n), outside(n);
+  std::iota(outside.begin(), outside.end(), Int(0));
   Pulse pulse;
-  Int latest = 0;
+  Int place = 0;  // of the latest clique among those outside
   for (Int step = 0; step < n; ++step) {
-    done[latest] = true;
-    order[step] = latest;
-    Int best = -1;
-    for (Int j = 0; j < n; ++j) {
-      if (done[j]) continue;
-      const Int common = shared(cliques[latest], cliques[j]);
+    const Int latest = order[step] = outside[place], left = n - step - 1;
+    std::copy(outside.begin() + place + 1, outside.begin() + left + 1, outside.begin() + place);
+    const Words clique = cliques[latest];
+    Int most = -1;
+    for (Int k = 0; k < left; ++k) {
+      const Int j = outside[k], common = shared(clique, cliques[j]);
       if (common > weight[j]) {
         weight[j] = common;
         nearest[j] = latest;
       }
-      if (best < 0 || weight[j] > weight[best]) best = j;
+      if (weight[j] > most) {
+        most = weight[j];
+        place = k;
+      }
     }
-    latest = best;
-    pulse(n * (1 + cliques.shape(1)));
+    pulse(left * (1 + cliques.shape(1)));
   }
 }
 

@@ -78,13 +78,11 @@ inline double conditional_log_likelihood(Int target, Ints parents, Ints cards, I
 inline void fill_table(Int child, Set parents, Ints cards, Int rows, const Scratch& scratch, double prior,
                        Vector<double> out) {
   const Int r = cards[child], q = out.size() / r;
-  out.fill(0.0);
-  for (Int i = 0; i < rows; ++i) {
-    Int cell = 0;
-    for (Int a = 0; a < cards.size(); ++a)
-      if (in_set(parents, a)) cell = cell * cards[a] + scratch.codes(a, i);
-    out[cell * r + scratch.codes(child, i)] += scratch.weights[i];
-  }
+  const Vector<Number> cells = scratch.groups[0].part(0, rows);
+  cells.fill(0);
+  for (Int a = 0; a < cards.size(); ++a)
+    if (in_set(parents, a)) append_codes(cells, Numbers(scratch.codes[a].part(0, rows)), Number(cards[a]));
+  count_cells(cells, q, scratch.codes[child], r, scratch.weights, out);
   for (Int g = 0; g < q; ++g) {
     const Vector<double> states = out.part(g * r, (g + 1) * r);
     const double total = sum(states);

@@ -1,6 +1,6 @@
 // Pearson's χ² of pairs, from their counts or from bits, and the largest of each column.
 #pragma once
-#include "base/view.hpp"
+#include "base/numbers.hpp"
 
 namespace cp::networks {
 
@@ -65,12 +65,16 @@ inline void fill_binary_chi_squares(Matrix<const Int> joint, Int first, Ints one
     firsts[j] = double(ones[2 * j]);
     products[j] = firsts[j] * double(ones[2 * j + 1]);
   }
+  // Whole numbers below 2⁵², by their bits: a conversion that every processor makes several at a time.
+  const auto whole = [](Int count) { return std::bit_cast<double>(Word(count) | 0x4330000000000000u) - 0x1p52; };
   for (Int i = 0; i < out.shape(0); ++i) {
     const double total = double(ones[0] + ones[1]), here = firsts[first + i];
+    const Ints counts = joint[i];
+    const Vector<double> row = out[i];
     for (Int j = 0; j < n; ++j) {
-      const double gap = double(joint(i, j)) * total - here * firsts[j];
+      const double gap = whole(counts[j]) * total - here * firsts[j];
       const double margins = here * (total - here) * products[j];
-      out(i, j) = margins > 0.0 ? gap * gap * total / margins : 0.0;
+      row[j] = margins > 0.0 ? gap * gap * total / margins : 0.0;
     }
   }
 }
@@ -85,10 +89,11 @@ inline void keep_largest(Matrix<const double> values, Int first, Ints order, Mat
   Array<double, 1> best(k);  // a little below the values kept
   for (Int i = 0; i < values.shape(0); ++i) {
     const Vector<Int> kept = out[i];
+    const Floats row = values[i];
     kept.fill(-1);
     best.fill(0.0);
     for (Int j : order) {
-      const double value = values(i, j);
+      const double value = row[j];
       if (!(value > LEAST_CHI_SQUARE && value >= best[k - 1]) || j == first + i) continue;
       Int place = k - 1;
       for (; place > 0 && value >= best[place - 1]; --place) {

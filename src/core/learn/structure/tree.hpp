@@ -1,5 +1,7 @@
 // Prim's algorithm on a dense matrix.
 #pragma once
+#include <numeric>
+
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
 
@@ -12,27 +14,30 @@ namespace cp::networks {
 inline void grow_forest(Matrix<const double> weights, Int root, double threshold, Vector<Int> parents) {
   const Int n = parents.size();
   Array<double, 1> best = filled<double>(-INF, n);
-  Array<bool, 1> outside = filled<bool>(true, n);
+  Array<Int, 1> outside(n);  // the nodes not reached yet, rising
+  std::iota(outside.begin(), outside.end(), Int(0));
   Pulse pulse;
-  Int node = root;
-  for (Int step = 0; step < n; ++step) {
-    outside[node] = false;
+  Int place = root;  // of the next node among those outside
+  for (Int left = n - 1; left >= 0; --left) {
+    const Int node = outside[place];
     const Floats row = weights[node];
-    Int following = -1, lowest = -1;
-    for (Int v = 0; v < n; ++v) {
-      if (!outside[v]) continue;
+    std::copy(outside.begin() + place + 1, outside.begin() + left + 1, outside.begin() + place);
+    double most = -INF;
+    place = 0;
+    for (Int k = 0; k < left; ++k) {
+      const Int v = outside[k];
       if (row[v] > best[v]) {
         best[v] = row[v];
         parents[v] = node;
       }
-      if (following < 0 || best[v] > best[following]) following = v;
-      if (lowest < 0) lowest = v;
+      if (best[v] > most) {
+        most = best[v];
+        place = k;
+      }
     }
-    if (following < 0) return;
-    node = following;
-    if (!(best[node] > threshold)) {
-      node = lowest;
-      parents[node] = -1;
+    if (left > 0 && !(most > threshold)) {
+      place = 0;
+      parents[outside[0]] = -1;
     }
     pulse(2 * n);
   }
