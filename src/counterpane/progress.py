@@ -53,7 +53,14 @@ class Control:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Let this thread's kernels `check` too, so that they end inside a single large table."""
-        former = _core.watch(self.check)
+        former = _core.watch(None)
+
+        def check() -> None:
+            if former is not None:  # work within other work ends with it
+                former()
+            self.check()
+
+        _core.watch(check)
         try:
             yield
         finally:

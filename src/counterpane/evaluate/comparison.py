@@ -45,8 +45,9 @@ class Fit:
 class Comparison:
     """Records of learners, each the mean of its fits, and how far their edges agree.
 
-    Seconds are the median. `fits` has the single fits by learner. Measures are of rows that were not learned from, in nats;
-    larger is better for pll, log-likelihood and accuracy. An edge is a pair of columns.
+    Seconds are the median. `fits` has the single fits by learner. Measures are of rows that were
+    not learned from, in nats; larger is better for pll, log-likelihood and accuracy. An edge is a
+    pair of columns.
     """
 
     fits: Mapping[str, list[Fit]]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import chdtrc
 
 from counterpane._core import independence as kernels
 from counterpane.counts.batch import Layout
 from counterpane.errors import ParameterError
 from counterpane.independence.base import Verdict
 from counterpane.independence.counted import CountTest
+from counterpane.lazy import lazy
 from counterpane.typing import Array, Floats
+
+special = lazy("scipy.special")
 
 
 class _Asymptotic(CountTest):
@@ -42,7 +44,7 @@ class _Asymptotic(CountTest):
     def _judge(self, numbers: Floats) -> list[Verdict]:
         statistic, freedom = numbers[:, 0], numbers[:, 1]
         # Without degrees of freedom the statistic is 0, and 1 of them makes p = 1.
-        p_values = chdtrc(np.maximum(freedom, 1.0), statistic)
+        p_values = special.chdtrc(np.maximum(freedom, 1.0), statistic)
         return [
             Verdict(p > self.alpha, s, p, int(df))
             for s, p, df in zip(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
 
@@ -13,6 +12,7 @@ from counterpane._core import inference as kernels
 from counterpane._core.inference import TreeRoom
 from counterpane.inference.calibrate import Factors
 from counterpane.inference.junction import CliqueTree
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -150,7 +150,7 @@ def in_order(run: Callable[[Ints], Any], blocks: Sequence[Ints], n_jobs: int) ->
     if n_jobs == 1 or len(blocks) <= 1:
         yield from map(run, blocks)
         return
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with thread_pool(n_jobs) as pool:
         try:
             yield from pool.map(run, blocks)
         except BaseException:

@@ -26,6 +26,7 @@ from counterpane.graphs.bits import unpack
 from counterpane.lazy import lazy
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.base import Model
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control, Report, Stopped, TextBar
 from counterpane.typing import Bools, Floats
 
@@ -159,7 +160,7 @@ def bootstrap(
     models: list[Model] = []
     directed, done = True, 0
     bar: Any = TextBar() if progress is True else nullcontext(progress or None)
-    with bar as report, ThreadPoolExecutor(n_jobs) as pool:
+    with bar as report, thread_pool(n_jobs) as pool:
         control = Control.within(time_limit, report)
         try:
             for fitted in _in_order(pool, learn, int(n), n_jobs):

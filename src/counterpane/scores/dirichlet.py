@@ -11,13 +11,15 @@ from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import gammaln
 
 from counterpane._core.scores import CONSTANT, EQUIVALENT
 from counterpane.errors import FitError, ParameterError
+from counterpane.lazy import lazy
 from counterpane.scores.base import Form, FormScore, LocalScore
 from counterpane.scores.priors import StructurePrior
 from counterpane.typing import Array
+
+special = lazy("scipy.special")
 
 
 def _check_size(equivalent_sample_size: Any) -> float:
@@ -114,6 +116,8 @@ class BDe(LocalScore):
             return -np.inf
         alpha_row, row = alpha.sum(axis=-1), counts.sum(axis=-1)
         seen, seen_row = counts > 0, row > 0
-        cells = gammaln(alpha[seen] + counts[seen]) - gammaln(alpha[seen])
-        rows = gammaln(alpha_row[seen_row]) - gammaln(alpha_row[seen_row] + row[seen_row])
+        cells = special.gammaln(alpha[seen] + counts[seen]) - special.gammaln(alpha[seen])
+        rows = special.gammaln(alpha_row[seen_row]) - special.gammaln(
+            alpha_row[seen_row] + row[seen_row]
+        )
         return float(cells.sum() + rows.sum())

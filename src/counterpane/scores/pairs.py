@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
 
 from counterpane._core import scores as kernels
 from counterpane.counts.source import CountSource
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.scores.base import LocalScore, clogc_table, score_families
 from counterpane.typing import Floats
@@ -52,7 +52,7 @@ def score_pairs(
         fill(range(len(children)))
     else:
         cuts = [len(children) * k // n_jobs for k in range(n_jobs + 1)]
-        with ThreadPoolExecutor(n_jobs) as pool:
+        with thread_pool(n_jobs) as pool:
             list(pool.map(fill, (range(a, b) for a, b in pairwise(cuts))))
     prior = score.structure_prior
     by_edge, one = prior.by_edge(n), prior.by_count(n)[1]

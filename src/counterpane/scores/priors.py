@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
 from counterpane.typing import Floats
+
+special = lazy("scipy.special")
 
 
 class StructurePrior:
@@ -69,7 +71,9 @@ class ParentCountPrior(StructurePrior):
         k = np.arange(n + 1)
         inside = k < n
         terms = np.full(n + 1, -np.inf)
-        terms[inside] = gammaln(k[inside] + 1) + gammaln(n - k[inside]) - gammaln(n)
+        terms[inside] = (
+            special.gammaln(k[inside] + 1) + special.gammaln(n - k[inside]) - special.gammaln(n)
+        )
         return terms
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.scores.base import Form, LocalScore, clogc_table
 from counterpane.scores.pairs import score_pairs
@@ -126,7 +126,7 @@ class RowCache:
         elif self.n_jobs == 1 or len(slots) == 1:
             self._fill_fused(slots)
         else:
-            with ThreadPoolExecutor(self.n_jobs) as pool:
+            with thread_pool(self.n_jobs) as pool:
                 list(pool.map(self._fill_fused, np.array_split(slots, self.n_jobs)))
 
     def _fill_fused(self, slots: Ints) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from counterpane.data.table import Table
 from counterpane.graphs import Dag
 from counterpane.learn.classify.network_classifier import NetworkClassifier
 from counterpane.learn.driver import Search
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
@@ -79,7 +79,7 @@ class ConditionalClimb(Search[EdgeState]):
         children = range(len(parents))
         if self.n_jobs == 1:
             return [best(child) for child in children]
-        with ThreadPoolExecutor(self.n_jobs) as pool:
+        with thread_pool(self.n_jobs) as pool:
             return list(pool.map(best, children))
 
     def _score(self, parents: Ints) -> float:

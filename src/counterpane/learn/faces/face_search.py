@@ -10,7 +10,6 @@ structures looked at within that 1 % are kept, for the average.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from counterpane.learn.faces.face_climb import (
     keep,
 )
 from counterpane.learn.faces.face_tables import FaceTables, Odds, group_rows, saturated
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -176,7 +176,7 @@ class FaceSearch(Search[Climb]):
 
         starts = range(0, places.size, width)
         if self.n_jobs > 1 and len(starts) > 1:
-            with ThreadPoolExecutor(self.n_jobs) as pool:
+            with thread_pool(self.n_jobs) as pool:
                 list(pool.map(work, starts))
         else:
             for start in starts:

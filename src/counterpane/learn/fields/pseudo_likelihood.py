@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,6 +27,7 @@ from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.fields.incidence import Incidence
 from counterpane.learn.fields.owl_qn import Minimum, minimize
 from counterpane.learn.fields.views import Features, Reading
+from counterpane.parallel import thread_pool
 from counterpane.potentials import Blanket, Potential, Rules
 from counterpane.progress import Control, Stopped
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -74,7 +74,7 @@ class Gradient:
             for chunk in range(self.chunks):
                 run(chunk)
         else:
-            with ThreadPoolExecutor(self.n_jobs) as pool:
+            with thread_pool(self.n_jobs) as pool:
                 list(pool.map(run, range(self.chunks)))
 
     def result(self) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from counterpane.learn.interactions.interaction_structures import (
     Structure,
 )
 from counterpane.learn.interactions.ridge import Ridge, smooth
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Floats
 
@@ -140,7 +140,7 @@ class InteractionSearch(Search[Looked]):
     def _map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterable[R]:
         if self.n_jobs == 1:
             return map(work, tasks)
-        with ThreadPoolExecutor(self.n_jobs) as pool:
+        with thread_pool(self.n_jobs) as pool:
             return list(pool.map(work, tasks))
 
 

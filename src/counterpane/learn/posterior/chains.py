@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from counterpane._core import posterior as kernels
 from counterpane.learn.driver import Search
 from counterpane.learn.posterior.parent_tables import ParentTables
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
@@ -106,7 +106,7 @@ class ChainSearch(Search[Chains]):
                 kernels.fill_layers(arrays.candidates, chosen, place)
             return place, edges, squares, log_scores + self.tables.offsets.sum()
 
-        with ThreadPoolExecutor(self.n_jobs) as pool:
+        with thread_pool(self.n_jobs) as pool:
             done = list(pool.map(run, range(self.n_chains)))
         places, edges, squares, log_scores = (np.array(part) for part in zip(*done, strict=True))
         state = state._replace(next=state.next + 1, places=places)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from counterpane._core import questions as kernels
 from counterpane.graphs.bits import pack
+from counterpane.parallel import thread_pool
 from counterpane.typing import Floats, Ints, Words
 
 Prior = Literal["sparse", "sizes", "graphs"]
@@ -236,7 +236,7 @@ class Population:
         if self.n_jobs == 1:
             part(slices[0])
         else:
-            with ThreadPoolExecutor(self.n_jobs) as pool:
+            with thread_pool(self.n_jobs) as pool:
                 list(pool.map(part, slices))
 
 
