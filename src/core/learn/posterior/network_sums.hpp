@@ -9,6 +9,7 @@
 #include <bit>
 #include <numbers>
 #include <tuple>
+#include <utility>
 
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"

@@ -3,6 +3,8 @@
 // Randomness is passed in. `ratios` is filled with the log-ratio where a proposal was taken, with NaN
 // where not; `sizes` are numbers of edges, `totals` log-likelihoods, `log_prior` is by number of edges.
 #pragma once
+#include <functional>
+
 #include "learn/questions/executed.hpp"
 
 namespace cp::questions {
