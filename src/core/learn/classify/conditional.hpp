@@ -180,7 +180,8 @@ double best_move(Matrix<const Code> codes, Floats weights, Ints cards, double pr
                  Matrix<const bool> above, Matrix<const double> posterior, Int child, Int max_cells, double tie,
                  Vector<Int> move) {
   const ClassRows<Code> rows{codes, weights, cards, prior};
-  const Int n_rows = posterior.shape(0), classes = posterior.shape(1), first = parents(child, 0), second = parents(child, 1);
+  const Int n_rows = posterior.shape(0), classes = posterior.shape(1);
+  const Int first = parents(child, 0), second = parents(child, 1);
   FamilyTable table(n_rows, std::max(max_cells, classes));
   Pulse pulse;
   const auto fill = [&](Int v, Int one, Int two) {

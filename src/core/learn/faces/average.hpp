@@ -52,7 +52,8 @@ void apply_face(const FaceLayers& layers, Floats tables, Int face, Codes codes, 
 }
 
 // Add φ of a face to `joint`.
-inline void add_values(const FaceLayers& layers, Int face, Codes codes, Int from, Int to, Cells where, Matrix<double> joint) {
+inline void add_values(const FaceLayers& layers, Int face, Codes codes, Int from, Int to, Cells where,
+                       Matrix<double> joint) {
   apply_face(layers, layers.values, face, codes, from, to, where, joint, joint, std::plus<double>());
 }
 

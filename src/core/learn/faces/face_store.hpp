@@ -13,12 +13,12 @@ constexpr Int BLOCK = 512;  // rows at a time
 
 // Distinct rows x, those of equal weight side by side: run r holds the rows starts[r] … starts[r + 1] − 1.
 struct GroupedRows {
-  Codes codes;         // (columns, rows)
-  Ints starts;         // where each run begins
-  Floats run_weights;  // the weight of each row of a run
-  Ints pair_rows;      // the pairs (x, class) that occur: their row,
-  Ints pair_labels;    // class
-  Floats pair_weights; // and weight
+  Codes codes;          // (columns, rows)
+  Ints starts;          // where each run begins
+  Floats run_weights;   // the weight of each row of a run
+  Ints pair_rows;       // the pairs (x, class) that occur: their row,
+  Ints pair_labels;     // class
+  Floats pair_weights;  // and weight
 
   static constexpr const char* fields =
       "codes[n,m] starts[runs+1] run_weights[runs] pair_rows[pairs] pair_labels[pairs] pair_weights[pairs]";

@@ -11,28 +11,34 @@
 
 namespace cp::interactions {
 
-constexpr Int PLACE_ROWS = 256;          // rows at a time, in the first-level cache
+constexpr Int PLACE_ROWS = 256;             // rows at a time, in the first-level cache
 constexpr double LARGEST_EXPONENT = 700.0;  // exponents above are cut off
 
 // Faces and their tables; face 0 is the empty one.
 struct BackOffFaces {
-  Matrix<const Int> columns;         // (faces, most columns), −1 behind the last
-  Matrix<const Int> cards;           // of these columns, 1 behind the last
-  Matrix<const Int> parts;           // (faces, subsets): the face of each subset, by the bits of its columns' places
-  Ints index_starts;                 // where the face's part of `place_of` begins
-  Ints place_starts;                 // where its places begin
+  Matrix<const Int> columns;            // (faces, most columns), −1 behind the last
+  Matrix<const Int> cards;              // of these columns, 1 behind the last
+  Matrix<const Int> parts;              // (faces, subsets): the face of each subset, by the bits of its columns' places
+  Ints index_starts;                    // where the face's part of `place_of` begins
+  Ints place_starts;                    // where its places begin
   Vector<const std::int32_t> place_of;  // cell · C + own class → place within the face, or −1
-  Ints origins;                      // place → cell · C + own class
-  Matrix<double> tables;             // (places, classes)
+  Ints origins;                         // place → cell · C + own class
+  Matrix<double> tables;                // (places, classes)
 
   static constexpr const char* fields =
-      "columns[f,width] cards[f,width] parts[f,] index_starts[f] place_starts[f+1] place_of[] origins[places] tables[places,classes]";
+      "columns[f,width] cards[f,width] parts[f,] index_starts[f] place_starts[f+1] place_of[] origins[places] "
+      "tables[places,classes]";
   auto members() { return std::tie(columns, cards, parts, index_starts, place_starts, place_of, origins, tables); }
 
   Int n_places(Int face) const { return place_starts[face + 1] - place_starts[face]; }
-  Int order(Int face) const { return std::find(columns[face].begin(), columns[face].end(), -1) - columns[face].begin(); }
+  Int order(Int face) const {
+    const Ints own = columns[face];
+    return std::find(own.begin(), own.end(), -1) - own.begin();
+  }
   // The place of (cell · C + own class) within a face.
   Int place(Int face, Int key) const { return place_of[index_starts[face] + key]; }
+  // φ of a face at (cell · C + own class).
+  Floats predictor(Int face, Int key) const { return tables[place_starts[face] + place(face, key)]; }
 };
 
 // Fill counts[cell, class] and the index of places by first row; returns how many places there are.
@@ -93,7 +99,7 @@ inline void back_off(const BackOffFaces& faces, Int face, Int order, Matrix<cons
     prior.fill(0.0);
     for (Int mask = 0; mask < (Int(1) << order) - 1; ++mask) {
       const Int part = faces.parts(face, mask);
-      const Floats phi = faces.tables[faces.place_starts[part] + faces.place(part, part_of(cell, cards, mask) * n_classes + own)];
+      const Floats phi = faces.predictor(part, part_of(cell, cards, mask) * n_classes + own);
       for (Int c = 0; c < n_classes; ++c) prior[c] += phi[c];
     }
     const double largest = maximum(prior.flat());
@@ -118,7 +124,7 @@ inline void add_parts(const BackOffFaces& faces, Int face, Flags present, Matrix
     if (present[part]) continue;
     for (Int place = 0; place < out.shape(1); ++place) {
       const Int cell = faces.origins[first + place] / n_classes, own = faces.origins[first + place] % n_classes;
-      const Floats phi = faces.tables[faces.place_starts[part] + faces.place(part, part_of(cell, cards, mask) * n_classes + own)];
+      const Floats phi = faces.predictor(part, part_of(cell, cards, mask) * n_classes + own);
       for (Int j = 0; j < n_classes - 1; ++j) {
         const Int other = own + 1 + j < n_classes ? own + 1 + j : own + 1 + j - n_classes;
         out(j, place) += phi[other] - phi[own];
@@ -167,7 +173,8 @@ inline void log_likelihoods(const LabeledRows& rows, Matrix<const double> others
 }
 
 // Take a face and its subsets into the predictors of the other classes.
-inline void join(const LabeledRows& rows, const BackOffFaces& faces, Int face, Vector<bool> present, Matrix<double> others) {
+inline void join(const LabeledRows& rows, const BackOffFaces& faces, Int face, Vector<bool> present,
+                 Matrix<double> others) {
   const Int n_others = others.shape(0);
   Array<double, 2> added(n_others, faces.n_places(face));
   add_parts(faces, face, present, added);

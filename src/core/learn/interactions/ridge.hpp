@@ -76,7 +76,8 @@ inline void collect(const BlockDesign& design, Floats residuals, Int from, Vecto
 }
 
 // Σ weight · ln P(class), with weight · (P(class 1) − [class is 1]) put into `out`. The log-odds `eta` are spoiled.
-inline double log_odds_residuals(Vector<double> eta, Vector<double> out, Vector<double> scratch, Ints labels, Floats weights) {
+inline double log_odds_residuals(Vector<double> eta, Vector<double> out, Vector<double> scratch, Ints labels,
+                                 Floats weights) {
   const Int n = labels.size();
   for (Int i = 0; i < n; ++i) out[i] = -std::abs(eta[i]);
   exponentials(out, scratch);

@@ -13,7 +13,8 @@ constexpr Int SCORE_ROWS = 1024;  // rows at a time
 // Σ h/(h + 1), scaled by free[t] / (cells · classes) where that is below 1. `residuals` and `variances` are
 // (classes, rows), weights included; of two classes one is enough.
 inline void score_faces(Codes codes, Matrix<const double> residuals, Matrix<const double> variances,
-                        Matrix<const Int> columns, Matrix<const Int> cards, Floats free, Int n_classes, Vector<double> out) {
+                        Matrix<const Int> columns, Matrix<const Int> cards, Floats free, Int n_classes,
+                        Vector<double> out) {
   const Int n_given = residuals.shape(0), n = residuals.shape(1);
   const double alike = double(n_classes) / double(n_given);  // classes for which one row of residuals stands
   const auto cells_of = [&](Int t) {
