@@ -16,11 +16,6 @@ thread_local PyThreadState* released_state = nullptr;
 thread_local Clock::time_point last_look{};
 constexpr const char* WATCHER = "counterpane.watcher";  // in the dictionary of the thread's state
 
-PyObject* raised(PyObject* type, const std::string& message) {
-  PyErr_SetString(type, message.c_str());
-  return nullptr;
-}
-
 }  // namespace
 
 Released::Released() {
@@ -45,93 +40,6 @@ void look_up() {
   released_state = PyEval_SaveThread();
   last_look = Clock::now();
   if (!go_on) throw Interrupted{};
-}
-
-std::string buffer_item(const Py_buffer& b) {
-  const std::string format = b.format ? b.format : "?";
-  if (format.size() != 1) return "items of format '" + format.substr(0, 40) + "'";
-  const std::string bits = std::to_string(8 * b.itemsize);
-  if (format == "?") return "bool";
-  if (std::strchr("efdg", format[0])) return "float" + bits;
-  if (std::strchr("bhilq", format[0])) return "int" + bits;
-  if (std::strchr("BHILQ", format[0])) return "uint" + bits;
-  return "items of format '" + format + "'";
-}
-
-namespace {
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  return text;
-}
-
-std::string type_name(PyObject* o) {
-  PyObject* name = PyType_GetName(Py_TYPE(o));
-  const char* text = name ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
-  std::string copy = text ? text : "an object";
-  if (name) Py_DecRef(name);
-  PyErr_Clear();
-  return copy;
-}
-
-// The argument that a leaf belongs to.
-PyObject* argument(const Signature& s, const std::string& leaf, PyObject* const* args) {
-  const std::string name = leaf.substr(0, leaf.find('.'));
-  const auto at = std::find(s.arguments.begin(), s.arguments.end(), name);
-  return args[at - s.arguments.begin()];
-}
-
-std::string complaint(const Signature& s, const Incoming& call, const std::vector<std::string>& types, PyObject* const* args) {
-  const Leaf& leaf = s.leaves[call.leaf];
-  const std::string type = listed(types);
-  switch (call.fault) {
-    case Fault::tuple: {
-      const auto dot = leaf.name.rfind('.');
-      return "argument '" + leaf.name.substr(0, dot) + "' is not a named tuple with the fields of this function's structure";
-    }
-    case Fault::array: return "argument '" + leaf.name + "' is not an array of " + type + ", but " + type_name(argument(s, leaf.name, args));
-    case Fault::layout: return "argument '" + leaf.name + "' is not a C-contiguous array of native items";
-    case Fault::readonly: return "argument '" + leaf.name + "' is written to, but is a read-only array";
-    case Fault::dtype: return "argument '" + leaf.name + "' holds " + call.got + " where " + type + " is needed";
-    case Fault::ndim: return "argument '" + leaf.name + "' has " + std::to_string(call.expected) + " dimensions where " + std::to_string(leaf.ndim) + " are needed";
-    case Fault::aligned: return "argument '" + leaf.name + "' is not aligned to its items";
-    case Fault::extent: return "argument '" + leaf.name + "' has another extent on axis " + call.got + " than " + std::to_string(call.expected) + ", which the other arguments ask for";
-    case Fault::integer: return "argument '" + leaf.name + "' is not an integer of 64 bits";
-    case Fault::real: return "argument '" + leaf.name + "' is not a number";
-    case Fault::flag: return "argument '" + leaf.name + "' is not True or False";
-    default: return "arguments do not fit";
-  }
-}
-
-}  // namespace
-
-PyObject* raise(const Signature& s, const Incoming* calls, std::size_t n, PyObject* const* args, Py_ssize_t given) {
-  if (PyErr_Occurred()) return nullptr;
-  if (given != Py_ssize_t(s.arguments.size()))
-    return raised(PyExc_TypeError, s.kernel + " takes " + std::to_string(s.arguments.size()) + " arguments, " + std::to_string(given) + " were given");
-  // The kernel that came furthest is the one that was meant.
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < n; ++i)
-    if (calls[i].leaf > calls[best].leaf) best = i;
-  std::vector<std::string> types;
-  for (std::size_t i = 0; i < n; ++i)
-    if (calls[i].leaf == calls[best].leaf && std::find(types.begin(), types.end(), calls[i].wanted) == types.end()) types.push_back(calls[i].wanted);
-  return raised(PyExc_TypeError, s.kernel + ": " + complaint(s, calls[best], types, args));
-}
-
-PyObject* raise_from(const Signature& s, std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Interrupted&) {
-    return nullptr;  // look_up left the exception
-  } catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-  } catch (const std::out_of_range& e) {
-    return raised(PyExc_IndexError, s.kernel + ": " + e.what());
-  } catch (const std::exception& e) {
-    return raised(PyExc_RuntimeError, s.kernel + ": " + e.what());
-  }
 }
 
 namespace {

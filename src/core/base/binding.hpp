@@ -24,36 +24,23 @@ concept Structure = requires(T t) {
   t.members();
 };
 
-enum class Fault { none, count, tuple, array, layout, readonly, dtype, ndim, extent, aligned, integer, real, flag };
+enum class Fault { none, count, tuple, array, layout, readonly, dtype, ndim, extent, aligned, unequal, integer, real, flag };
 
 // A call while its arguments come in: which leaf is next, what the symbols stand for, what is wrong.
 struct Incoming {
   const Signature& signature;
   std::size_t leaf = 0;
-  std::array<Int, 32> symbols{};
-  std::uint32_t known = 0;
+  std::array<Int, MAX_SYMBOLS> symbols;  // where `known` has their bit
+  std::uint64_t known = 0;
   Fault fault = Fault::none;
   const char* wanted = "";  // the item type that did not fit
   std::string got;
   Int expected = 0;
 
   explicit Incoming(const Signature& s) : signature(s) {}
-  bool refuse(Fault f) { return fault = f, PyErr_Clear(), false; }
-
-  bool takes_extent(const Extent& e, Int size) {
-    if (e.any) return true;
-    expected = e.plus;
-    if (e.symbol >= 0) {
-      const std::uint32_t bit = std::uint32_t(1) << e.symbol;
-      if (!(known & bit)) {
-        known |= bit;
-        symbols[e.symbol] = size - e.plus;
-        return size >= e.plus || refuse(Fault::extent);
-      }
-      expected += symbols[e.symbol];
-    }
-    return size == expected || refuse(Fault::extent);
-  }
+  bool refuse(Fault f);
+  bool takes_extent(const Extent& e, Int size);
+  bool extents_agree();  // those that the line calls equal, when all are known
 };
 
 template <class T>
@@ -67,7 +54,22 @@ constexpr const char* item_name() {
   else return sizeof(U) == 8 ? "uint64" : sizeof(U) == 4 ? "uint32" : sizeof(U) == 2 ? "uint16" : "uint8";
 }
 
-std::string buffer_item(const Py_buffer& buffer);  // module.cpp: "float64", for messages
+// What an array must be; the check itself is compiled once, in binding.cpp.
+struct ArrayKind {
+  const char* item;     // for messages
+  const char* letters;  // of the buffer protocol; null for a record
+  Py_ssize_t item_size;
+  std::uintptr_t alignment;
+  int ndim;
+  bool written;
+};
+
+bool take_integer(PyObject* o, Incoming& call, Int& value);
+bool take_word(PyObject* o, Incoming& call, Word& value);
+bool take_real(PyObject* o, Incoming& call, double& value);
+bool take_flag(PyObject* o, Incoming& call, bool& value);
+bool take_array(PyObject* o, Incoming& call, const ArrayKind& kind, Py_buffer& buffer, Int* extent);
+bool take_tuple(PyObject* o, Incoming& call, Py_ssize_t size);
 
 template <class T>
 struct In;  // how an argument comes in
@@ -75,85 +77,46 @@ struct In;  // how an argument comes in
 template <>
 struct In<Int> {
   Int value = 0;
-  static constexpr bool array = false;
-  bool take(PyObject* o, Incoming& call) {
-    PyObject* index = PyNumber_Index(o);
-    if (!index) return call.refuse(Fault::integer);
-    value = PyLong_AsLongLong(index);
-    Py_DecRef(index);
-    return (value != -1 || !PyErr_Occurred()) ? (++call.leaf, true) : call.refuse(Fault::integer);
-  }
+  bool take(PyObject* o, Incoming& call) { return take_integer(o, call, value); }
 };
 template <>
 struct In<Word> {
   Word value = 0;
-  static constexpr bool array = false;
-  bool take(PyObject* o, Incoming& call) {
-    PyObject* index = PyNumber_Index(o);
-    if (!index) return call.refuse(Fault::integer);
-    value = PyLong_AsUnsignedLongLong(index);
-    Py_DecRef(index);
-    return (value != Word(-1) || !PyErr_Occurred()) ? (++call.leaf, true) : call.refuse(Fault::integer);
-  }
+  bool take(PyObject* o, Incoming& call) { return take_word(o, call, value); }
 };
 template <>
 struct In<double> {
   double value = 0;
-  static constexpr bool array = false;
-  bool take(PyObject* o, Incoming& call) {
-    if (!PyFloat_Check(o) && !PyIndex_Check(o) && PyObject_CheckBuffer(o) == 0) return call.refuse(Fault::real);
-    value = PyFloat_AsDouble(o);
-    return (value != -1.0 || !PyErr_Occurred()) ? (++call.leaf, true) : call.refuse(Fault::real);
-  }
+  bool take(PyObject* o, Incoming& call) { return take_real(o, call, value); }
 };
 template <>
 struct In<bool> {
   bool value = false;
-  static constexpr bool array = false;
-  bool take(PyObject* o, Incoming& call) {
-    // numpy.bool_ is no int; one item is all its buffer holds.
-    const bool fits = PyBool_Check(o) || PyIndex_Check(o) || (PyObject_CheckBuffer(o) && !PyObject_HasAttrString(o, "append"));
-    const int truth = fits ? PyObject_IsTrue(o) : -1;
-    return truth >= 0 ? (value = truth > 0, ++call.leaf, true) : call.refuse(Fault::flag);
-  }
+  bool take(PyObject* o, Incoming& call) { return take_flag(o, call, value); }
+};
+
+class Buffer {
+ public:
+  Py_buffer held{};
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  ~Buffer();
 };
 
 template <class T, int N>
 struct In<View<T, N>> {
+  using U = std::remove_const_t<T>;
+  static constexpr ArrayKind kind = {
+      item_name<T>(),
+      !std::is_arithmetic_v<U> ? nullptr : std::is_same_v<U, bool> ? "?" : std::is_floating_point_v<U> ? "df" : std::is_signed_v<U> ? "bhilq" : "BHILQ",
+      sizeof(U), alignof(U), N, !std::is_const_v<T>};
   View<T, N> value;
-  Py_buffer buffer{};
-  static constexpr bool array = true;
+  Buffer buffer;
 
-  In() = default;
-  In(const In&) = delete;
-  ~In() {
-    if (buffer.obj) PyBuffer_Release(&buffer);
-  }
-  static bool holds_items(const Py_buffer& b) {
-    using U = std::remove_const_t<T>;
-    if (b.itemsize != Py_ssize_t(sizeof(U)) || !b.format) return false;
-    if constexpr (!std::is_arithmetic_v<U>) return *b.format == 'T';
-    const char* letters = std::is_same_v<U, bool> ? "?" : std::is_floating_point_v<U> ? "df" : std::is_signed_v<U> ? "bhilq" : "BHILQ";
-    return *b.format && !b.format[1] && std::strchr(letters, *b.format);
-  }
   bool take(PyObject* o, Incoming& call) {
-    constexpr int access = PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (std::is_const_v<T> ? 0 : PyBUF_WRITABLE);
-    call.wanted = item_name<T>();
-    if (PyObject_GetBuffer(o, &buffer, access)) {
-      PyErr_Clear();
-      if (PyObject_GetBuffer(o, &buffer, PyBUF_FULL_RO)) return call.refuse(Fault::array);
-      call.got = buffer_item(buffer);
-      return call.refuse(!std::is_const_v<T> && buffer.readonly ? Fault::readonly : Fault::layout);
-    }
-    if (!holds_items(buffer)) return call.got = buffer_item(buffer), call.refuse(Fault::dtype);
-    if (buffer.ndim != N) return call.expected = buffer.ndim, call.refuse(Fault::ndim);
-    if (reinterpret_cast<std::uintptr_t>(buffer.buf) % alignof(T)) return call.refuse(Fault::aligned);
-    const Leaf& leaf = call.signature.leaves[call.leaf];
-    for (int axis = 0; axis < N; ++axis)
-      if (!call.takes_extent(leaf.extents[axis], buffer.shape[axis])) return call.got = std::to_string(axis), false;
-    value.data = static_cast<T*>(buffer.buf);
-    std::copy_n(buffer.shape, N, value.extent.begin());
-    return ++call.leaf, true;
+    const bool fits = take_array(o, call, kind, buffer.held, value.extent.data());
+    value.data = static_cast<T*>(buffer.held.buf);
+    return fits;
   }
 };
 
@@ -163,7 +126,6 @@ struct In<const T&> : In<T> {};
 template <Structure T>
 struct In<T> {
   T value{};
-  static constexpr bool array = false;
   template <class... F>
   static std::tuple<In<F>...> incoming(std::tuple<F&...>);
   decltype(incoming(std::declval<T&>().members())) parts;
@@ -171,16 +133,23 @@ struct In<T> {
   bool take(PyObject* o, Incoming& call) {
     auto members = value.members();
     constexpr std::size_t n = std::tuple_size_v<decltype(members)>;
-    if (!PyTuple_Check(o) || PyTuple_Size(o) != Py_ssize_t(n)) return call.refuse(Fault::tuple);
+    if (!take_tuple(o, call, n)) return false;
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       return ((std::get<i>(parts).take(PyTuple_GetItem(o, i), call) && (std::get<i>(members) = std::get<i>(parts).value, true)) && ...);
     }(std::make_index_sequence<n>());
   }
 };
 
+// Code that runs once, when the module is loaded: small rather than fast, which halves the build.
+#if defined(__GNUC__) || defined(__clang__)
+#define COUNTERPANE_ONCE [[gnu::cold, gnu::noinline]]
+#else
+#define COUNTERPANE_ONCE
+#endif
+
 // Add to `signature` what `word` says of an argument of type T.
 template <class T>
-void describe(Signature& signature, std::string_view word, const std::string& prefix) {
+COUNTERPANE_ONCE void describe(Signature& signature, std::string_view word, const std::string& prefix) {
   if constexpr (Structure<T>) {
     const auto words = Signature::words(T::fields);
     const std::string inner = prefix + std::string(word) + ".";
@@ -191,10 +160,9 @@ void describe(Signature& signature, std::string_view word, const std::string& pr
     };
     visit(static_cast<decltype(std::declval<T&>().members())*>(nullptr));
   } else {
-    signature.add(word, prefix);
     int ndim = 0;
-    if constexpr (In<T>::array) ndim = int(std::tuple_size_v<decltype(T::extent)>);
-    if (signature.leaves.back().ndim != ndim) signature.fail(word);
+    if constexpr (requires { In<T>::kind; }) ndim = In<T>::kind.ndim;
+    signature.add(word, prefix, ndim);
   }
 }
 
@@ -218,6 +186,7 @@ class Released {
   Released(const Released&) = delete;
 };
 
+PyObject* raised(PyObject* type, const std::string& message);
 PyObject* raise(const Signature& signature, const Incoming* calls, std::size_t n, PyObject* const* args, Py_ssize_t given);
 PyObject* raise_from(const Signature& signature, std::exception_ptr error);
 
@@ -227,16 +196,11 @@ struct Bound {
   static inline Signature signature;
 
   template <class R, class... A>
-  static void set_signature(R (*)(A...), const char* name, const char* line) {
-    signature = {};
-    signature.kernel = name;
-    signature.text = line;
-    const auto words = Signature::words(line);
-    if (words.size() != sizeof...(A)) signature.fail(line);
-    for (auto word : words) signature.arguments.push_back(Signature::name_of(word));
+  COUNTERPANE_ONCE static void set_signature(R (*)(A...), const char* name, const char* line) {
+    const auto words = signature.start(name, line, sizeof...(A));
     std::size_t i = 0;
     (describe<std::remove_cvref_t<A>>(signature, words[i++], ""), ...);
-    if (signature.symbols.size() > 32) signature.fail("too many symbols");
+    signature.finish();
   }
 
   // Whether the arguments fitted; the result is null then where an exception was raised.
@@ -244,7 +208,7 @@ struct Bound {
   static bool try_call(R (*kernel)(A...), PyObject* const* args, Incoming& call, PyObject*& result) {
     std::tuple<In<std::remove_cvref_t<A>>...> in;
     const bool fits = [&]<std::size_t... i>(std::index_sequence<i...>) { return (std::get<i>(in).take(args[i], call) && ...); }(std::index_sequence_for<A...>());
-    if (!fits) return false;
+    if (!fits || !call.extents_agree()) return false;
     try {
       if constexpr (std::is_void_v<R>) {
         {

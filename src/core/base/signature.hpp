@@ -6,10 +6,10 @@
 //
 //     "codes[n,rows] cards[n] scopes[] scope_from[q+1] row_from row_to out[]"
 //
-// A named tuple's own line describes its fields; its symbol n is `data.n` in a call's line.
+// A named tuple's own line describes its fields; its symbol n is `data.n` in a call's line. Words after
+// a semicolon say which symbols of different arguments are the same: "store dag ; dag.n=store.n".
 #pragma once
 #include <array>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +17,8 @@
 #include "base/view.hpp"
 
 namespace cp {
+
+constexpr std::size_t MAX_SYMBOLS = 64;
 
 struct Extent {
   int symbol = -1;  // −1: no symbol
@@ -31,67 +33,28 @@ struct Leaf {
   std::array<Extent, 4> extents{};
 };
 
-class Signature {
- public:
+struct Signature {
   std::string kernel;
+  std::string text;
   std::vector<std::string> arguments;
   std::vector<Leaf> leaves;
   std::vector<std::string> symbols;
-  std::string text;
+  std::vector<std::array<int, 2>> equal;  // symbols that stand for the same extent
 
+  // Begin anew with a line; returns a word for each argument.
+  std::vector<std::string_view> start(const char* name, const char* line, std::size_t n_arguments);
   // Add what one word says; `prefix` is the named tuple it belongs to, with a dot, or empty.
-  void add(std::string_view word, const std::string& prefix) {
-    const auto bracket = word.find('[');
-    Leaf leaf;
-    leaf.name = prefix + std::string(word.substr(0, bracket));
-    if (bracket != word.npos) {
-      if (word.back() != ']') fail(word);
-      std::string_view inside = word.substr(bracket + 1, word.size() - bracket - 2);
-      while (true) {
-        const auto comma = inside.find(',');
-        if (leaf.ndim == 4) fail(word);
-        leaf.extents[leaf.ndim++] = extent(inside.substr(0, comma), prefix, word);
-        if (comma == inside.npos) break;
-        inside.remove_prefix(comma + 1);
-      }
-    }
-    leaves.push_back(std::move(leaf));
-  }
+  void add(std::string_view word, const std::string& prefix, int ndim);
+  // Read the words after the semicolon.
+  void finish();
 
-  static std::vector<std::string_view> words(std::string_view line) {
-    std::vector<std::string_view> out;
-    while (!line.empty()) {
-      const auto space = line.find(' ');
-      if (space != 0) out.push_back(line.substr(0, space));
-      if (space == line.npos) break;
-      line.remove_prefix(space + 1);
-    }
-    return out;
-  }
+  static std::vector<std::string_view> words(std::string_view line);
   static std::string name_of(std::string_view word) { return std::string(word.substr(0, word.find('['))); }
-
-  [[noreturn]] void fail(std::string_view word) const {
-    throw std::invalid_argument("the binding of " + kernel + " does not fit its kernel at '" + std::string(word) + "'");
-  }
+  [[noreturn]] void fail(std::string_view word) const;
 
  private:
-  Extent extent(std::string_view entry, const std::string& prefix, std::string_view word) {
-    Extent e;
-    if (entry.empty()) return e;
-    e.any = false;
-    if (entry[0] >= '0' && entry[0] <= '9') {
-      e.plus = std::stoll(std::string(entry));
-      return e;
-    }
-    const auto sign = entry.find_first_of("+-");
-    if (sign != entry.npos) e.plus = std::stoll(std::string(entry.substr(sign)));
-    const std::string symbol = prefix + std::string(entry.substr(0, sign));
-    if (symbol.size() == prefix.size()) fail(word);
-    const auto at = std::find(symbols.begin(), symbols.end(), symbol);
-    e.symbol = int(at - symbols.begin());
-    if (at == symbols.end()) symbols.push_back(symbol);
-    return e;
-  }
+  Extent extent(std::string_view entry, const std::string& prefix, std::string_view word);
+  int symbol(const std::string& name, std::string_view word, bool is_new);
 };
 
 }  // namespace cp
