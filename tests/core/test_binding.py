@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from counterpane import _core
-from counterpane._core import counts, posterior, questions
+from counterpane._core import counts, posterior, questions, scores, structure
 
 AREAS = sorted(name for name, value in vars(_core).items() if inspect.ismodule(value))
 CALLS = 400  # of each function
@@ -349,7 +349,7 @@ def wrong_array(rng, ndim):
 def words_of(function):
     """(name, number of dimensions) of each argument, 0 for a number or a named tuple."""
     line = re.search(r"\((.*)\)$", function.__doc__)[1]
-    words = [re.fullmatch(r"(\w+)(\[.*\])?", word) for word in line.split()]
+    words = [re.fullmatch(r"(\w+)(\[.*\])?", word) for word in line.split(";")[0].split()]
     return [(w[1], w[2].count(",") + 1 if w[2] else 0) for w in words]
 
 
@@ -387,3 +387,28 @@ def check_refused(rng, function, words, types):
     assert found, message
     assert found[1] == function.__name__
     assert found[2] in dict(words)
+
+
+def test_named_tuples_of_different_sizes():
+    """Extents that two named tuples share are compared, though each of them is sound."""
+
+    def store(n):
+        return scores.RowStore(
+            np.zeros((2, n), np.uint64), np.zeros(4, np.int64), np.zeros(3, np.int64),
+            np.zeros(3, np.uint64), np.zeros(3, np.int64), np.zeros((3, 1), np.uint64),
+            np.zeros((3, n)), np.zeros((3, n), np.int64), np.zeros(3, np.int64),
+            np.zeros(4, np.int64),
+        )  # fmt: skip
+
+    def rows(n):
+        one, room = np.zeros(1, np.int64), np.zeros(5, np.int64)
+        return structure.RowRequests(store(n), one, room, np.zeros((5, 1), np.uint64), one.copy())
+
+    def dag(n):
+        words = [np.zeros((n, 1), np.uint64) for _ in range(3)]
+        return structure.DagState(*words, np.zeros(n, np.int64), np.zeros(n))
+
+    structure.load_families(rows(6), dag(6))
+    message = r"load_families: .*dag\.n = 7 and rows\.store\.n = 6"
+    with pytest.raises(TypeError, match=message):
+        structure.load_families(rows(6), dag(7))

@@ -90,7 +90,7 @@ def test_extract_keeps_the_wanted_figures() -> None:
                              "machine": "x86_64", "cores": 2}  # fmt: skip
     rows = [{"what": "3  a: times as fast", "value": 1.23457, "unit": "×", "limit": 1, "sign": "≥"},
             {"what": "something else", "value": 1.0, "unit": ""},
-            {"what": "kernels compiled", "value": 3.0, "unit": "", "limit": 5}]  # fmt: skip
+            {"what": "alarm: first marginals", "value": 3.0, "unit": "", "limit": 5}]  # fmt: skip
     found = script("collect_figures").extract(
         "inference", {"circumstances": where, "results": rows}
     )
@@ -98,7 +98,7 @@ def test_extract_keeps_the_wanted_figures() -> None:
     assert found["date"] == "2026-11-15"
     assert found["figures"] == [
         {"what": "a: times as fast", "value": 1.2346, "unit": "×", "asked": "≥ 1"},
-        {"what": "kernels compiled", "value": 3.0, "asked": "≤ 5"},
+        {"what": "alarm: first marginals", "value": 3.0, "asked": "≤ 5"},
     ]
 
 

@@ -30,7 +30,7 @@ static const Area area(
         function<pair_up>("pair_up", "offsets[s+1] variables[] owners[s] n out[]"),
 
         structure<Scan>("Scan"),
-        function<run_chains>("run_chains", "factors values[] rules scan parts relaxed laws[] sweeps codes[parts.n,units] likelihoods[] targets[k] strides[k] burn_in samples seeds[units] first last keys[] sums[units,,] kept[units,,parts.n] faults[units]"),
+        function<run_chains>("run_chains", "factors values[] rules scan parts relaxed laws[] sweeps codes[parts.n,units] likelihoods[] targets[k] strides[k] burn_in samples seeds[units] first last keys[] sums[units,,] kept[units,,parts.n] faults[units] ; scan.n=parts.n"),
         constant("IMPOSSIBLE", IMPOSSIBLE),
 
         structure<Leaves>("Leaves"),

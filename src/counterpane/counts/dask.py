@@ -10,6 +10,8 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from counterpane.counts.arrow_types import ColumnTypes, arrow
 from counterpane.counts.encoding import RowEncoder
 from counterpane.counts.file_readers import FileReader, open_files
@@ -26,6 +28,7 @@ from counterpane.counts.parts import (
 )
 from counterpane.counts.source import CountSource
 from counterpane.counts.survey import Survey, plan_survey
+from counterpane.counts.tasks import solid
 from counterpane.data.schema import Schema
 from counterpane.errors import DataError, MissingExtraError, ParameterError, TableSizeError
 from counterpane.progress import Control
@@ -111,7 +114,8 @@ class DaskSource(CountSource):
                 f"the partitions had {self.n_rows} rows when the source was made, and have "
                 f"{0 if found is None else found[1]} now; make it again."
             )
-        return found[0]
+        total = found[0]
+        return solid(total) if isinstance(total, np.ndarray) else total
 
     def prepare(self) -> None:
         """Have the workers keep all columns, packed, if a quarter of their memory is enough."""

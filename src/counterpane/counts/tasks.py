@@ -28,22 +28,27 @@ class CountTask:
     layout: Layout
 
     def __call__(self, codes: Codes, weights: Array | None) -> Array:
-        rows = codes.shape[1]
-        dense = self.layout.dense
+        layout, codes, rows = Layout(*map(solid, self.layout)), solid(codes), codes.shape[1]
+        dense = layout.dense
         if weights is not None:
-            out = np.zeros(self.layout.n_cells, weights.dtype)
-            kernels.count_weighted(codes, weights, *self.layout, dense, 0, rows, out)
+            out = np.zeros(layout.n_cells, weights.dtype)
+            kernels.count_weighted(codes, solid(weights), *layout, dense, 0, rows, out)
             return out
-        out = np.zeros(self.layout.n_cells, np.int64)
-        by_bits, by_radix = split_by_cost(self.layout, dense, bit_cells(rows))
-        if len(by_bits) > TABLES_PER_STATE * self.layout.cards.sum():
-            bits = BitColumns(codes, self.layout.cards)
+        out = np.zeros(layout.n_cells, np.int64)
+        by_bits, by_radix = split_by_cost(layout, dense, bit_cells(rows))
+        if len(by_bits) > TABLES_PER_STATE * layout.cards.sum():
+            bits = BitColumns(codes, layout.cards)
             bits.pack(range(len(codes)))
-            bits.count(self.layout, by_bits, 0, rows, out)
+            bits.count(layout, by_bits, 0, rows, out)
         else:
             by_radix = dense
-        kernels.count_radix(codes, *self.layout, by_radix, 0, rows, out)
+        kernels.count_radix(codes, *layout, by_radix, 0, rows, out)
         return out
+
+
+def solid(array: Array) -> Array:
+    """The array as kernels take it: a cluster may send it unaligned, a block may be a slice."""
+    return np.require(array, requirements=("C", "A"))
 
 
 def bit_cells(rows: int) -> int:
@@ -70,6 +75,7 @@ class PairTask:
         left = list(range(self.n_left))
         right = left if self.symmetric else list(range(self.n_left, len(codes)))
         if weights is not None:
+            codes, weights = solid(codes), solid(weights)
             return weighted_pairs(codes, weights, self.cards, left, right, 0, codes.shape[1])
         bits = BitColumns(codes, self.cards)
         bits.pack(range(len(codes)))

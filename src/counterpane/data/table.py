@@ -59,7 +59,7 @@ class Table:
             )
         self.schema = schema
         dtype = code_dtype(schema.cards)
-        self.codes: Codes = np.ascontiguousarray(given, dtype=dtype).view(dtype)
+        self.codes: Codes = np.require(given, dtype, ("C", "A")).view(dtype)
         self.codes.flags.writeable = False  # of the view: the caller's array stays as it is
         self.weights = None if weights is None else check_weights(weights, given.shape[1])
         self.has_missing: Bools = largest == schema.cards

@@ -33,7 +33,7 @@ static const Area area(
         function<list_feature_rows>("list_feature_rows", "words[f,] flipped[f] n_rows starts[f+1] rows[]"),
         function<add_margins<u8>, add_margins<u16>, add_margins<u32>>("add_margins", "design features[k] weights[k] out[design.rows]"),
         function<solve_logistic<u8>, solve_logistic<u16>, solve_logistic<u32>>(
-            "solve_logistic", "design target l1 enough weights[heads,design.f] margins[heads,design.rows] scratch"),
+            "solve_logistic", "design target l1 enough weights[heads,design.f] margins[heads,design.rows] scratch ; scratch.rows=design.rows scratch.f=design.f"),
         function<logistic_log_likelihood<u8>, logistic_log_likelihood<u16>, logistic_log_likelihood<u32>>(
             "logistic_log_likelihood", "design target margins[,design.rows]"),
         constant("SPARE_WORDS", SPARE_WORDS),
@@ -54,7 +54,7 @@ static const Area area(
         function<count_answers>("count_answers", "words[,] bit_rows[] yes_from[]"),
         function<list_answers<u16>, list_answers<u32>>("list_answers", "words[,] bit_rows[] yes_from[] yes[]"),
         function<grow_tree<u8, u16>, grow_tree<u8, u32>, grow_tree<u16, u16>, grow_tree<u16, u32>, grow_tree<u32, u16>, grow_tree<u32, u32>>(
-            "grow_tree", "rows target terms scratch tree"),
+            "grow_tree", "rows target terms scratch tree ; scratch.q=rows.q scratch.w=rows.w scratch.rows=rows.rows"),
         function<cut_tree>("cut_tree", "tree columns[q] values[q] price terms tests[tree.nodes,2] children[tree.nodes,2] log_values[tree.nodes,tree.states]"),
         function<judge_tree>("judge_tree", "words[,w] first[] weights[] target bit_rows[tree.nodes] tree prices[p] terms masks[,w] out[p]"),
     });

@@ -23,7 +23,7 @@ struct RowRequests {
   Matrix<Word> families;
   Vector<Int> n_moves;    // one number: moves made so far, whatever calls were cut short by missing rows
 
-  static constexpr const char* fields = "store n_wanted[1] children[room] families[room,words] n_moves[1]";
+  static constexpr const char* fields = "store n_wanted[1] children[room] families[room,store.words] n_moves[1]";
   auto members() { return std::tie(store, n_wanted, children, families, n_moves); }
 };
 
