@@ -16,7 +16,7 @@ import pytest
 
 import counterpane as cp
 from counterpane import _core
-from counterpane.cli import choosing, classify, doctor, learning, main, sets
+from counterpane.cli import choosing, classify, doctor, learning, main, names, sets
 from counterpane.cli.app import console
 from counterpane.learn.structure.structure_search import StagedSearch
 
@@ -141,7 +141,7 @@ def test_wrong_use_is_2_and_codes_are_documented(run) -> None:
     out = " ".join(run("--help")[1].split())
     assert "Exit codes: 0 done" in out
     assert "130 stopped" in out
-    for name in main.SHOWN:
+    for name in names.COMMANDS:
         if name != "report":
             assert f" {name} " in out
     assert run("learn", "-h")[0] == 0
@@ -280,6 +280,16 @@ def test_commands_load_only_what_they_use(tmp_path: Path, words: list[str], nump
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert found.stdout.splitlines()[-1].split() == ["HEAVY", *(["numpy"] if numpy else [])]
+
+
+@pytest.mark.parametrize("words", [["leern"], ["--debug", "leern", "x.csv"]])
+def test_a_wrong_command_offers_the_nearest(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "counterpane", *words], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: the command 'leern' is not known; did you mean 'learn'?")
+    assert done.stderr.count("\n") == 1
 
 
 def test_import_loads_nothing_but_the_package() -> None:

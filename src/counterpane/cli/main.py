@@ -15,20 +15,17 @@ from rich.markup import escape
 
 from counterpane.cli import asking, comparing, converting, doctor, learning, reporting, sets
 from counterpane.cli.app import app, interrupted, notes
+from counterpane.cli.names import COMMANDS
 from counterpane.errors import CounterpaneError
 
 # Importing these adds their commands to `app`.
 ROOMS = (learning, asking, comparing, reporting, converting, sets, doctor)
-SHOWN = (
-    "learn", "query", "predict", "rank", "score", "sample", "compare", "report", "convert",
-    "datasets", "doctor",
-)  # fmt: skip
 # Parameters of the library that are options here.
 OPTIONS = {name: name.replace("_", "-") for name in (
     "encoding", "delimiter", "time_limit", "missing", "discretize", "target", "held_out", "folds",
     "holdout", "user", "item", "checkpoint",
 )} | {"n_jobs": "jobs"}  # fmt: skip
-app.registered_commands.sort(key=lambda command: SHOWN.index(command.callback.__name__))  # type: ignore[union-attr]
+app.registered_commands.sort(key=lambda command: COMMANDS.index(command.callback.__name__))  # type: ignore[union-attr]
 
 
 def main() -> None:
