@@ -105,6 +105,15 @@ void append(Cell* cell, const Code* code, Cell radix, Int n) {
   for (Int i = 0; i < n; ++i) cell[i] = Cell(cell[i] * radix + code[i]);
 }
 
+void add_strided(std::int32_t* cell, const std::uint16_t* code, std::int32_t stride, Int n) {
+  for (Int i = 0; i < n; ++i) cell[i] += std::int32_t(code[i]) * stride;
+}
+
+void add_differences(double* __restrict score, const double* __restrict values, const std::int32_t* __restrict cell, std::int32_t step, Int n) {
+  const double* __restrict others = values + step;
+  for (Int i = 0; i < n; ++i) score[i] += others[cell[i]] - values[cell[i]];
+}
+
 constexpr double LOG2_E = 1.4426950408889634;
 constexpr double LN_2 = 0.6931471805599453;
 constexpr double LN2_HIGH = 6.93147180369123816490e-01;  // ln 2 with 21 trailing zero bits
@@ -226,7 +235,7 @@ const Loops LOOPS = {
     TEXT(LEVEL), count_ones, count_common, intersect, common_4x4, common_1x4, weighted_1x4,
     append<std::uint16_t, std::uint8_t>, append<std::uint16_t, std::uint16_t>, append<std::uint16_t, std::uint32_t>,
     append<std::uint32_t, std::uint8_t>, append<std::uint32_t, std::uint16_t>, append<std::uint32_t, std::uint32_t>,
-    exponentials, logarithms, add_four, mantissa_product, add_shares,
+    add_strided, add_differences, exponentials, logarithms, add_four, mantissa_product, add_shares,
 };
 
 }  // namespace cp

@@ -24,6 +24,8 @@ struct Loops {
   void (*append_8_to_32)(std::uint32_t* cell, const std::uint8_t* code, std::uint32_t radix, Int n);
   void (*append_16_to_32)(std::uint32_t* cell, const std::uint16_t* code, std::uint32_t radix, Int n);
   void (*append_32_to_32)(std::uint32_t* cell, const std::uint32_t* code, std::uint32_t radix, Int n);
+  void (*add_strided)(std::int32_t* cell, const std::uint16_t* code, std::int32_t stride, Int n);
+  void (*add_differences)(double* score, const double* values, const std::int32_t* cell, std::int32_t step, Int n);
   void (*exponentials)(double* x, double* scratch, Int n);
   void (*logarithms)(double* x, double* scratch, Int n);
   void (*add_four)(double* sum, const double* const* terms, const double* factors, Int n);
@@ -63,6 +65,20 @@ void append_codes(Vector<Cell> cell, Vector<const Code> code, Cell radix) {
   else if constexpr (sizeof(Code) == 1) loops->append_8_to_32(cell.data, code.data, radix, cell.size());
   else if constexpr (sizeof(Code) == 2) loops->append_16_to_32(cell.data, code.data, radix, cell.size());
   else loops->append_32_to_32(cell.data, code.data, radix, cell.size());
+}
+
+// cell += code · stride for each row.
+inline void add_strided(Vector<std::int32_t> cell, Vector<const std::uint16_t> code, std::int32_t stride) {
+  check_part(0, cell.size(), code.size());
+  loops->add_strided(cell.data, code.data, stride, cell.size());
+}
+// score += values[cell + step] − values[cell] for each row.
+inline void add_differences(Vector<double> score, Floats values, Vector<const std::int32_t> cell, std::int32_t step) {
+  check_part(0, score.size(), cell.size());
+#ifdef COUNTERPANE_CHECKED
+  for (std::int32_t c : cell.part(0, score.size())) check_index(c, values.size()), check_index(c + step, values.size());
+#endif
+  loops->add_differences(score.data, values.data, cell.data, step, score.size());
 }
 
 // Replace x, none above 709, by exp(x), within 2 units in the last place; below −700 it is about 0.

@@ -4,6 +4,9 @@
 // listed once (row_lists.hpp): then one evaluation is, for each variable, additions at listed rows,
 // exponentials over all rows, and sums over listed rows.
 #pragma once
+#include <limits>
+#include <stdexcept>
+
 #include "learn/fields/row_lists.hpp"
 
 namespace cp::fields {
@@ -36,13 +39,10 @@ struct PseudoView {
   Int rows(Int i) const { return row_to[i] - row_from[i]; }
 
   // Fill `cells` with the cell of table t that each row of variable i reads if the variable has state 0.
-  void find_cells(Int i, Int t, Vector<Int> cells) const {
-    cells.fill(table_starts[t]);
-    for (Int k = other_from[t]; k < other_from[t + 1]; ++k) {
-      const Vector<const std::uint16_t> column = codes[other_columns[k]].part(row_from[i], row_to[i]);
-      const Int stride = other_strides[k];
-      for (Int row = 0; row < cells.size(); ++row) cells[row] += Int(column[row]) * stride;
-    }
+  void find_cells(Int i, Int t, Vector<std::int32_t> cells) const {
+    cells.fill(std::int32_t(table_starts[t]));
+    for (Int k = other_from[t]; k < other_from[t + 1]; ++k)
+      add_strided(cells, codes[other_columns[k]].part(row_from[i], row_to[i]), std::int32_t(other_strides[k]));
   }
 };
 
@@ -100,6 +100,7 @@ inline double sum_at(Floats values, Vector<const std::uint16_t> rows) {
 inline void add_pseudo_gradient(const PseudoView& view, const RowLists& lists, Ints cards, Ints entry_from, Ints slot_from, Int first,
                                 Int last, Floats values, Floats by_slot, Vector<double> minus_pll, Vector<double> value_slopes,
                                 Vector<double> slot_slopes) {
+  if (values.size() > std::numeric_limits<std::int32_t>::max()) throw std::length_error("tables have more than 2^31 cells");
   Int most_rows = 0, most_states = 1;
   for (Int i = first; i < last; ++i) {
     most_rows = std::max(most_rows, view.rows(i));
@@ -107,21 +108,17 @@ inline void add_pseudo_gradient(const PseudoView& view, const RowLists& lists, I
   }
   const Array<double, 1> all_scores(most_states * most_rows), scratch(most_states * most_rows), totals(most_rows);
   const Array<double, 1> constants(most_states);  // what is the same for all rows
-  const Array<Int, 1> all_cells(most_rows);
+  const Array<std::int32_t, 1> all_cells(most_rows);
   Pulse pulse;
   for (Int i = first; i < last; ++i) {
     const Int v = view.variables[i], states = cards[v], rows = view.rows(i);
     const Matrix<double> scores{all_scores.data, {states, rows}};
-    const Vector<Int> cells = all_cells.part(0, rows);
+    const Vector<std::int32_t> cells = all_cells.part(0, rows);
     scores.flat().fill(0.0);
     constants.fill(0.0);
     for (Int t = view.table_from[i]; t < view.table_from[i + 1]; ++t) {
       view.find_cells(i, t, cells);
-      for (Int s = 1; s < states; ++s) {
-        const Vector<double> score = scores[s];
-        const Int step = s * view.table_steps[t];
-        for (Int row = 0; row < rows; ++row) score[row] += values[cells[row] + step] - values[cells[row]];
-      }
+      for (Int s = 1; s < states; ++s) add_differences(scores[s], values, cells, std::int32_t(s * view.table_steps[t]));
       pulse(2 * states * rows);
     }
     // Where the rows of an entry are not listed, its number goes to all rows and is taken back from the listed.
