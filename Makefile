@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+export PATH := $(abspath $(BIN)):$(PATH)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # What pip would bring for a build of its own; zig is the compiler where there is none.
 BUILD := scikit-build-core cmake ninja $(if $(shell command -v c++ || command -v clang++),,ziglang)
@@ -74,7 +75,7 @@ $(VENV)-%/bin/python: pyproject.toml $(CORE) $(VENV)/test.stamp
 	$(PYTHON) -m venv --without-pip $(VENV)-$*
 	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" > \
 	    $$($(VENV)-$*/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth
-	PATH="$(abspath $(BIN)):$$PATH" $(VENV)-$*/bin/python -m pip --quiet --disable-pip-version-check install \
+	$(VENV)-$*/bin/python -m pip --quiet --disable-pip-version-check install \
 	    --no-deps --no-build-isolation --force-reinstall -C build-dir=build/$* $(SETTINGS) .
 	touch $@
 
