@@ -80,15 +80,16 @@ $(VENV)-%/bin/python: pyproject.toml $(CORE) $(VENV)/test.stamp
 	touch $@
 
 checked: SETTINGS = -C cmake.define.COUNTERPANE_CHECKED=ON
-checked: $(VENV)-checked/bin/python  ## run the tests of kernels and learners with every index checked
-	$(VENV)-checked/bin/python -m pytest -n 2 --dist loadfile tests/core tests/unit tests/contract tests/property \
-	    --ignore tests/contract/test_spark_source.py --ignore tests/contract/test_dask_cluster.py
+checked: TESTS = tests/core tests/unit tests/contract tests/property tests/golden
+checked: $(VENV)-checked/bin/python  ## run the tests of kernels and learners (or TESTS) with every index checked
+	$(VENV)-checked/bin/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 sanitized: SETTINGS = -C cmake.define.COUNTERPANE_CHECKED=ON -C cmake.define.COUNTERPANE_SANITIZE=address,undefined
-sanitized: $(VENV)-sanitized/bin/python  ## run them under AddressSanitizer and UBSan
+sanitized: TESTS = tests/core tests/unit
+sanitized: $(VENV)-sanitized/bin/python  ## run the tests of kernels and units (or TESTS) under AddressSanitizer and UBSan
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(VENV)-sanitized/bin/python -m pytest -n 2 --dist loadfile tests/core tests/unit -p no:faulthandler
+	$(VENV)-sanitized/bin/python -m pytest -n 2 --dist loadfile $(TESTS) -p no:faulthandler
 
 levels: $(VENV)/test.stamp  ## run the tests of kernels and learners on the lowest instruction level
 	COUNTERPANE_LEVEL=v2 $(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/golden tests/property
