@@ -5,33 +5,32 @@ Commands touch the library through `counterpane`'s lazy names, so that `--help` 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from counterpane.cli import asking, comparing, converting, doctor, learning, reporting, sets
 from counterpane.cli.app import app, interrupted, notes
 from counterpane.cli.names import COMMANDS
 from counterpane.errors import CounterpaneError
 
-# Importing these adds their commands to `app`.
-ROOMS = (learning, asking, comparing, reporting, converting, sets, doctor)
 # Parameters of the library that are options here.
 OPTIONS = {name: name.replace("_", "-") for name in (
     "encoding", "delimiter", "time_limit", "missing", "discretize", "target", "held_out", "folds",
     "holdout", "user", "item", "checkpoint",
 )} | {"n_jobs": "jobs"}  # fmt: skip
-app.registered_commands.sort(key=lambda command: COMMANDS.index(command.callback.__name__))  # type: ignore[union-attr]
 
 
 def main() -> None:
     """Run the command line: every error becomes one sentence and an exit code; see `app`."""
     debug = "--debug" in sys.argv
     sys.argv = [word for word in sys.argv if word != "--debug"]
+    _load(sys.argv[1:])
     interrupted.clear()
     notes.quiet = False
     with warnings.catch_warnings():
@@ -49,6 +48,17 @@ def main() -> None:
             sentence, code = _sentence(error)
             _say(f"[red]Error:[/red] {escape(sentence)}")
             sys.exit(code)
+
+
+def _load(words: list[str]) -> None:
+    """Import what adds the command to `app`; all of them where none is named, as for --help."""
+    known = COMMANDS.get(words[0]) if words else None
+    completing = "_COUNTERPANE_COMPLETE" in os.environ
+    rooms = [known] if known and not completing else dict.fromkeys(COMMANDS.values())
+    for room in rooms:
+        import_module(f"counterpane.cli.{room}")
+    order = list(COMMANDS)
+    app.registered_commands.sort(key=lambda command: order.index(command.callback.__name__))  # type: ignore[union-attr]
 
 
 def _sentence(error: Exception) -> tuple[str, int]:
