@@ -15,8 +15,13 @@ help:  ## list these targets
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
+# What the package needs is installed while the package itself is built.
+DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
 $(VENV)/demo.stamp: pyproject.toml $(CORE) | $(BIN)/python
-	$(PIP) install .
+	rm -rf build/demo
+	$(PIP) wheel --no-deps --wheel-dir build/demo . & built=$$!; \
+	$(BIN)/python -c '$(DEPENDENCIES)' | $(PIP) install -r /dev/stdin && wait $$built
+	$(PIP) install --no-deps --force-reinstall build/demo/*.whl
 	touch $@
 
 # Installs the package with the extra that the stamp is named after. The install is editable, and
