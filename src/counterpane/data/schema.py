@@ -18,6 +18,7 @@ from counterpane.errors import DataError, StateError, unknown_name
 from counterpane.typing import Ints, State
 
 MAX_STATES = 65_535  # a code fits uint16, and one code is kept for the missing cell
+MISSING = "(missing)"  # how the state None, the missing cell, is written wherever text is shown
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,11 @@ class Variable:
         """The words that say that `value` is none of the states, and which there are."""
         shown = ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
         return f"{value!r} is not one of {self.card} states ({shown})"
+
+
+def state_text(state: State) -> str:
+    """A state as text, for every place that shows one."""
+    return MISSING if state is None else str(state)
 
 
 def _text(value: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import counterpane
+from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError, ParameterError
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -18,7 +19,7 @@ from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.report.links import Link, Links, is_conditional, links_of
 from counterpane.report.measures import class_rows, measures_of
-from counterpane.report.panels import MOST_STATES, label, panels_of, short
+from counterpane.report.panels import MOST_STATES, panels_of, short
 from counterpane.report.picture import picture_of
 from counterpane.report.rows import Rows, pair_information, shares_of
 from counterpane.typing import Floats
@@ -146,7 +147,7 @@ def _column(
 ) -> dict[str, Any]:
     found: dict[str, Any] = {
         "n": variable.name,
-        "s": [label(s) for s in variable.states[:MOST_STATES]],
+        "s": [state_text(s) for s in variable.states[:MOST_STATES]],
     }
     if variable.cuts is not None:
         found["cut"] = 1

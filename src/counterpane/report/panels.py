@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, state_text
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
@@ -194,7 +194,7 @@ def _levels(model: AdditiveClassifier, c: int, order: int) -> tuple[Any, Any, An
     variable, numeric = model.schema[c], model.numeric.tolist()
     if c not in numeric:
         codes = np.arange(variable.card)
-        return [label(s) for s in variable.states], codes, np.full(variable.card, np.nan)
+        return [state_text(s) for s in variable.states], codes, np.full(variable.card, np.nan)
     values = model.members[0].coding.values[numeric.index(c)]
     if not len(values):
         values = np.zeros(1)
@@ -215,11 +215,6 @@ def _mixture_faces(model: Mixture, links: Links, target: int) -> list[Block]:
             share = {"share": round(link.share or 0.0, 4)}
             blocks += [block | share for block in _potential(model.schema, part, target)]
     return blocks
-
-
-def label(state: Any) -> str:
-    """A state as text."""
-    return "(missing)" if state is None else str(state)
 
 
 def short(x: float) -> float:
