@@ -10,7 +10,9 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.tree import Tree
 
-from counterpane.data.schema import state_text
+from counterpane.lazy import lazy
+
+data = lazy("counterpane.data.schema")
 
 BAR = 30
 SHOWN = 12  # variables, and neighbors of one
@@ -108,7 +110,7 @@ def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
     grid.add_column("probability", justify="right")
     grid.add_column("")
     for states, p in answer.rows():
-        cells = [escape(state_text(s)) for s in states]
+        cells = [escape(data.state_text(s)) for s in states]
         grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
     return grid
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy.typing as npt
 
 from counterpane.data.arff import read_arff
 from counterpane.data.datasets import dataset_names
 from counterpane.data.delimited import read_delimited
+from counterpane.data.frames import Unseen
 from counterpane.data.libra import read_libra_data
 from counterpane.data.preparing import ColumnsLeftOut, Prepared, prepare
+from counterpane.data.schema import Schema
+from counterpane.data.states import Discretize
 from counterpane.data.table import Table
 from counterpane.errors import DataError, FileFormatError, NoFileError, ParameterError, no_file
 from counterpane.progress import Report
+from counterpane.typing import State
 
 _SUFFIXES = ".csv, .tsv, .txt, .arff, .data (each also with .gz), .parquet or .pq"
 
@@ -24,37 +30,60 @@ _SUFFIXES = ".csv, .tsv, .txt, .arff, .data (each also with .gz), .parquet or .p
 def read(
     source: Any,
     *,
+    discretize: Discretize = "auto",
+    target: str | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    schema: Schema | None = None,
+    weights: str | npt.ArrayLike | None = None,
+    unseen: Unseen = "error",
+    max_states: int = 20,
+    n_bins: int = 4,
+    on_unusable: Literal["error", "drop"] | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8-sig",
-    on_unusable: Literal["error", "drop"] = "error",
-    **options: Any,
+    encoding: str | None = None,
 ) -> Table:
     """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
 
     A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is found unless
     given), .arff, .data (Libra's: state numbers and no header), all of them also packed as .gz, and
-    .parquet or .pq (with pyarrow or polars).
-    `options` are those of `Table.from_frame`: states, weights, discretize, target, schema, ….
+    .parquet or .pq (with pyarrow or polars). Without `encoding` text is UTF-8, UTF-16 where it
+    begins as such, else Windows-1252.
 
-    With on_unusable="drop" columns that nothing can be learned from are left out with a warning
-    that names them, and texts that are dates or numbers become such; see
-    `counterpane.data.preparing.prepare`. The target, the weights and what has `states` stay.
+    With discretize="auto" a table as people have it becomes fit to learn from, as the command does:
+    texts that are numbers or dates become such; columns from which nothing can be learned (ids,
+    constants, too many states) are left out; numbers are cut into intervals, against `target`
+    where that is discrete ("mdl"), else of equal weight ("quantile"). `Table.notes` says what was
+    done. See `counterpane.data.preparing.prepare` for the rules. The target, the weights and what
+    has `states` stay. Any other `discretize` takes the columns as they are; with
+    on_unusable="drop" it also leaves out what cannot be used, with a warning.
 
-    >>> read({"rain": ["no", "yes", "no"], "wet": [False, True, True]})
-    Table(3 rows × 2 columns: Schema(rain:2, wet:2))
+    The other options are those of `Table.from_frame`.
+
+    >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
+    >>> table.schema["age"].states
+    ('<23', '23–29.625', '29.625–37.75', '≥37.75')
+    >>> table.notes
+    ['Cut into intervals: age.']
     """
-    if on_unusable not in ("error", "drop"):
+    if on_unusable not in ("error", "drop", None):
         raise ParameterError(f"on_unusable={on_unusable!r}; 'error' or 'drop' is allowed.")
-    if on_unusable == "error" or isinstance(source, Table):
-        if isinstance(source, str | os.PathLike):
-            source = _read_file(source, delimiter=delimiter, encoding=encoding)
-        return Table.from_frame(source, **options)
-    named = (options.get("target"), options.get("weights"), *(options.get("states") or ()))
-    keep = [name for name in named if isinstance(name, str)]
-    found = read_prepared(source, keep=keep, delimiter=delimiter, encoding=encoding)
-    if found.left_out:
+    plain = {"schema": schema, "states": states, "weights": weights, "unseen": unseen}
+    cutting = {"discretize": discretize, "target": target}
+    sizes = {"max_states": max_states, "n_bins": n_bins}
+    auto = isinstance(discretize, str) and discretize == "auto" and schema is None
+    drop = on_unusable == "drop" or (auto and on_unusable is None)
+    columns = source
+    if isinstance(source, str | os.PathLike):
+        columns = read_file(source, delimiter=delimiter, encoding=encoding, lenient=drop)
+    if isinstance(columns, Table) or not drop:
+        return Table.from_frame(columns, **plain, **cutting, **sizes)
+    keep = [name for name in (target, weights, *(states or ())) if isinstance(name, str)]
+    found = prepare(columns, keep=keep, leave_some=auto)
+    if found.left_out and not auto:
         warnings.warn(found.told, ColumnsLeftOut, stacklevel=2)
-    return Table.from_frame(found.columns, **options)
+    table = Table.from_frame(found.columns, **plain, **cutting, **sizes)
+    table.preparation = found.facts()
+    return table
 
 
 def read_prepared(
@@ -83,19 +112,36 @@ def read_any(
     report: Report | None = None,
 ) -> Any:
     """What a file holds, as `columns_of` takes it; names and encodings as in `read_prepared`."""
+    found = read_file(source, delimiter=delimiter, encoding=encoding, report=report)
+    return found.labels() if isinstance(found, Table) else found
+
+
+def read_file(
+    source: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    report: Report | None = None,
+    lenient: bool = True,
+) -> Any:
+    """The columns or frame in a file; a table where it says codes and weights itself.
+
+    Not `lenient`, a column without a name and text that is not UTF-8 are refused.
+    """
     path = Path(source)
+    if not lenient:
+        return _read_file(path, delimiter=delimiter, encoding=encoding or "utf-8-sig")
     options: Any = {"delimiter": delimiter, "name_blanks": True, "report": report}
     first = encoding or ("utf-16" if _is_wide(path) else "utf-8-sig")
     try:
-        found = _read_file(path, encoding=first, **options)
+        return _read_file(path, encoding=first, **options)
     except FileFormatError as error:
         if first != "utf-8-sig" or encoding or not isinstance(error.__context__, UnicodeError):
             raise
         try:
-            found = _read_file(path, encoding="cp1252", **options)
+            return _read_file(path, encoding="cp1252", **options)
         except FileFormatError:
             raise error from None
-    return found.labels() if isinstance(found, Table) else found
 
 
 def _is_wide(path: Path) -> bool:

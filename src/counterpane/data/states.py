@@ -16,7 +16,11 @@ from counterpane.errors import DataError, DiscretizeError, ParameterError
 from counterpane.typing import Array, Floats, State
 
 Discretize: TypeAlias = Any
-"""None, "mdl", "quantile", a mapping of column to cuts, or an object with `fit`."""
+"""How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
+
+"auto" is "mdl" where there is a discrete target, else "quantile". None refuses numbers that are
+not states as they are.
+"""
 
 
 def infer_schema(
@@ -31,9 +35,14 @@ def infer_schema(
 ) -> Schema:
     """The schema of columns, in their order; parameters are those of `Table.from_frame`."""
     given = discretize if isinstance(discretize, Mapping) else {}
-    _check(discretize, target)
     for name in (*states, *given, *([] if target is None else [target])):
         find_column(columns, name)
+    if isinstance(discretize, str) and discretize == "auto":
+        classes_known = target is not None and (
+            target in states or _is_discrete(columns[target], max_states)
+        )
+        discretize = "mdl" if classes_known else "quantile"
+    _check(discretize, target)
     found: dict[str, Variable] = {}
     numeric: dict[str, Numbers] = {}
     for name, column in columns.items():
@@ -41,7 +50,7 @@ def infer_schema(
             found[name] = Variable(name, tuple(states[name]))
         elif name in given:
             found[name] = _cut_variable(column, given[name])
-        elif isinstance(column, Labels) or _is_discrete(column, max_states):
+        elif _is_discrete(column, max_states):
             found[name] = _observed_variable(column)
         elif len(column.distinct) == 1:  # one real number needs no cut
             found[name] = _cut_variable(column, ())
@@ -50,7 +59,8 @@ def infer_schema(
         else:
             numeric[name] = column
     if numeric:
-        classes = None if target is None else _classes(columns[target], target in numeric)
+        supervised = target is not None and discretize != "quantile"
+        classes = _classes(columns[target], target in numeric) if supervised else None
         for name, numbers in numeric.items():
             cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
             found[name] = _cut_variable(numbers, cuts)
@@ -61,8 +71,8 @@ def _check(discretize: Discretize, target: str | None) -> None:
     custom = isinstance(discretize, Mapping) or hasattr(discretize, "fit")
     if not custom and discretize not in (None, "mdl", "quantile"):
         raise ParameterError(
-            f"discretize={discretize!r}; 'mdl', 'quantile', a mapping of column to cuts, or an "
-            "object with fit is allowed."
+            f"discretize={discretize!r}; 'auto', 'mdl', 'quantile', None, a mapping of column to "
+            "cuts, or an object with fit is allowed."
         )
     if discretize == "mdl" and target is None:
         raise ParameterError(
@@ -70,7 +80,9 @@ def _check(discretize: Discretize, target: str | None) -> None:
         )
 
 
-def _is_discrete(column: Numbers, max_states: int) -> bool:
+def _is_discrete(column: Column, max_states: int) -> bool:
+    if isinstance(column, Labels):
+        return True
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
 
 

@@ -22,9 +22,10 @@ from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
-    from counterpane.data import notebook
+    from counterpane.data import notebook, preparing
 else:
     notebook = lazy("counterpane.data.notebook")
+    preparing = lazy("counterpane.data.preparing")
 
 Missing = Literal["state", "drop", "error"]
 
@@ -33,6 +34,7 @@ class Table:
     """Codes of `schema`'s variables, shape (n_variables, n_rows); a missing cell has code `card`.
 
     Built by `Table.from_frame`, `counterpane.read` or `load_dataset`; from arrays of codes here.
+    `preparation` has what `counterpane.read` did to the columns, and `notes` says it in sentences.
 
     >>> table = Table(Schema.from_cards([2, 3]), [[0, 1, 1], [2, 0, 3]])
     >>> table.n_rows, table.has_missing.tolist()
@@ -40,7 +42,12 @@ class Table:
     """
 
     def __init__(
-        self, schema: Schema, codes: npt.ArrayLike, weights: npt.ArrayLike | None = None
+        self,
+        schema: Schema,
+        codes: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        *,
+        preparation: Mapping[str, Any] | None = None,
     ) -> None:
         given = np.asarray(codes)
         if len(schema) == 0:
@@ -62,6 +69,7 @@ class Table:
         self.codes: Codes = np.require(given, dtype, ("C", "A")).view(dtype)
         self.codes.flags.writeable = False  # of the view: the caller's array stays as it is
         self.weights = None if weights is None else check_weights(weights, given.shape[1])
+        self.preparation = dict(preparation or {})
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
 
@@ -84,7 +92,8 @@ class Table:
         Texts, booleans, categories and whole numbers of at most `max_states` values are states;
         categories keep their declared order and unobserved states. Other numbers are cut by
         `discretize`: "mdl" (Fayyad–Irani against `target`), "quantile" (`n_bins` of equal weight),
-        {column: cuts}, or an object with `fit` that leaves `cuts_` or `bin_edges_`.
+        "auto" (the first where there is a discrete target, else the second), {column: cuts}, or an
+        object with `fit` that leaves `cuts_` or `bin_edges_`.
 
         `states` declares states by column. `schema` encodes new data as old data was: columns are
         found by name, others ignored. A value outside the states raises; with unseen="missing" it
@@ -119,6 +128,11 @@ class Table:
         """The columns as they were before they were encoded."""
         places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
         return [Labels(v.name, v.states, p, True) for v, p in zip(self.schema, places, strict=True)]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the columns when they were read, a sentence for each."""
+        return preparing.preparation_notes(self.preparation, self.schema)
 
     @property
     def n_rows(self) -> int:
@@ -168,17 +182,22 @@ class Table:
     def select(self, columns: Sequence[str | int]) -> Table:
         """The table of some columns, in the order given."""
         where = [c if isinstance(c, int) else self.schema.index(c) for c in columns]
-        return Table(self.schema.select(where), self.codes[where], self.weights)
+        return Table(
+            self.schema.select(where),
+            self.codes[where],
+            self.weights,
+            preparation=self.preparation,
+        )
 
     def take(self, rows: npt.ArrayLike) -> Table:
         """The table of some rows: positions or a mask."""
         rows = np.asarray(rows)
         weights = None if self.weights is None else self.weights[rows]
-        return Table(self.schema, self.codes[:, rows], weights)
+        return Table(self.schema, self.codes[:, rows], weights, preparation=self.preparation)
 
     def reweighted(self, weights: npt.ArrayLike | None) -> Table:
         """The same rows with other weights."""
-        return Table(self.schema, self.codes, weights)
+        return Table(self.schema, self.codes, weights, preparation=self.preparation)
 
     def distinct(self, columns: Sequence[str | int] | None = None) -> Table:
         """Distinct rows over some columns, sorted, each with the weight of its copies.
@@ -200,7 +219,7 @@ class Table:
             return self
         if policy == "state":
             schema = with_missing_state(self.schema, self.has_missing)
-            return Table(schema, self.codes, self.weights)
+            return Table(schema, self.codes, self.weights, preparation=self.preparation)
         incomplete = (self.codes == self.schema.cards[:, None]).any(axis=0)
         if policy == "drop":
             if incomplete.all():

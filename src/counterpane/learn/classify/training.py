@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.cuts import mdl_cuts
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.errors import DataError, ParameterError
 from counterpane.learn.base import Missing
 from counterpane.typing import Array, Bools, Floats, Ints
 
@@ -45,7 +45,7 @@ def make_training(
     target: Labels,
     weights: Array | None,
     *,
-    categorical: Iterable[str | int] | None,
+    categorical: Collection[str] | None,
     max_states: int,
     max_bins: int | None,
     missing: Missing,
@@ -124,7 +124,7 @@ def _take_labels(labels: Labels, rows: Bools) -> Labels:
 
 
 def _numeric(
-    columns: Sequence[Column], categorical: Iterable[str | int] | None, max_states: int
+    columns: Sequence[Column], categorical: Collection[str] | None, max_states: int
 ) -> tuple[int, ...]:
     """The positions of the columns that are numbers, by the rule that `Classifier` tells."""
     numbers = {i: c for i, c in enumerate(columns) if isinstance(c, Numbers)}
@@ -132,29 +132,12 @@ def _numeric(
     if categorical is None:
         named = [i for i, c in numbers.items() if _has_few_values(c, max_states)]
     else:
-        named = _positions([c.name for c in columns], categorical)
+        named = [i for i, c in enumerate(columns) if c.name in categorical]
     return tuple(i for i in numbers if i not in named)
 
 
 def _has_few_values(column: Numbers, max_states: int) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
-
-
-def _positions(names: Sequence[str], asked: Iterable[str | int]) -> set[int]:
-    found = set()
-    for item in [asked] if isinstance(asked, str) else asked:
-        if isinstance(item, str) and item in names:
-            found.add(names.index(item))
-        elif isinstance(item, int | np.integer) and 0 <= item < len(names):
-            found.add(int(item))
-        elif isinstance(item, str):
-            raise unknown_name("categorical column", item, names)
-        else:
-            raise ParameterError(
-                f"categorical names column {item!r}; names or positions 0 … {len(names) - 1} are "
-                "allowed."
-            )
-    return found
 
 
 def _state_variable(column: Column, cuts: tuple[float, ...] | None) -> Variable:
