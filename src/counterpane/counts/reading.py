@@ -80,7 +80,7 @@ def read(
     >>> table.notes
     ['Cut into intervals: age.']
     """
-    options = {"discretize": discretize, "target": target, "states": states, "schema": schema,
+    options: Any = {"discretize": discretize, "target": target, "states": states, "schema": schema,
                "weights": weights, "unseen": unseen, "max_states": max_states, "n_bins": n_bins,
                "on_unusable": on_unusable, "delimiter": delimiter,
                "encoding": encoding}  # fmt: skip

@@ -67,21 +67,21 @@ def read(
     """
     if on_unusable not in ("error", "drop", None):
         raise ParameterError(f"on_unusable={on_unusable!r}; 'error' or 'drop' is allowed.")
-    plain = {"schema": schema, "states": states, "weights": weights, "unseen": unseen}
-    cutting = {"discretize": discretize, "target": target}
-    sizes = {"max_states": max_states, "n_bins": n_bins}
+    options: dict[str, Any] = {"schema": schema, "states": states, "weights": weights,
+                               "unseen": unseen, "discretize": discretize, "target": target,
+                               "max_states": max_states, "n_bins": n_bins}  # fmt: skip
     auto = isinstance(discretize, str) and discretize == "auto" and schema is None
     drop = on_unusable == "drop" or (auto and on_unusable is None)
     columns = source
     if isinstance(source, str | os.PathLike):
         columns = read_file(source, delimiter=delimiter, encoding=encoding, lenient=drop)
     if isinstance(columns, Table) or not drop:
-        return Table.from_frame(columns, **plain, **cutting, **sizes)
+        return Table.from_frame(columns, **options)
     keep = [name for name in (target, weights, *(states or ())) if isinstance(name, str)]
     found = prepare(columns, keep=keep, leave_some=auto)
     if found.left_out and not auto:
         warnings.warn(found.told, ColumnsLeftOut, stacklevel=2)
-    table = Table.from_frame(found.columns, **plain, **cutting, **sizes)
+    table = Table.from_frame(found.columns, **options)
     table.preparation = found.facts()
     return table
 

@@ -50,7 +50,7 @@ def infer_schema(
             found[name] = Variable(name, tuple(states[name]))
         elif name in given:
             found[name] = _cut_variable(column, given[name])
-        elif _is_discrete(column, max_states):
+        elif isinstance(column, Labels) or _is_discrete(column, max_states):
             found[name] = _observed_variable(column)
         elif len(column.distinct) == 1:  # one real number needs no cut
             found[name] = _cut_variable(column, ())
@@ -59,8 +59,9 @@ def infer_schema(
         else:
             numeric[name] = column
     if numeric:
-        supervised = target is not None and discretize != "quantile"
-        classes = _classes(columns[target], target in numeric) if supervised else None
+        classes = None
+        if target is not None and discretize != "quantile":
+            classes = _classes(columns[target], target in numeric)
         for name, numbers in numeric.items():
             cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
             found[name] = _cut_variable(numbers, cuts)
