@@ -140,7 +140,7 @@ class Classifier(Learner):
             max_states=self.max_states,
             max_bins=self.max_bins,
             missing=self.missing,
-            cuts={v.name: v.cuts for v in X.schema} if isinstance(X, Table) else {},
+            known={v.name: v for v in X.schema} if isinstance(X, Table) else {},
         )
         names = [c.name for c in columns]
         return self._fit_named(
