@@ -28,7 +28,7 @@ class Exportable:
     frame's own missing value.
     """
 
-    _frame_kind: FrameKind | None = None  # of the frame that this was made from
+    frame_kind: FrameKind | None = None  # of the frame that was read
 
     @abstractmethod
     def _columns(self) -> Sequence[Column]:
@@ -60,7 +60,7 @@ class Exportable:
             "polars": self.to_polars,
             "pyarrow": self.to_arrow,
         }
-        chosen = kind or self._frame_kind
+        chosen = kind or self.frame_kind
         if chosen is None:
             chosen = next((k for k in get_args(FrameKind) if find_spec(k) is not None), "pandas")
         if chosen not in makers:
@@ -76,7 +76,7 @@ class Exportable:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def frame_kind(frame: Any) -> FrameKind | None:
+def frame_kind_of(frame: Any) -> FrameKind | None:
     """The library that a frame is of; None for what is no frame of the three."""
     module = type(frame).__module__.partition(".")[0]
     known: dict[str, FrameKind] = {"pandas": "pandas", "polars": "polars", "pyarrow": "pyarrow"}

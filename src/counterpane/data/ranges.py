@@ -28,7 +28,7 @@ class Range:
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
     >>> round(model.query("class", {"petal_width": cp.Range(low=2)})["virginica"], 2)
-    0.96
+    0.97
     >>> cp.Range(20, 30, include_high=True)
     Range(20 ≤ value ≤ 30)
     """
@@ -145,6 +145,18 @@ class Range:
                 f"{'dates' if dated else 'numbers'}; change it."
             )
         return number
+
+
+def number_of(variable: Variable, value: Any) -> float | None:
+    """The number, or the date in days, that evidence on a cut column is; None for an interval."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or value in variable.states:
+        return None
+    with suppress(TypeError, ValueError):
+        number = day_number(value) if variable.dated else float(value)
+        return None if number is None or math.isnan(number) else number
+    return None
 
 
 def _order(side: Any) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.columns import Column
-from counterpane.data.exporting import Exportable, column_array, column_list, frame_kind, library
+from counterpane.data.exporting import Exportable, column_array, column_list, frame_kind_of, library
 from counterpane.data.table import Table
 
 
@@ -38,9 +38,11 @@ def like(frame: Any, rows: Exportable | Sequence[Column]) -> Any:
         return {c.name: column_list(c) for c in made._columns()}
     if isinstance(frame, np.ndarray):
         return np.asarray(_stacked(made._columns()))
-    kind = frame_kind(frame)
+    kind = frame_kind_of(frame)
     if kind is None:
-        return made if isinstance(made, Table) else made.to_frame()
+        if isinstance(made, Table):
+            return made
+        return made.to_frame(frame.frame_kind if isinstance(frame, Table) else None)
     found = made.to_frame(kind)
     return _TYPED[kind](found, frame)
 

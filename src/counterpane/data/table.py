@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.data.columns import Column, Labels
-from counterpane.data.exporting import Exportable, column_array, frame_kind, numbers_column
+from counterpane.data.exporting import Exportable, column_array, frame_kind_of, numbers_column
 from counterpane.data.frames import Unseen, encode_frame
 from counterpane.data.quantiles import draw_numbers
 from counterpane.data.ranges import Range
@@ -135,7 +135,7 @@ class Table(Exportable):
                 n_bins=n_bins,
             )
         )
-        table._frame_kind = frame_kind(frame)
+        table.frame_kind = frame_kind_of(frame)
         return table
 
     def labels(self) -> list[Labels]:
@@ -187,7 +187,7 @@ class Table(Exportable):
     ) -> Table:
         """Another table of these data, which goes back as a frame of the same kind."""
         table = Table(schema, codes, weights, numbers=numbers)
-        table._frame_kind = self._frame_kind
+        table.frame_kind = self.frame_kind
         return table
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, EvidenceError, ParameterError
+from counterpane.potentials import Potential
 from counterpane.typing import Codes, Floats
 
 Evidence = Mapping[str, Any] | None
@@ -72,6 +73,20 @@ def read_known(
             weights[v] = shares
     soft = read_likelihoods(schema, virtual_evidence, {*codes, *weights})
     return codes, weights | soft
+
+
+def likelihood_potentials(likelihoods: Mapping[int, Floats]) -> list[Potential]:
+    """The log-likelihoods of variables' states as potentials."""
+    with np.errstate(divide="ignore"):
+        return [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
+
+
+def evidence_text(name: str, value: Any) -> str:
+    """Evidence on one column as a message tells it."""
+    if isinstance(value, Range):
+        return value.text(name)
+    several = isinstance(value, set | frozenset | list | tuple)
+    return f"{name} in {set(value)}" if several else f"{name}={value!r}"
 
 
 def read_likelihoods(

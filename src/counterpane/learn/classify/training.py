@@ -38,7 +38,9 @@ class Training:
     def joint(self) -> Table:
         """The features, and the class as the last column."""
         schema = Schema([*self.table.schema, self.target])
-        return Table(schema, np.vstack([self.table.codes, self.labels]), self.table.weights)
+        joint = Table(schema, np.vstack([self.table.codes, self.labels]), self.table.weights)
+        joint.frame_kind = self.table.frame_kind
+        return joint
 
 
 def make_training(
