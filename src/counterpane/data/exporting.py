@@ -21,7 +21,7 @@ MICROSECONDS = 86_400_000_000  # of a day
 
 
 class Exportable:
-    """What has columns, and so becomes a frame of any library; a subclass gives `_columns`.
+    """What has columns, and so becomes a frame of any library; a subclass gives `to_columns`.
 
     Texts become categories in the order of their states (pandas Categorical, polars Enum, Arrow
     dictionary), numbers, truth values and dates stay what they are, and a missing cell is the
@@ -31,23 +31,23 @@ class Exportable:
     frame_kind: FrameKind | None = None  # of the frame that was read
 
     @abstractmethod
-    def _columns(self) -> Sequence[Column]:
+    def to_columns(self) -> Sequence[Column]:
         """The columns, in order."""
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame; whole numbers with missing cells are floats, as pandas reads them."""
         pandas = library("pandas")
-        return pandas.DataFrame({c.name: pandas_series(c, pandas) for c in self._columns()})
+        return pandas.DataFrame({c.name: pandas_series(c, pandas) for c in self.to_columns()})
 
     def to_polars(self) -> Any:
         """A polars DataFrame."""
         polars = library("polars")
-        return polars.DataFrame([polars_series(c, polars) for c in self._columns()])
+        return polars.DataFrame([polars_series(c, polars) for c in self.to_columns()])
 
     def to_arrow(self) -> Any:
         """A pyarrow Table."""
         arrow = library("pyarrow")
-        columns = self._columns()
+        columns = self.to_columns()
         return arrow.table([arrow_array(c, arrow) for c in columns], [c.name for c in columns])
 
     def to_frame(self, kind: FrameKind | None = None) -> Any:

@@ -16,10 +16,11 @@ class Columns(Exportable):
     """Columns that become a frame."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self.columns = list(columns)
+        self._made = list(columns)
 
-    def _columns(self) -> Sequence[Column]:
-        return self.columns
+    def to_columns(self) -> Sequence[Column]:
+        """The columns, in order."""
+        return self._made
 
 
 def like(frame: Any, rows: Exportable | Sequence[Column]) -> Any:
@@ -35,9 +36,9 @@ def like(frame: Any, rows: Exportable | Sequence[Column]) -> Any:
     """
     made = rows if isinstance(rows, Exportable) else Columns(rows)
     if isinstance(frame, Mapping):
-        return {c.name: column_list(c) for c in made._columns()}
+        return {c.name: column_list(c) for c in made.to_columns()}
     if isinstance(frame, np.ndarray):
-        return np.asarray(_stacked(made._columns()))
+        return np.asarray(_stacked(made.to_columns()))
     kind = frame_kind_of(frame)
     if kind is None:
         if isinstance(made, Table):

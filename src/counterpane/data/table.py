@@ -121,7 +121,7 @@ class Table(Exportable):
             if states is None and schema in (None, frame.schema):
                 return frame if weights is None else frame.reweighted(weights)
             weights = frame.weights if weights is None else weights
-            frame = frame.labels()
+            frame = frame.labels() if schema is None else frame.to_columns()
         table = cls(
             *encode_frame(
                 frame,
@@ -146,7 +146,7 @@ class Table(Exportable):
             for v, p in zip(self.schema, places, strict=True)
         ]
 
-    def _columns(self) -> list[Column]:
+    def to_columns(self) -> list[Column]:
         """The columns as frames have them: numbers where there are any, else labels."""
         return [
             numbers_column(c.name, self.numbers[c.name], v.step, dated=v.dated)
@@ -201,11 +201,11 @@ class Table(Exportable):
 
         Whole numbers with missing cells are floats.
         """
-        return column_array(self._columns()[self.schema.index(name)])
+        return column_array(self.to_columns()[self.schema.index(name)])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """The cells, shape (n_rows, n_columns): numbers if all columns are, else objects."""
-        columns = [column_array(c) for c in self._columns()]
+        columns = [column_array(c) for c in self.to_columns()]
         kinds = {c.dtype.kind for c in columns}
         common = None if kinds <= set("iuf") or len(kinds) == 1 else object
         cells: Array = np.empty(

@@ -91,7 +91,7 @@ class Answer(Exportable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.probabilities, dtype=dtype)
 
-    def _columns(self) -> list[Column]:
+    def to_columns(self) -> list[Column]:
         """The states of each variable, and the probability of the row."""
         places = np.indices(self.probabilities.shape).reshape(len(self.variables), -1)
         columns: list[Column] = [

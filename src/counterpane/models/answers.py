@@ -69,7 +69,7 @@ class Answers(Exportable, Sequence[Answer]):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.probabilities, dtype=dtype)
 
-    def _columns(self) -> list[Column]:
+    def to_columns(self) -> list[Column]:
         """The probability of each combination of states."""
         none = np.zeros(len(self), dtype=bool)
         return [Numbers(name, values, none) for name, values in self.to_dict().items()]

@@ -86,8 +86,8 @@ class Blanket:
     def weighed(self, likelihoods: Mapping[int, Floats]) -> Blanket:
         """The blanket in which the states of some variables have likelihoods as well.
 
-        >>> even = Blanket([2], [Potential((0,), [0.0, 0.0])])
-        >>> np.exp(even.weighed({0: np.array([1.0, 3.0])}).full_conditionals([[0]])).round(2).tolist()
+        >>> even = Blanket([2], [Potential((0,), [0.0, 0.0])]).weighed({0: np.array([1.0, 3.0])})
+        >>> np.exp(even.full_conditionals([[0]])).round(2).tolist()
         [[0.25, 0.75]]
         """
         with np.errstate(divide="ignore"):
