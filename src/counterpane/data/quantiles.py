@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -123,6 +124,8 @@ def interval_points(variable: Variable, code: int) -> Floats | None:
 
 def share_below(variable: Variable, code: int, bound: float, *, inclusive: bool) -> float | None:
     """The share of an interval's weight below `bound`, or up to it; None where it is not known."""
+    if math.isinf(bound):
+        return float(bound > 0)
     cuts = variable.cuts or ()
     if code < len(cuts) and bound >= cuts[code]:
         return 1.0
