@@ -59,7 +59,9 @@ def find_step(values: Array, *, dated: bool = False) -> float | None:
     (0.01, 1.0)
     """
     largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
-    units = TIME_UNITS if dated else tuple(10**k for k in range(MAX_DECIMALS + 1))
+    units: tuple[int, ...] = TIME_UNITS
+    if not dated:
+        units = tuple(int(10**k) for k in range(MAX_DECIMALS + 1))
     units = tuple(per for per in units if largest * per < 2**53)  # else not all are told apart
     for some in (values[:LOOK], values):  # most columns of many decimals are told by a few
         units = tuple(per for per in units if _are_multiples(some, per, dated))
