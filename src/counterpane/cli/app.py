@@ -80,7 +80,10 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 Given = Annotated[
     list[str] | None,
     typer.Option(
-        "--given", "-g", help="Evidence as column=state; repeat.", autocompletion=complete_evidence
+        "--given",
+        "-g",
+        help="Evidence: column=state, column=a|b, or, in quotes, 'column>30'; repeat.",
+        autocompletion=complete_evidence,
     ),
 ]
 Target = Annotated[str | None, typer.Option(help="The column of interest: the class to predict.")]
