@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
@@ -148,6 +150,19 @@ def settle(*, as_json: bool, quiet: bool) -> bool:
     """Whether to show progress; notes are silent where it is not wanted."""
     notes.quiet = as_json or quiet
     return not notes.quiet
+
+
+def clear_progress() -> None:
+    """Erase the progress line, if there is one, before other text is printed."""
+    module = sys.modules.get("counterpane.progress")  # loading it would slow down short commands
+    if module is not None:
+        module.TextBar.clear()
+
+
+def note(text: str) -> None:
+    """Print a note, dim, on a line of its own."""
+    clear_progress()
+    notes.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
 
 
 def emit(facts: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ from counterpane.cli.app import (
     console,
     emit,
     many,
-    notes,
+    note,
     settle,
     tables,
 )
@@ -72,8 +72,7 @@ def query(
     answer = loaded.query(variables, evidence, method=method)
     left = [n for n in loaded.schema.names if n not in evidence and n not in answer.names]
     if loaded.kind == "additive" and left:
-        words = escape(f"Taken as unknown, not summed out: {', '.join(left)}.")
-        notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
+        note(f"Taken as unknown, not summed out: {', '.join(left)}.")
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         emit({"variables": list(answer.names), "given": evidence, "cells": cells})
@@ -108,7 +107,7 @@ def predict(
     text = {"encoding": encoding, "delimiter": delimiter}
     found = classify().predictions(loaded, data, target, progress=progress, text=text)
     for line in found.notes:
-        notes.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)
+        note(line)
     if output is not None:
         found.save(output, keep=keep)
     if as_json:

@@ -32,7 +32,7 @@ from counterpane.cli.app import (
     emit,
     interrupted,
     many,
-    notes,
+    note,
     settle,
     tables,
     threads,
@@ -101,8 +101,7 @@ def learn(
     samples = bootstrap if bootstrap is not None else SAMPLES if method == "auto" else 0
     method, why = choose(method, target=target, links=links is not None, n_columns=rows.n_columns)
     if why:
-        words = escape(f"Method {method}: {why}; --method names others.")
-        notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
+        note(f"Method {method}: {why}; --method names others.")
     source = _source(rows, method, target, discretize)
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit,
                "progress": progress, "checkpoint": checkpoint}  # fmt: skip

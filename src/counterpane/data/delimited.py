@@ -10,7 +10,7 @@ from typing import Any
 
 from counterpane.data.columns import Column
 from counterpane.data.texts import collect, open_text, text_column
-from counterpane.errors import FileFormatError
+from counterpane.errors import FileFormatError, Setting
 from counterpane.progress import Report
 
 DELIMITERS = ",;\t|"
@@ -88,5 +88,7 @@ def _rows(reader: Any, width: int, path: Path) -> Iterator[list[str]]:
         elif row:
             raise FileFormatError(
                 f"file {str(path)!r}, line {reader.line_num}: {len(row)} fields where the header "
-                f"has {width}; repair the line, or pass delimiter=… if it is not as guessed."
+                f"has {width}; repair the line, or pass ",
+                Setting("delimiter"),
+                " if it is not as guessed.",
             )

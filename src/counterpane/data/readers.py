@@ -15,7 +15,14 @@ from counterpane.data.delimited import read_delimited
 from counterpane.data.libra import read_libra_data
 from counterpane.data.preparing import ColumnsLeftOut, Prepared, prepare
 from counterpane.data.table import Table
-from counterpane.errors import DataError, FileFormatError, NoFileError, ParameterError, no_file
+from counterpane.errors import (
+    DataError,
+    FileFormatError,
+    NoFileError,
+    ParameterError,
+    Setting,
+    no_file,
+)
 from counterpane.progress import Report
 
 _SUFFIXES = ".csv, .tsv, .txt, .arff, .data (each also with .gz), .parquet or .pq"
@@ -119,7 +126,7 @@ def _read_file(
 ) -> Any:
     """The columns or frame in a file; a table where it says codes and weights itself."""
     if delimiter is not None and len(delimiter) != 1:
-        raise ParameterError(f"delimiter={delimiter!r}; one character is needed.")
+        raise ParameterError(Setting("delimiter", delimiter), "; one character is needed.")
     path = Path(source)
     if not path.is_file() and str(path) in dataset_names():
         raise NoFileError(f"there is no file {str(path)!r}; use load_dataset({str(path)!r}).")

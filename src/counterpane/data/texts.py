@@ -16,7 +16,7 @@ from typing import IO, TypeAlias, cast
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, make_labels
-from counterpane.errors import FileFormatError, ParameterError
+from counterpane.errors import FileFormatError, ParameterError, Setting
 from counterpane.typing import Array
 
 Cell: TypeAlias = str | None
@@ -34,7 +34,9 @@ def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
     try:
         codecs.lookup(encoding)
     except LookupError:
-        raise ParameterError(f"encoding={encoding!r} is not known; try 'latin-1'.") from None
+        raise ParameterError(
+            Setting("encoding", encoding), " is not known; try 'latin-1'."
+        ) from None
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rt", encoding=encoding, newline="") as file:
@@ -50,8 +52,9 @@ def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
         ) from None
     except UnicodeError as error:
         raise FileFormatError(
-            f"file {str(path)!r} is not {encoding} text ({error}); pass encoding=… if it is text "
-            "of another kind."
+            f"file {str(path)!r} is not {encoding} text ({error}); pass ",
+            Setting("encoding"),
+            " if it is text of another kind.",
         ) from None
     except csv.Error as error:
         raise FileFormatError(f"file {str(path)!r} cannot be read as text: {error}.") from None
