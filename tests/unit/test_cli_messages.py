@@ -112,7 +112,7 @@ def test_a_stopped_fit_names_the_option(run) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _, _, err = run("learn", "titanic", "--method", "hill-climb", "--time-limit", "1e-9")
-    assert "pass --checkpoint to be able to go on" in err
+    assert "pass --checkpoint FILE to be able to go on" in err
 
 
 def test_python_messages_are_those_of_python(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import counterpane as cp
 from counterpane.cli.app import (
     CsvFile,
     Data,
+    Decimal,
     Delimiter,
     Encoding,
     Given,
@@ -19,6 +20,7 @@ from counterpane.cli.app import (
     ModelFile,
     Quiet,
     Seed,
+    Sheet,
     app,
     check_place,
     classify,
@@ -29,6 +31,7 @@ from counterpane.cli.app import (
     note,
     settle,
     tables,
+    text_options,
 )
 from counterpane.cli.evidence import evidence_for, evidence_of
 from counterpane.cli.pictures import probability_bars, ranking
@@ -91,6 +94,8 @@ def predict(
     keep: Annotated[bool, typer.Option("--keep", help="Write DATA's columns as well.")] = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -104,7 +109,7 @@ def predict(
     loaded = cp.load(model)
     if target is not None:
         loaded.schema.index(target)
-    text = {"encoding": encoding, "delimiter": delimiter}
+    text = text_options(encoding, delimiter, decimal, sheet)
     found = classify().predictions(loaded, data, target, progress=progress, text=text)
     for line in found.notes:
         note(line)
@@ -160,6 +165,8 @@ def score(
     seed: Annotated[int, typer.Option(help="For cmll: a number that draws its groups.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -169,7 +176,7 @@ def score(
     progress = settle(as_json=as_json, quiet=quiet)
     loaded = cp.load(model)
     _check_whole(loaded, "`score` measures")
-    text = {"encoding": encoding, "delimiter": delimiter}
+    text = text_options(encoding, delimiter, decimal, sheet)
     table = tables().rows_for(loaded, data, text, progress=progress)
     mean, error = classify().measured(metric, loaded, table, seed, progress=progress)
     if as_json:

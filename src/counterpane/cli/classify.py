@@ -126,7 +126,7 @@ def predictions(
     text: Mapping[str, str | None],
 ) -> Predictions:
     """What a model says of the class of each row of DATA."""
-    raw = read_raw(data, text, progress=progress)
+    raw = read_raw(data, text, model, progress=progress)
     columns = as_learned(model, raw)
     name = target or (model.provenance or {}).get("target")
     if not columns or not n_rows(columns[0]):

@@ -24,6 +24,7 @@ OPTIONS = {name: "--" + name.replace("_", "-") for name in (
     "held_out", "folds", "holdout", "user", "item", "checkpoint",
 )} | {"n_jobs": "--jobs", "n_bins": "--bins", "max_bins": "--bins", "random_state": "--seed",
       "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
+VALUES = {"checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK"}
 
 
 def main() -> None:
@@ -87,8 +88,8 @@ def _part(part: object) -> str:
         return part.command
     if not isinstance(part, Setting) or part.name not in OPTIONS:
         return str(part)
-    option = OPTIONS[part.name]
-    return option if part.value is ... else f"{option} {part.value!r}"
+    value = VALUES.get(part.name, "…") if part.value is ... else repr(part.value)
+    return f"{OPTIONS[part.name]} {value}"
 
 
 def _show_warning(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:

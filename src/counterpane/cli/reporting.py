@@ -10,17 +10,20 @@ import typer
 import counterpane as cp
 from counterpane.cli.app import (
     DATA_HELP,
+    Decimal,
     Delimiter,
     Encoding,
     Json,
     ModelFile,
     Quiet,
+    Sheet,
     app,
     check_place,
     console,
     emit,
     settle,
     tables,
+    text_options,
 )
 
 
@@ -40,6 +43,8 @@ def report(
     ] = 0.2,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -54,8 +59,8 @@ def report(
     check_place(path)
     loaded, rows = cp.load(model), None
     if data is not None:
-        text = {"encoding": encoding, "delimiter": delimiter}
-        rows = tables().read_raw(data, text, progress=progress)
+        text = text_options(encoding, delimiter, decimal, sheet)
+        rows = tables().read_raw(data, text, loaded, progress=progress)
     cp.write_report(
         loaded,
         rows,

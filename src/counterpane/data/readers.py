@@ -5,15 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from counterpane.data.arff import read_arff
+from counterpane.data.columns import columns_of
 from counterpane.data.datasets import dataset_names
 from counterpane.data.delimited import read_delimited
+from counterpane.data.excel import read_excel
+from counterpane.data.json_lines import read_json_lines
 from counterpane.data.libra import read_libra_data
-from counterpane.data.preparing import ColumnsLeftOut, Prepared, prepare
+from counterpane.data.number_formats import NumberFormat, check_decimal
+from counterpane.data.preparing import ColumnsLeftOut, Prepared, choose_columns, prepare
 from counterpane.data.table import Table
 from counterpane.errors import (
     DataError,
@@ -25,7 +29,7 @@ from counterpane.errors import (
 )
 from counterpane.progress import Report
 
-_SUFFIXES = ".csv, .tsv, .txt, .arff, .data (each also with .gz), .parquet or .pq"
+_SUFFIXES = ".csv, .tsv, .txt, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet or .pq"
 
 
 def read(
@@ -33,14 +37,23 @@ def read(
     *,
     delimiter: str | None = None,
     encoding: str = "utf-8-sig",
+    decimal: str | None = None,
+    sheet: str | int | None = None,
+    drop: Collection[str] = (),
+    categorical: Collection[str] = (),
     on_unusable: Literal["error", "drop"] = "error",
     **options: Any,
 ) -> Table:
     """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
 
-    A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is found unless
-    given), .arff, .data (Libra's: state numbers and no header), all of them also packed as .gz, and
-    .parquet or .pq (with pyarrow or polars).
+    A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is guessed unless
+    given), .jsonl or .ndjson (one JSON object a line), .arff, .data (Libra's: state numbers and no
+    header), all of them also packed as .gz; .xlsx or .xlsm (with openpyxl; the first sheet, or the
+    one that `sheet` names or counts from 1), and .parquet or .pq (with pyarrow or polars).
+
+    Numbers of a text file may be written as 1,234.5 or 1.234,5, with a currency or a percent sign;
+    `decimal` says which mark is the decimal one where a column can be read in two ways. Columns in
+    `drop` are left out; numbers of columns in `categorical` are states and are not cut.
     `options` are those of `Table.from_frame`: states, weights, discretize, target, schema, ….
 
     With on_unusable="drop" columns that nothing can be learned from are left out with a warning
@@ -52,13 +65,19 @@ def read(
     """
     if on_unusable not in ("error", "drop"):
         raise ParameterError(f"on_unusable={on_unusable!r}; 'error' or 'drop' is allowed.")
+    text: Any = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
     if on_unusable == "error" or isinstance(source, Table):
         if isinstance(source, str | os.PathLike):
-            source = _read_file(source, delimiter=delimiter, encoding=encoding)
+            source = _read_file(source, **text)
+        if isinstance(source, Table):
+            kept = choose_columns(source.labels(), drop=drop, categorical=categorical)
+            source = source.select([column.name for column in kept]) if drop else source
+        elif drop or categorical:
+            source = choose_columns(columns_of(source), drop=drop, categorical=categorical)
         return Table.from_frame(source, **options)
     named = (options.get("target"), options.get("weights"), *(options.get("states") or ()))
     keep = [name for name in named if isinstance(name, str)]
-    found = read_prepared(source, keep=keep, delimiter=delimiter, encoding=encoding)
+    found = read_prepared(source, keep=keep, drop=drop, categorical=categorical, **text)
     if found.left_out:
         warnings.warn(found.told, ColumnsLeftOut, stacklevel=2)
     return Table.from_frame(found.columns, **options)
@@ -68,18 +87,18 @@ def read_prepared(
     source: Any,
     *,
     keep: Collection[str] = (),
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    report: Report | None = None,
+    drop: Collection[str] = (),
+    categorical: Collection[str] = (),
+    **text: Any,
 ) -> Prepared:
     """The columns of a file or frame made fit to learn from; see `prepare` for what that means.
 
-    Columns of a text file that have no name are called after their place. Without `encoding` text
-    is UTF-8, UTF-16 where it begins as such, else Windows-1252.
+    Columns of a text file that have no name are called after their place. `text` are the options
+    of `read_any`.
     """
     if isinstance(source, str | os.PathLike):
-        source = read_any(source, delimiter=delimiter, encoding=encoding, report=report)
-    return prepare(source, keep=keep)
+        source = read_any(source, **text)
+    return prepare(source, keep=keep, drop=drop, categorical=categorical)
 
 
 def read_any(
@@ -87,11 +106,19 @@ def read_any(
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
+    formats: Mapping[str, NumberFormat] | None = None,
     report: Report | None = None,
 ) -> Any:
-    """What a file holds, as `columns_of` takes it; names and encodings as in `read_prepared`."""
+    """What a file holds, as `columns_of` takes it; unnamed columns are called after their place.
+
+    Without `encoding` text is UTF-8, UTF-16 where it begins as such, else Windows-1252. `formats`
+    are those in which numbers of some columns were written before.
+    """
     path = Path(source)
-    options: Any = {"delimiter": delimiter, "name_blanks": True, "report": report}
+    options: Any = {"delimiter": delimiter, "decimal": decimal, "sheet": sheet, "formats": formats}
+    options |= {"name_blanks": True, "report": report}
     first = encoding or ("utf-16" if _is_wide(path) else "utf-8-sig")
     try:
         found = _read_file(path, encoding=first, **options)
@@ -114,17 +141,27 @@ def _is_wide(path: Path) -> bool:
 
 
 def read_columns(
-    source: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str = "utf-8-sig"
+    source: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str = "utf-8-sig",
+    formats: Mapping[str, NumberFormat] | None = None,
 ) -> Any:
     """What a file holds before it is encoded, as `columns_of` takes it; see `read`."""
-    found = _read_file(source, delimiter=delimiter, encoding=encoding)
+    found = _read_file(source, delimiter=delimiter, encoding=encoding, formats=formats)
     return found.labels() if isinstance(found, Table) else found
 
 
 def _read_file(
-    source: str | os.PathLike[str], *, delimiter: str | None, encoding: str, **delimited: Any
+    source: str | os.PathLike[str],
+    *,
+    delimiter: str | None,
+    encoding: str,
+    sheet: str | int | None = None,
+    **delimited: Any,
 ) -> Any:
     """The columns or frame in a file; a table where it says codes and weights itself."""
+    check_decimal(delimited.get("decimal"))
     if delimiter is not None and len(delimiter) != 1:
         raise ParameterError(Setting("delimiter", delimiter), "; one character is needed.")
     path = Path(source)
@@ -135,12 +172,18 @@ def _read_file(
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [".gz"]
     kind = (suffixes[:-1] if packed else suffixes)[-1:]
+    if sheet is not None and kind not in ([".xlsx"], [".xlsm"]):
+        raise ParameterError(Setting("sheet", sheet), f"; {str(path)!r} is no Excel file.")
     if kind == [".arff"]:
         return read_arff(path, encoding=encoding)
     if kind == [".data"]:
         return read_libra_data(path, encoding=encoding)
     if kind in ([".csv"], [".tsv"], [".txt"]):
         return read_delimited(path, delimiter=delimiter, encoding=encoding, **delimited)
+    if kind in ([".jsonl"], [".ndjson"]):
+        return read_json_lines(path, encoding=encoding, report=delimited.get("report"))
+    if kind in ([".xlsx"], [".xlsm"]) and not packed:
+        return read_excel(path, sheet=sheet, name_blanks=delimited.get("name_blanks", False))
     if kind in ([".parquet"], [".pq"]) and not packed:
         return _read_parquet(path)
     raise FileFormatError(f"file {str(path)!r}: the suffix says no known kind; {_SUFFIXES} do.")
