@@ -154,7 +154,7 @@ def _decided(
 ) -> tuple[str, str]:
     """The decimal mark of a column that can be read in two ways, and why."""
     if decimal is not None:
-        return decimal, "by the decimal mark of the file"
+        return decimal, f"as {decimal!r} is the decimal mark of the file"
     separator = pair[0][0]
     if unit in CURRENCIES:
         return _other(separator), "as amounts of money rarely have three decimals"
