@@ -118,7 +118,8 @@ def predict(
     if as_json:
         emit({"model": str(model), "rows": len(found.probabilities),
                           "target": found.target.name, "predicted": found.counts(),
-                          **found.losses(), "notes": found.notes,
+                          **found.losses(), "training_rows": found.training,
+                          "notes": found.notes,
                           "output": output and str(output)})  # fmt: skip
         return
     if output is None and not console.is_terminal:
@@ -128,9 +129,13 @@ def predict(
     if output is None:
         console.print(found.picture())
     shares = ", ".join(f"{n:,} {escape(str(c))}" for c, n in found.counts().items())
-    losses = "".join(f", {k.replace('_', ' ')} {v:.4f}" for k, v in found.losses().items())
     size = many(len(found.probabilities), "row")
-    console.print(f"{size}: {shares}{losses}", highlight=False, soft_wrap=True)
+    console.print(f"{size}, predicted: {shares}", highlight=False, soft_wrap=True)
+    losses = ", ".join(f"{k.replace('_', '-')} {v:.4f}" for k, v in found.losses().items())
+    if losses:
+        these = " (the training rows: new rows will be predicted less well)"
+        where = f"On these rows{these if found.training else ''}"
+        console.print(f"{where}: {losses}", highlight=False, soft_wrap=True)
     if output is not None:
         console.print(f"Saved to [bold]{escape(str(output))}[/bold]", soft_wrap=True)
 

@@ -302,6 +302,7 @@ def _remember(learner: Any, rows: Any, facts: dict[str, Any], why: str) -> None:
         told["stopped"] = "Ctrl-C"
     facts |= told
     told |= {"constraints": facts["constraints"]} if "constraints" in facts else {}
+    told |= {"target": facts["target"]} if facts["target"] is not None else {}
     learner.model_.provenance |= told | {"method": facts["method"]}
 
 
