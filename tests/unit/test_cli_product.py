@@ -329,7 +329,7 @@ def test_doctor(run, monkeypatch) -> None:
     flat = " ".join(out.split())
     assert code == 0  # an extra is not needed
     assert "absent (no_such_module); pip install 'counterpane[odd]'" in flat
-    assert "All is well." in flat
+    assert "All checks passed." in flat
 
 
 def test_doctor_finds_what_is_broken(run, monkeypatch) -> None:

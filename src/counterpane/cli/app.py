@@ -75,6 +75,7 @@ DATA_HELP = (
     "A CSV, Excel, JSON lines, parquet or ARFF file, a folder or pattern of files, or the name of "
     "an embedded data set (see `counterpane datasets`)."
 )
+COLUMNS, READING = "Columns", "Reading the file"  # panels of --help
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes and no progress.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete_data)]
@@ -108,16 +109,23 @@ Methods = Annotated[
 ]
 Use = Annotated[
     list[str] | None,
-    typer.Option("--use", metavar="COLUMN", help="Keep a column that looks like an id; repeat."),
+    typer.Option(
+        "--use",
+        metavar="COLUMN",
+        help="Keep a column that looks like an id; repeat.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
 Drop = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; repeat.")
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Leave a column out; repeat.", rich_help_panel=COLUMNS),
 ]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
         help="Treat the numbers of a column as categories, not as quantities; repeat.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 Bins = Annotated[
@@ -127,6 +135,7 @@ Bins = Annotated[
         help="The number of intervals of each numeric column, of equal counts; with mdl, the "
         "largest number. [default: 4]",
         show_default=False,
+        rich_help_panel=COLUMNS,
     ),
 ]
 ScoreName = Annotated[
@@ -137,11 +146,16 @@ Discretize = Annotated[
     str,
     typer.Option(
         help="How to cut numeric columns into intervals: mdl (by the target), quantile (equal "
-        "counts), none, or auto: mdl with a target, else quantile."
+        "counts), none, or auto: mdl with a target, else quantile.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 Missing = Annotated[
-    str, typer.Option(help="How to treat missing cells: state, drop, error, available or em.")
+    str,
+    typer.Option(
+        help="How to treat missing cells: state, drop, error, available or em.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", help="The number of threads; by default all cores.")
@@ -153,20 +167,31 @@ TimeLimit = Annotated[
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(help="The encoding of a text file, such as latin-1; detected by default."),
+    typer.Option(
+        help="The encoding of a text file, such as latin-1; detected by default.",
+        rich_help_panel=READING,
+    ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="The field separator of a text file; detected by default.")
+    str | None,
+    typer.Option(
+        help="The field separator of a text file; detected by default.", rich_help_panel=READING
+    ),
 ]
 Decimal = Annotated[
     str | None,
     typer.Option(
-        metavar="MARK", help="The decimal mark of a text file, '.' or ','; detected by default."
+        metavar="MARK",
+        help="The decimal mark of a text file, '.' or ','; detected by default.",
+        rich_help_panel=READING,
     ),
 ]
 Sheet = Annotated[
     str | None,
-    typer.Option(help="The sheet of an Excel file, by name or number; by default the first."),
+    typer.Option(
+        help="The sheet of an Excel file, by name or number; by default the first.",
+        rich_help_panel=READING,
+    ),
 ]
 CsvFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="The CSV file to write, also with .gz.")

@@ -56,13 +56,17 @@ def query(
         list[str],
         typer.Argument(
             metavar="COLUMNS",
-            help="What to ask about: one or more columns.",
+            help="The columns to ask about: one or more.",
             autocompletion=complete_column,
         ),
     ],
     given: Given = None,
     method: Annotated[
-        str, typer.Option(help="exact, gibbs, mean_field, bp, or auto: exact where that fits.")
+        str,
+        typer.Option(
+            help="The inference method: exact, gibbs, mean_field, bp, or auto, which is exact if "
+            "that is affordable."
+        ),
     ] = "auto",
     as_json: Json = False,
     quiet: Quiet = False,
@@ -89,9 +93,10 @@ def predict(
     data: Data,
     output: CsvFile = None,
     target: Annotated[
-        str | None, typer.Option(help="What to predict; else what the model was learned for.")
+        str | None,
+        typer.Option(help="The column to predict; by default the target of the model."),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Write DATA's columns as well.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Also write the columns of DATA.")] = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -99,10 +104,11 @@ def predict(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the class of each row of DATA: its probabilities, and the most probable one.
+    """Predict the class of each row of DATA: the most probable one, and all probabilities.
 
-    Rows go to OUTPUT, or as CSV to a pipe; a terminal shows the first of them. Columns that MODEL
-    does not know are passed over; what DATA lacks of the others is taken as unknown, and said.
+    The predictions are written to OUTPUT, or as CSV to a pipe; a terminal shows the first rows.
+    Columns that MODEL does not know are ignored. Columns that DATA lacks are treated as unknown,
+    and a note names them.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(output)
@@ -145,12 +151,14 @@ def rank(
     model: ModelFile,
     chosen: Annotated[
         list[str] | None,
-        typer.Option("--chosen", "-c", help="What the user has: names, with commas, or repeated."),
+        typer.Option(
+            "--chosen", "-c", help="The items that the user has, with commas between; or repeat."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(help="How many items to show.")] = 10,
+    top: Annotated[int, typer.Option(help="The number of items to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Rank the items of MODEL by how likely a user who has chosen these will choose them."""
+    """Rank the items of MODEL by the probability that a user with the chosen items takes them."""
     ranker = cp.LinkRanker.from_model(cp.load(model))
     known = set(ranker.items_)
     names = [n for part in chosen or [] for n in ([part] if part in known else part.split(","))]
@@ -166,8 +174,14 @@ def rank(
 def score(
     model: ModelFile,
     data: Data,
-    metric: Annotated[str, typer.Option(help=f"One of: {', '.join(METRICS)}.")] = "pll",
-    seed: Annotated[int, typer.Option(help="For cmll: a number that draws its groups.")] = 0,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="pll (pseudo-log-likelihood), normalized-pll (the same per column), loglik "
+            "(log-likelihood) or cmll (conditional marginal log-likelihood)."
+        ),
+    ] = "pll",
+    seed: Annotated[int, typer.Option(help="The random seed, used by cmll.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -175,7 +189,7 @@ def score(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print how probable MODEL finds the rows of DATA: nats a row, with its standard error."""
+    """Print how well MODEL predicts the rows of DATA: mean and standard error, in nats a row."""
     if metric not in METRICS:
         raise unknown_name("--metric", metric, METRICS)
     progress = settle(as_json=as_json, quiet=quiet)
@@ -197,13 +211,13 @@ def score(
 @app.command()
 def sample(
     model: ModelFile,
-    n: Annotated[int, typer.Option("-n", help="How many rows.")] = 100,
+    n: Annotated[int, typer.Option("-n", help="The number of rows.")] = 100,
     given: Given = None,
     output: CsvFile = None,
     seed: Seed = None,
     as_json: Json = False,
 ) -> None:
-    """Draw rows from MODEL, given evidence; CSV to OUTPUT, or to the terminal or a pipe."""
+    """Draw random rows from MODEL, given evidence, and write them as CSV."""
     check_place(output)
     loaded = cp.load(model)
     _check_whole(loaded, "`sample` draws")

@@ -53,9 +53,10 @@ def compare(
     data: Data,
     method: Methods = None,
     target: Target = None,
-    folds: Annotated[int, typer.Option(help="Parts of the rows, each judged once.")] = 5,
+    folds: Annotated[int, typer.Option(help="The number of cross-validation folds.")] = 5,
     holdout: Annotated[
-        float | None, typer.Option(help="Instead of folds: the share of rows that is judged.")
+        float | None,
+        typer.Option(help="Instead of folds: the share of rows held out for the test."),
     ] = None,
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
@@ -68,19 +69,20 @@ def compare(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     sheet: Sheet = None,
-    seed: Annotated[int, typer.Option(help="A number that draws the folds.")] = 0,
+    seed: Annotated[int, typer.Option(help="The random seed of the folds.")] = 0,
     time_limit: TimeLimit = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write the tables to this Markdown file.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the measures to this file, such as compare.png.")
+        Path | None,
+        typer.Option(help="Write a plot of the measures to this file, such as compare.png."),
     ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run several learners on DATA: what each tells of unseen rows, and how far they agree."""
+    """Compare learners on DATA: how well each predicts held-out rows, and how far they agree."""
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(markdown)
     check_place(plot)

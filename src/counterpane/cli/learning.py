@@ -65,6 +65,7 @@ from counterpane.errors import ParameterError
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
 MAX_EDGES = 2000  # with a confidence in a model's file
+CONSTRAINTS, LINKS = "Constraints on the network", "Lists of links"  # panels of --help
 FACTS = ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_")
 
 
@@ -86,7 +87,11 @@ def learn(
     categorical: Categorical = None,
     require: Annotated[
         list[str] | None,
-        typer.Option(metavar="EDGE", help="An edge the network must have: 'age->income'; repeat."),
+        typer.Option(
+            metavar="EDGE",
+            help="An edge the network must have: 'age->income'; repeat.",
+            rich_help_panel=CONSTRAINTS,
+        ),
     ] = None,
     forbid: Annotated[
         list[str] | None,
@@ -94,6 +99,7 @@ def learn(
             metavar="EDGE",
             help="An edge the network must not have: 'age->sex', or 'age--sex' for both "
             "directions; repeat.",
+            rich_help_panel=CONSTRAINTS,
         ),
     ] = None,
     tier: Annotated[
@@ -102,11 +108,16 @@ def learn(
             metavar="COLUMNS",
             help="Columns with commas, such as 'age,sex'; repeat in causal order. No edge leads "
             "from a later tier to an earlier one.",
+            rich_help_panel=CONSTRAINTS,
         ),
     ] = None,
     knowledge: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.toml", help="A TOML file with require, forbid and tiers."),
+        typer.Option(
+            metavar="FILE.toml",
+            help="A TOML file with require, forbid and tiers.",
+            rich_help_panel=CONSTRAINTS,
+        ),
     ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -126,10 +137,12 @@ def learn(
         typer.Option(help="A file to save progress in, and to resume from after a stop."),
     ] = None,
     user: Annotated[
-        str | None, typer.Option(help="For a list of links: the column of users.")
+        str | None,
+        typer.Option(help="For a list of links: the column of users.", rich_help_panel=LINKS),
     ] = None,
     item: Annotated[
-        str | None, typer.Option(help="For a list of links: the column of items.")
+        str | None,
+        typer.Option(help="For a list of links: the column of items.", rich_help_panel=LINKS),
     ] = None,
     seed: Seed = None,
     jobs: Jobs = None,
