@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import counterpane as cp
+from counterpane.cli.app import notes
 from counterpane.cli.main import _show_warning
 from counterpane.errors import Advice, ParameterError, Setting
 from counterpane.progress import TextBar
@@ -78,7 +79,7 @@ def test_a_note_does_not_mix_with_the_progress_line(monkeypatch) -> None:
     shown, terminal = pty.openpty()
     with os.fdopen(terminal, "w") as stream:
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.setattr(notes, "quiet", False)
         with TextBar(stream, after=-1.0) as bar:
             bar("searching", 3, 10)
             _show_warning(UserWarning("something to know"), UserWarning)

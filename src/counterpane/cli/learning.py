@@ -339,7 +339,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         if facts["edges"]:
             console.print(picture(model, facts["edges"], source.total_weight, facts["target"]))
         else:
-            console.print("No edges: no column tells anything of another that pays.")
+            console.print("No edges found: no dependency improves the score.")
         size += f"{many(len(facts['edges']), 'edge')}, {many(facts['parameters'], 'parameter')}"
         size += f", {facts['score']['name']} {facts['score']['value']:,.3f}"
     else:

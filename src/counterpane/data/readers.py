@@ -29,7 +29,12 @@ from counterpane.errors import (
 )
 from counterpane.progress import Report
 
-_SUFFIXES = ".csv, .tsv, .txt, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet or .pq"
+_SUFFIXES = ".csv, .tsv, .txt, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
+_OTHERS = {
+    ".json": " (write one JSON object a line, and call it .jsonl)",
+    ".xls": " (save it as .xlsx)",
+    ".ods": " (save it as .xlsx or .csv)",
+}
 
 
 def read(
@@ -186,7 +191,10 @@ def _read_file(
         return read_excel(path, sheet=sheet, name_blanks=delimited.get("name_blanks", False))
     if kind in ([".parquet"], [".pq"]) and not packed:
         return _read_parquet(path)
-    raise FileFormatError(f"file {str(path)!r}: the suffix says no known kind; {_SUFFIXES} do.")
+    hint = _OTHERS.get("".join(kind), "")
+    raise FileFormatError(
+        f"file {str(path)!r} is of no known kind{hint}; these suffixes are known: {_SUFFIXES}."
+    )
 
 
 def _read_parquet(path: Path) -> Any:
