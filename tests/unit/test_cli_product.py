@@ -139,7 +139,7 @@ def test_wrong_use_is_2_and_codes_are_documented(run) -> None:
     assert run("learn")[0] == 2
     assert run("learn", "titanic", "--nonsense")[0] == 2
     out = " ".join(run("--help")[1].split())
-    assert "Exit codes: 0 done" in out
+    assert "Exit codes: 0 success" in out
     assert "130 stopped" in out
     for name in names.COMMANDS:
         if name != "report":
@@ -329,7 +329,7 @@ def test_doctor(run, monkeypatch) -> None:
     flat = " ".join(out.split())
     assert code == 0  # an extra is not needed
     assert "absent (no_such_module); pip install 'counterpane[odd]'" in flat
-    assert "All is well." in flat
+    assert "All checks passed." in flat
 
 
 def test_doctor_finds_what_is_broken(run, monkeypatch) -> None:
@@ -437,9 +437,10 @@ def test_a_folder_without_rights_is_found_before_the_work(run, tmp_path: Path, m
 def test_errors_speak_of_options(run, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(50)))
     err = run("learn", "t.csv", "--discretize", "none")[2].splitlines()[-1]
-    assert 'with --discretize "mdl" and --target …, --discretize "quantile" (up to' in err
+    words = "with --discretize 'mdl' and --target COLUMN, or with --discretize 'quantile' (up to"
+    assert words in err
     cp.ChowLiu().fit(cp.load_dataset("titanic")).model_.save(tmp_path / "m.cp")
-    assert "say with --target … which column" in run("predict", "m.cp", "titanic")[2]
+    assert "name the column to predict with --target COLUMN" in run("predict", "m.cp", "titanic")[2]
     run("datasets", "titanic", "-o", "people.csv")
     people = (tmp_path / "people.csv").read_text().replace("female", "woman")
     (tmp_path / "people.csv").write_text(people)

@@ -18,19 +18,22 @@ ORDERS = ("all", "linear", "single")
 def convert(
     model: ModelFile,
     output: Annotated[
-        Path | None, typer.Argument(help="The file to write; its suffix says the format.")
+        Path | None, typer.Argument(help="The file to write; its suffix sets the format.")
     ] = None,
     to: Annotated[
-        str | None, typer.Option(help="mn: make a Markov network of a dependency network.")
+        str | None, typer.Option(help="mn: convert a dependency network to a Markov network.")
     ] = None,
     orders: Annotated[
-        str, typer.Option(help="For mn: the mean over all orders, linear ones, or a single one.")
+        str,
+        typer.Option(
+            help="For mn: average over all orders, over linear ones, or use a single one."
+        ),
     ] = "all",
     data: Annotated[
-        str | None, typer.Option(help=f"For mn: rows that its marginals come from. {DATA_HELP}")
+        str | None, typer.Option(help=f"For mn: the rows for the marginals. {DATA_HELP}")
     ] = None,
     plain_names: Annotated[
-        bool, typer.Option(help="Spell names so that every tool reads them.")
+        bool, typer.Option(help="Write names that every tool can read.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -47,7 +50,7 @@ def convert(
         loaded = cp.to_markov_network(loaded, orders=orders, data=rows)
         output = output or model.with_name(f"{model.name.split('.')[0]}-mn.cp")
     if output is None:
-        raise ParameterError("where to write is not said; name the file, such as model.bif.")
+        raise ParameterError("the output file is missing; name it, such as model.bif.")
     check_place(output)
     loaded.save(output, plain_names=plain_names)
     if as_json:

@@ -12,8 +12,7 @@ from rich.tree import Tree
 
 from counterpane.lazy import lazy
 
-data = lazy("counterpane.data.schema")
-
+schema = lazy("counterpane.data.schema")  # numpy comes with it, and --help needs none
 BAR = 30
 SHOWN = 12  # variables, and neighbors of one
 
@@ -110,15 +109,15 @@ def probability_bars(answer: Any, evidence: Sequence[str]) -> Grid:
     grid.add_column("probability", justify="right")
     grid.add_column("")
     for states, p in answer.rows():
-        cells = [escape(data.state_text(s)) for s in states]
+        cells = [escape(schema.state_text(s)) for s in states]
         grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
     return grid
 
 
-def what_was_done(schema: Any, has_missing: Iterable[bool], missing: str, rows: Any) -> str:
+def what_was_done(columns: Any, has_missing: Iterable[bool], missing: str, rows: Any) -> str:
     """Which columns and rows were left out, which were cut or have missing cells; a line each."""
-    cut = [v.name for v in schema if v.cuts is not None]
-    holes = [n for n, m in zip(schema.names, has_missing, strict=True) if m]
+    cut = [v.name for v in columns if v.cuts is not None]
+    holes = [n for n, m in zip(columns.names, has_missing, strict=True) if m]
     done = rows.prepared
     lines = [f"Left out {name}: {why}." for name, why in done.left_out.items()]
     lines += rows.notes

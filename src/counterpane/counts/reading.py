@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from glob import has_magic
 from importlib import import_module
 from os import PathLike
@@ -48,6 +48,10 @@ def read(
     on_unusable: Literal["error", "drop"] | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
+    drop: Collection[str] = (),
+    categorical: Collection[str] = (),
     **source_options: Any,
 ) -> Table | CountSource:
     """The table of a file, a frame, an array, or a mapping of columns.
@@ -64,11 +68,14 @@ def read(
     - `weights` is an array, or names a column.
     - on_unusable="drop" leaves out, with a warning, columns from which nothing can be learned also
       where `discretize` is not "auto".
-    - `delimiter` and `encoding` are found unless given.
+    - `drop` names columns to leave out, `categorical` columns whose numbers are states.
+    - `delimiter`, `encoding` and the `decimal` mark are found unless given; `sheet` is the name or
+      the number of a sheet of an Excel file.
 
-    A path is read by its suffix: .csv, .tsv, .txt, .arff, .data (Libra's), each also with .gz;
-    .parquet or .pq. What may not fit into memory comes as a source of counts, which takes the place
-    of a table in every learner that works from counts; `source_options` are its own. That is a
+    A path is read by its suffix: .csv, .tsv, .txt, .jsonl, .arff, .data (Libra's), each also with
+    .gz; .xlsx, .parquet or .pq. What may not fit into memory comes as a source of counts, which
+    takes the place of a table in every learner that works from counts; `source_options` are its
+    own. That is a
     `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a list of files, an Arrow
     file, and any file of half a gigabyte or more; a `FrameSource` for a lazy frame of polars,
     DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of theirs, whose numbers are cut at
@@ -82,8 +89,9 @@ def read(
     """
     options: Any = {"discretize": discretize, "target": target, "states": states, "schema": schema,
                "weights": weights, "unseen": unseen, "max_states": max_states, "n_bins": n_bins,
-               "on_unusable": on_unusable, "delimiter": delimiter,
-               "encoding": encoding}  # fmt: skip
+               "on_unusable": on_unusable, "delimiter": delimiter, "encoding": encoding,
+               "decimal": decimal, "sheet": sheet, "drop": drop,
+               "categorical": categorical}  # fmt: skip
     changed = source_options | {
         name: value for name, value in options.items() if not _is_default(name, value)
     }
@@ -112,7 +120,8 @@ READ_DEFAULTS = {
 
 def _is_default(name: str, value: Any) -> bool:
     default = READ_DEFAULTS[name]
-    return value is default or (isinstance(value, str | int) and bool(value == default))
+    plain = isinstance(value, str | int | list | tuple | set | frozenset)
+    return value is default or (plain and (value == default or not (value or default)))
 
 
 def _cut(options: dict[str, Any]) -> dict[str, Any]:

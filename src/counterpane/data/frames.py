@@ -12,7 +12,7 @@ from counterpane.data.columns import Column, Numbers, columns_of, find_column, n
 from counterpane.data.schema import Schema, Variable, code_dtype
 from counterpane.data.states import Discretize, infer_schema
 from counterpane.data.weights import check_weights
-from counterpane.errors import DataError, ParameterError, StateError, WeightError
+from counterpane.errors import Advice, DataError, ParameterError, StateError, WeightError
 from counterpane.typing import Codes, Floats, Ints, State
 
 Unseen = Literal["error", "missing", "unknown"]
@@ -80,8 +80,9 @@ def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") 
             row = int(np.argmax(strange))
             value = column.states[column.codes[row]]
             raise StateError(
-                f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; "
-                'pass states=… or unseen="missing".'
+                f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; ",
+                Advice('pass states=… or unseen="missing"', "leave such rows out"),
+                ".",
             )
         codes[strange] = missing if unseen == "missing" else variable.card
     return codes

@@ -21,7 +21,7 @@ from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.data.states import Discretize
 from counterpane.data.weights import check_weights as check_weights
 from counterpane.drawing import draw
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
@@ -302,7 +302,9 @@ class Table(Exportable):
         keeps the complete rows, `"error"` raises if there is any.
         """
         if policy not in ("state", "drop", "error"):
-            raise ParameterError(f"missing={policy!r}; 'state', 'drop' or 'error' is allowed.")
+            raise ParameterError(
+                Setting("missing", policy), "; 'state', 'drop' or 'error' is allowed."
+            )
         if not self.has_missing.any():
             return self
         if policy == "state":
@@ -312,13 +314,19 @@ class Table(Exportable):
         if policy == "drop":
             if incomplete.all():
                 raise DataError(
-                    f"each of {self.n_rows} rows has a missing cell; pass missing='state'."
+                    f"each of {self.n_rows} rows has a missing cell; pass ",
+                    Setting("missing", "state"),
+                    ".",
                 )
             return self.take(~incomplete)
         name = self.schema.names[int(np.argmax(self.has_missing))]
         raise DataError(
             f"column {name!r} has missing cells ({int(incomplete.sum())} of {self.n_rows} rows are "
-            "incomplete); pass missing='state' or missing='drop'."
+            "incomplete); pass ",
+            Setting("missing", "state"),
+            " or ",
+            Setting("missing", "drop"),
+            ".",
         )
 
 

@@ -27,7 +27,14 @@ from counterpane.data.exporting import frame_kind_of
 from counterpane.data.states import Discretize
 from counterpane.data.table import Table
 from counterpane.drawing import draw
-from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
+from counterpane.errors import (
+    DataError,
+    FitError,
+    NotFittedError,
+    ParameterError,
+    Setting,
+    unknown_name,
+)
 from counterpane.lazy import lazy
 from counterpane.learn.driver import Driver
 from counterpane.learn.gains import EdgeGain
@@ -162,7 +169,9 @@ class Learner(ABC):
         known = ("state", "drop", "error", *self._leaves_gaps)
         if missing not in known:
             allowed = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
-            raise ParameterError(f"missing={missing!r}; {type(self).__name__} takes {allowed}.")
+            raise ParameterError(
+                Setting("missing", missing), f"; {type(self).__name__} takes {allowed}."
+            )
         kind = frame_kind_of(X)
         if not isinstance(X, CountSource | Table):
             X = read(X, discretize=self.discretize, target=getattr(self, "target", None))
@@ -217,8 +226,11 @@ class Learner(ABC):
         """Refuse to score families on different rows by a score that is not made for it."""
         if self.missing == "available" and not score.available_case:
             raise FitError(
-                f"missing='available' scores families on different rows, for which {score.name!r} "
-                "is not made; take the score 'nal', or missing='em'."
+                Setting("missing", "available"),
+                f" scores families on different rows, for which {score.name!r} is not made; take "
+                "the score 'nal', or ",
+                Setting("missing", "em"),
+                ".",
             )
 
     def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
@@ -264,7 +276,9 @@ class Learner(ABC):
 def _nothing_told(name: str) -> DataError:
     return DataError(
         f"column {name!r} has no cell that is not missing, and no family with it can be scored; "
-        "leave it out, or pass missing='em'."
+        "leave it out, or pass ",
+        Setting("missing", "em"),
+        ".",
     )
 
 

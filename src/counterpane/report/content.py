@@ -11,7 +11,7 @@ import numpy as np
 
 import counterpane
 from counterpane.data.schema import state_text
-from counterpane.errors import CounterpaneError, ParameterError
+from counterpane.errors import CounterpaneError, ParameterError, Setting
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
@@ -268,7 +268,8 @@ def target_of(model: Any, target: str | None) -> str | None:
     if isinstance(model, AdditiveClassifier):
         if target not in (None, model.target.name):
             raise ParameterError(
-                f"target={target!r}; the model tells the class {model.target.name!r} alone."
+                Setting("target", target),
+                f"; the model tells the class {model.target.name!r} alone.",
             )
         return model.target.name
     known = target or (model.provenance or {}).get("target")

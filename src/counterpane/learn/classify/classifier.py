@@ -23,7 +23,7 @@ from counterpane.data.preparing import Prepared, preparation_notes, prepare_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.data.weights import check_weights
-from counterpane.errors import DataError, NotFittedError, ParameterError
+from counterpane.errors import DataError, NotFittedError, ParameterError, Setting
 from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.classify.features import (
     check_sizes,
@@ -193,7 +193,7 @@ class Classifier(Learner):
         features = [i for i in range(len(source.schema)) if i != target]
         if self.missing not in ("state", "drop", "error"):
             raise ParameterError(
-                f"missing={self.missing!r}; 'state', 'drop' or 'error' is allowed."
+                Setting("missing", self.missing), "; 'state', 'drop' or 'error' is allowed."
             )
         joint = reordered(resolved(source, self.missing), [*features, target])
         schema = joint.schema.select(range(len(features)))

@@ -13,7 +13,7 @@ from counterpane.data.cuts import mdl_cuts
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.states import cut_variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import Missing
 from counterpane.typing import Array, Bools, Floats, Ints
 
@@ -93,7 +93,9 @@ def missing_cells(column: Column) -> Bools:
 def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Missing) -> Bools:
     """The rows that have a weight and, unless missing cells are states, no missing cell."""
     if missing not in ("state", "drop", "error"):
-        raise ParameterError(f"missing={missing!r}; 'state', 'drop' or 'error' is allowed.")
+        raise ParameterError(
+            Setting("missing", missing), "; 'state', 'drop' or 'error' is allowed."
+        )
     used = np.ones(len(missing_cells(columns[0])), dtype=bool) if weights is None else weights > 0
     if missing == "state":
         return used
@@ -102,11 +104,15 @@ def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Miss
         if missing == "error" and holes.any():
             raise DataError(
                 f"column {column.name!r} has missing cells, the first of them in row "
-                f"{int(np.argmax(holes))}; pass missing='state' or missing='drop'."
+                f"{int(np.argmax(holes))}; pass ",
+                Setting("missing", "state"),
+                " or ",
+                Setting("missing", "drop"),
+                ".",
             )
         used = used & ~holes
     if not used.any():
-        raise DataError("each row has a missing cell; pass missing='state'.")
+        raise DataError("each row has a missing cell; pass ", Setting("missing", "state"), ".")
     return used
 
 
