@@ -30,8 +30,12 @@ def convert(
         str | None, typer.Option(help=f"For mn: rows that its marginals come from. {DATA_HELP}")
     ] = None,
     plain_names: Annotated[
-        bool, typer.Option(help="Spell names so that every tool reads them.")
-    ] = False,
+        bool,
+        typer.Option(
+            help="Spell names so that every tool reads them (lt_0_28 for <0.28), and keep the "
+            "originals in comments; --no-plain-names writes the originals."
+        ),
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Write MODEL in another format, or with --to as another kind of model."""

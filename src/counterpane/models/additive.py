@@ -219,7 +219,7 @@ class AdditiveClassifier:
         members = [Member.from_arrays(owned[str(k)]) for k in range(int(arrays["members"][0]))]
         return cls(schema, members, float(arrays["total"][0]), provenance=provenance)
 
-    def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a native file (`.cp`); `counterpane.load` reads it back."""
         if suffix_of(path) != NATIVE:
             raise ParameterError(

@@ -92,16 +92,17 @@ class Model(Questions):
         answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
         return answers.probabilities
 
-    def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a file; `counterpane.load` reads it back.
 
         The native file (`.cp`, or no suffix) keeps everything, bit for bit. Bayesian networks are
         also written as `.bif`, `.xmlbif` (or `.bifxml`, `.xml`), `.uai`, `.net` (Hugin) and `.xdsl`
-        (GeNIe), the tables bit for bit and states as text; UAI keeps no names. There `plain_names`
-        replaces what other tools may refuse in names and states by underscores. Markov networks
-        are written as `.uai`. For Libra, which knows no names either, Bayesian networks are written
-        as `.bn`, Markov networks as `.mn`, dependency networks as `.dn` or `.cn`. A further `.gz`
-        compresses.
+        (GeNIe), the tables bit for bit; Markov networks as `.uai`. Names and states are written in
+        words that other tools read: `<0.28` becomes `lt_0_28`. Comments in the file keep the
+        originals and the cuts of numbers, and `load` gives them back; with plain_names=False the
+        file has the original texts only. For Libra, which knows no names, Bayesian networks are
+        written as `.bn`, Markov networks as `.mn`, dependency networks as `.dn` or `.cn`. A further
+        `.gz` compresses.
         """
         suffix, network = suffix_of(path), self._network()
         if suffix == NATIVE:

@@ -62,7 +62,10 @@ def read_net(source: Source) -> Network:
 
 def write_net(network: Network, *, plain_names: bool) -> Iterator[str]:
     """The text of a NET file; states are quoted, and so are names that are not plain."""
-    names, states = spelled(network.schema, bare_or_quoted(TOKEN), quoted, plain_names=plain_names)
+    names, states, notes = spelled(
+        network.schema, bare_or_quoted(TOKEN), quoted, plain_names=plain_names
+    )
+    yield "".join(f"% {note}\n" for note in notes)
     yield "net\n{\n}\n"
     for name, labels in zip(names, states, strict=True):
         yield f"node {name}\n{{\n  states = ({' '.join(labels)});\n}}\n"
