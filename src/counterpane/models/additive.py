@@ -22,9 +22,10 @@ from counterpane.models.formats.native import Content, write_native
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
-    from counterpane.models import notebook
+    from counterpane.models import notebook, picture_files
 else:
     notebook = lazy("counterpane.models.notebook")
+    picture_files = lazy("counterpane.models.picture_files")
 
 BLOCK_ROWS = 2**13
 
@@ -90,6 +91,10 @@ class AdditiveClassifier:
             for names, share in zip(self.hyperedges, self.shares.tolist(), strict=True)
         ]
         return draw("hypergraph", records, **{"title": self.target.name} | options)
+
+    def save_picture(self, path: str | os.PathLike[str]) -> None:
+        """Write columns and interactions as a picture: `.svg`, `.png` or `.dot` (Graphviz)."""
+        picture_files.write_picture(self, path)
 
     @property
     def target(self) -> Variable:

@@ -27,9 +27,10 @@ from counterpane.models.questions import Questions, listed
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
-    from counterpane.models import notebook
+    from counterpane.models import notebook, picture_files
 else:
     notebook = lazy("counterpane.models.notebook")
+    picture_files = lazy("counterpane.models.picture_files")
 
 
 class Model(Questions):
@@ -61,6 +62,13 @@ class Model(Questions):
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
         return draw("graph", self, **options)
+
+    def save_picture(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph as a picture: `.svg`, `.png` (by matplotlib) or `.dot` (Graphviz).
+
+        Arrows are the edges whose direction the data decide; the others are lines.
+        """
+        picture_files.write_picture(self, path)
 
     def _repr_html_(self) -> str:
         return notebook.model_html(self, repr(self))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, count
 
 INTERVAL = re.compile(r"[\[(]([^\[\](),;]+)[,;] ?([^\[\](),;]+)[)\]]")
@@ -15,8 +15,8 @@ LETTERS = {
 }  # fmt: skip
 KEYWORDS = {
     *("network", "variable", "probability", "property", "type", "discrete", "table", "default"),
-    *("net", "class", "node", "potential", "states", "data", "continuous", "decision", "utility"),
-}
+    *("net", "node", "potential", "states", "data", "continuous", "decision", "utility"),
+}  # of BIF and NET
 
 
 def plain_word(word: str) -> str:
@@ -37,12 +37,18 @@ def plain_word(word: str) -> str:
 
 
 def plain_words(
-    words: Sequence[str], allowed: re.Pattern[str], *, prefix: str, empty: str, any_case: bool
+    words: Sequence[str],
+    allowed: re.Pattern[str],
+    *,
+    prefix: str,
+    empty: str,
+    any_case: bool = False,
+    keywords: Collection[str] = KEYWORDS,
 ) -> list[str]:
     """The words, those that are not `allowed` replaced by plain ones; all stay distinct.
 
     A word that would begin with a digit gets `prefix`; one of which nothing is left is called
-    `empty`. With `any_case` two words may differ in more than capitals only.
+    `empty`. With `any_case` two words differ in more than capitals; `keywords` are no words.
 
     >>> letters = re.compile("[a-z]+")
     >>> plain_words(["a", "A!", "2", "变"], letters, prefix="x_", empty="state", any_case=True)
@@ -55,7 +61,7 @@ def plain_words(
     result: list[str | None] = [None] * len(words)
     taken: set[str] = set()
     for place, word in enumerate(words):  # words that may stay have the first choice
-        if allowed.fullmatch(word) and word.lower() not in KEYWORDS and key(word) not in taken:
+        if allowed.fullmatch(word) and word.lower() not in keywords and key(word) not in taken:
             result[place] = word
             taken.add(key(word))
     numbers: dict[str, Iterator[int]] = {}
@@ -64,7 +70,7 @@ def plain_words(
             continue
         stem = plain_word(word) or empty
         stem = f"{prefix}{stem}" if not stem[0].isalpha() else stem
-        stem = f"{stem}_" if stem.lower() in KEYWORDS else stem
+        stem = f"{stem}_" if stem.lower() in keywords else stem
         after = numbers.setdefault(key(stem), count(2))
         tried = chain([stem], (f"{stem.rstrip('_')}_{k}" for k in after))
         chosen = next(t for t in tried if key(t) not in taken)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError
 from counterpane.models.formats.originals import notes_of
-from counterpane.models.formats.plain_words import plain_words
+from counterpane.models.formats.plain_words import KEYWORDS, plain_words
 from counterpane.typing import State
 
 Spell: TypeAlias = Callable[[str], str | None]
@@ -37,21 +37,21 @@ def spelled(
     *,
     plain_names: bool,
     plain_state: re.Pattern[str] = STATE,
+    keywords: Collection[str] = KEYWORDS,
 ) -> Spelling:
     """The words of `schema` in a format that spells by `name` and `state`.
 
-    With `plain_names` the names are identifiers and the states are `plain_state`, in words that
-    all tools read; two names differ in more than capitals.
+    With `plain_names` the names are identifiers, no `keywords`, and the states are `plain_state`,
+    in words that all tools read; two names differ in more than capitals.
     """
     names: list[str] = list(schema.names)
     states = [[_text(s) for s in v.states] for v in schema]
     notes: list[str] = []
     if plain_names:
-        names = plain_words(names, IDENTIFIER, prefix="v_", empty="column", any_case=True)
-        states = [
-            plain_words(words, plain_state, prefix="s_", empty="state", any_case=False)
-            for words in states
-        ]
+        names = plain_words(
+            names, IDENTIFIER, prefix="v_", empty="column", any_case=True, keywords=keywords
+        )
+        states = [plain_words(words, plain_state, prefix="s_", empty="state") for words in states]
         notes = notes_of(schema, names, states)
     shown = [
         _written(words, f"the states of {v.name!r}", state)
