@@ -11,6 +11,7 @@ import numpy as np
 from counterpane.data.columns import Column, Labels, Numbers, find_column
 from counterpane.data.cuts import mdl_cuts, quantile_cuts
 from counterpane.data.dates import day_number
+from counterpane.data.quantiles import find_quantiles, find_step
 from counterpane.data.schema import MAX_STATES, Schema, Variable
 from counterpane.errors import DataError, DiscretizeError, ParameterError
 from counterpane.typing import Array, Floats, State
@@ -40,11 +41,11 @@ def infer_schema(
         if name in states:
             found[name] = Variable(name, tuple(states[name]))
         elif name in given:
-            found[name] = _cut_variable(column, given[name])
+            found[name] = _cut_variable(column, given[name], weights)
         elif isinstance(column, Labels) or _is_discrete(column, max_states):
             found[name] = _observed_variable(column)
         elif len(column.distinct) == 1:  # one real number needs no cut
-            found[name] = _cut_variable(column, ())
+            found[name] = _cut_variable(column, (), None)
         elif discretize is None or given:
             raise _needs_cuts(column, max_states)
         else:
@@ -53,7 +54,7 @@ def infer_schema(
         classes = None if target is None else _classes(columns[target], target in numeric)
         for name, numbers in numeric.items():
             cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
-            found[name] = _cut_variable(numbers, cuts)
+            found[name] = _cut_variable(numbers, cuts, weights)
     return Schema(found[name] for name in columns)
 
 
@@ -92,7 +93,22 @@ def _observed_variable(column: Column) -> Variable:
     return Variable(column.name, states)
 
 
-def _cut_variable(column: Column, cuts: Sequence[float] | Floats) -> Variable:
+def cut_variable(column: Numbers, cuts: Floats, weights: Array | None = None) -> Variable:
+    """The variable of a column of numbers cut at rising `cuts`, with what its numbers were like."""
+    names, plain = column.intervals(cuts)
+    values = column.values
+    rows = ~column.missing & np.isfinite(values)
+    if weights is not None:
+        rows &= weights > 0
+        weights = None if (weights[rows] == 1).all() else weights[rows]
+    quantiles = find_quantiles(values[rows], weights, plain) if rows.any() else None
+    step = find_step(values[rows], dated=column.dated)
+    return Variable(column.name, names, plain, quantiles, None if quantiles is None else step)
+
+
+def _cut_variable(
+    column: Column, cuts: Sequence[float] | Floats, weights: Floats | None
+) -> Variable:
     """The variable of a numeric column cut at `cuts`."""
     if isinstance(column, Labels):
         raise DiscretizeError(
@@ -107,7 +123,7 @@ def _cut_variable(column: Column, cuts: Sequence[float] | Floats) -> Variable:
         raise DiscretizeError(
             f"column {column.name!r}: the cuts are {cuts!r}; finite, rising numbers are needed."
         )
-    return Variable(column.name, *column.intervals(array.astype(np.float64)))
+    return cut_variable(column, array.astype(np.float64), weights)
 
 
 def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:

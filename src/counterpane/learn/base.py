@@ -23,6 +23,7 @@ from counterpane.counts.reading import read
 from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
+from counterpane.data.exporting import frame_kind_of
 from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
@@ -153,6 +154,7 @@ class Learner(ABC):
         if missing not in known:
             allowed = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
             raise ParameterError(f"missing={missing!r}; {type(self).__name__} takes {allowed}.")
+        kind = frame_kind_of(X)
         if not isinstance(X, CountSource | Table):
             X = read(X)
         if isinstance(X, CountSource):
@@ -162,6 +164,7 @@ class Learner(ABC):
                 return self._with_gaps(X, missing)
             return resolved(X, missing)  # type: ignore[arg-type]
         table = X if sample_weight is None else X.reweighted(sample_weight)
+        table.frame_kind = kind or table.frame_kind
         return MemoryCounts(self._resolved(table, missing), n_jobs=n_jobs)
 
     def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
@@ -223,6 +226,7 @@ class Learner(ABC):
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
         """How a model was learned, for its file; `trace_` must be that of this fit by now."""
         seed = getattr(self, "random_state", None)
+        kind = source.table.frame_kind if isinstance(source, MemoryCounts) else None
         return {
             "learner": repr(self),
             "data": digest(source),
@@ -234,7 +238,7 @@ class Learner(ABC):
             "numpy": np.__version__,
             "random_state": seed if isinstance(seed, int) else None,
             "trace": _kept(vars(self).get("trace_", ())),
-        }
+        } | ({} if kind is None else {"frame": kind})
 
 
 def _nothing_told(name: str) -> DataError:

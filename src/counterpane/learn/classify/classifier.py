@@ -17,6 +17,7 @@ from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Numbers, n_rows
+from counterpane.data.exporting import frame_kind_of
 from counterpane.data.frames import encode_column
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
@@ -32,6 +33,7 @@ from counterpane.learn.classify.features import (
 )
 from counterpane.learn.classify.training import Training as Training
 from counterpane.learn.classify.training import make_training
+from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Codes, Floats, State
 
 
@@ -140,8 +142,10 @@ class Classifier(Learner):
             max_states=self.max_states,
             max_bins=self.max_bins,
             missing=self.missing,
-            cuts={v.name: v.cuts for v in X.schema} if isinstance(X, Table) else {},
+            known={v.name: v for v in X.schema} if isinstance(X, Table) else {},
         )
+        kind = X.frame_kind if isinstance(X, Table) else frame_kind_of(X)
+        training.table.frame_kind = kind
         names = [c.name for c in columns]
         return self._fit_named(
             names if named else None,
@@ -219,6 +223,13 @@ class Classifier(Learner):
         log_proba = self.predict_log_proba(X)
         found: Array = self.classes_[log_proba.argmax(axis=1)]
         return found
+
+    def predict_frame(self, X: Any) -> Any:
+        """`predicted`, the most probable class of each row, and P(class), as a frame as `X` is.
+
+        Pandas in, pandas out, with the same index; likewise polars and pyarrow.
+        """
+        return prediction_frame(X, self.target_, self.predict_proba(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose most probable class is `y`: classes, or the name of a column."""

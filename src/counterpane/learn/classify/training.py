@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.cuts import mdl_cuts
 from counterpane.data.schema import Schema, Variable
+from counterpane.data.states import cut_variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.learn.base import Missing
@@ -37,7 +38,9 @@ class Training:
     def joint(self) -> Table:
         """The features, and the class as the last column."""
         schema = Schema([*self.table.schema, self.target])
-        return Table(schema, np.vstack([self.table.codes, self.labels]), self.table.weights)
+        joint = Table(schema, np.vstack([self.table.codes, self.labels]), self.table.weights)
+        joint.frame_kind = self.table.frame_kind
+        return joint
 
 
 def make_training(
@@ -49,11 +52,11 @@ def make_training(
     max_states: int,
     max_bins: int | None,
     missing: Missing,
-    cuts: Mapping[str, tuple[float, ...] | None],
+    known: Mapping[str, Variable],
 ) -> Training:
     """The training rows of columns and a class; parameters are those of `Classifier`.
 
-    `cuts` are those of columns that were cut before.
+    `known` are the variables of columns that were cut before.
     """
     if max_states < 0 or (max_bins is not None and max_bins < 1):
         raise ParameterError(
@@ -72,7 +75,7 @@ def make_training(
     variables = [
         _cut_variable(column, labels, weights, len(target.states), max_bins)
         if i in numeric and isinstance(column, Numbers)
-        else _state_variable(column, cuts.get(column.name))
+        else _state_variable(column, known.get(column.name))
         for i, column in enumerate(columns)
     ]
     codes, numbers = encode_rows(columns, variables, numeric)
@@ -157,12 +160,15 @@ def _positions(names: Sequence[str], asked: Iterable[str | int]) -> set[int]:
     return found
 
 
-def _state_variable(column: Column, cuts: tuple[float, ...] | None) -> Variable:
-    """The variable of a column whose values are states as they are."""
+def _state_variable(column: Column, known: Variable | None) -> Variable:
+    """The variable of a column whose values are states as they are; `known` if it was cut."""
     labels = column.labels() if isinstance(column, Numbers) else column
     hole = (None,) if (labels.codes < 0).any() else ()
-    whole = cuts is not None and len(labels.states) - labels.states.count(None) == len(cuts) + 1
-    return Variable(column.name, (*labels.states, *hole), cuts if whole else None)
+    states = (*labels.states, *hole)
+    intervals = len(labels.states) - labels.states.count(None)
+    if known is not None and known.cuts is not None and intervals == len(known.cuts) + 1:
+        return replace(known, states=states)
+    return Variable(column.name, states)
 
 
 def _cut_variable(
@@ -185,8 +191,8 @@ def _cut_variable(
         counts = np.bincount(cells, weighed[rows], (len(cuts) + 1) * n_classes).astype(float)
         cuts = _fewer_cuts(cuts, counts.reshape(-1, n_classes), max_bins)
     hole = () if rows.all() else (None,)
-    labels_of_cuts, plain = column.intervals(cuts)
-    return Variable(column.name, (*labels_of_cuts, *hole), plain)
+    variable = cut_variable(column, cuts, weights)
+    return replace(variable, states=(*variable.states, *hole))
 
 
 def _fewer_cuts(cuts: Floats, counts: Floats, max_bins: int) -> Floats:
