@@ -7,6 +7,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.drawing import draw
@@ -28,8 +30,10 @@ from counterpane.models.questions import Questions, listed
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
-    from counterpane.models import notebook, picture_files
+    from counterpane.models import imputing, notebook, picture_files
+    from counterpane.models.imputing import ImputedCell
 else:
+    imputing = lazy("counterpane.models.imputing")
     notebook = lazy("counterpane.models.notebook")
     picture_files = lazy("counterpane.models.picture_files")
 
@@ -116,6 +120,44 @@ class Model(Questions):
         probabilities = self.class_probabilities(frame, target)
         name = target or (self.provenance or {})["target"]
         return prediction_frame(frame, self.schema[name], probabilities)
+
+    def impute(
+        self,
+        frame: Any,
+        *,
+        draws: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Any:
+        """The frame with a value in each gap of the model's columns; pandas in, pandas out.
+
+        Each gap gets its own most probable state given the observed cells of its row. A column that
+        was cut gets a number: the median of the training values in the most probable interval. With
+        `draws` it is a list of so many frames, for multiple imputation: in each, the gaps of a row
+        are drawn together from P(gaps | observed cells), and numbers within their intervals.
+        Observed cells and other columns stay as they are. A state that the model does not know
+        tells nothing about the others.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> model.impute({"sex": ["female", None], "survived": [None, "no"], "cabin": ["a", "b"]})
+        {'sex': ['female', 'male'], 'survived': ['yes', 'no'], 'cabin': ['a', 'b']}
+        """
+        done = [part.frame for part in imputing.impute(self, frame, draws, random_state)]
+        return done[0] if draws is None else done
+
+    def impute_cells(self, frame: Any) -> list[ImputedCell]:
+        """The cells that `impute` fills: row, column, value, and P(value | observed cells).
+
+        The list goes into `pandas.DataFrame` as it is.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> for cell in model.impute_cells({"sex": ["female", None], "survived": [None, "no"]}):
+        ...     print(cell.row, cell.column, cell.value, round(cell.probability, 4))
+        0 survived yes 0.7317
+        1 sex male 0.9153
+        """
+        return imputing.impute(self, frame, None, None)[0].cells
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a file; `counterpane.load` reads it back.
