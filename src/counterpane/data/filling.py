@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
+from counterpane.data.dates import date_texts
 from counterpane.data.quantiles import draw_numbers, interval_points
 from counterpane.data.schema import Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError
 from counterpane.lazy import lazy
-from counterpane.typing import Array, Bools, Floats, Ints
+from counterpane.typing import Array, Bools, Floats, Ints, State
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -41,6 +43,10 @@ class Patch(NamedTuple):
             return self.values
         return np.rint(self.floats() * MICROSECONDS).astype(np.int64).astype("M8[us]")
 
+    def durations(self) -> Array:
+        """Seconds as timedelta64."""
+        return np.rint(self.floats() * 1e6).astype(np.int64).astype("m8[us]")
+
 
 def gaps_in(column: Column) -> Bools:
     """Which rows of a column have no value."""
@@ -58,16 +64,23 @@ def cell_values(
 
     The number of an interval is the median of the training values in it, or with `rng` a draw from
     them. A variable that kept no quantiles takes the values that `column` has in the interval, and
-    where it has none the middle of the interval, or its only end.
+    where it has none the middle of the interval, or its only end. A column that names its intervals
+    gets their names.
     """
-    if variable.cuts is None or isinstance(column, Labels):
+    named = isinstance(column, Labels) and any(state is not None for state in column.states)
+    if variable.cuts is None or named:
         states: Array = np.empty(variable.card, dtype=object)
         states[:] = variable.states
         chosen: Array = states[codes]
+        if isinstance(column, Numbers) and column.values.dtype.kind == "f" and not column.dated:
+            numeric = all(isinstance(value, int | float) for value in chosen.tolist())
+            return chosen.astype(np.float64) if numeric else chosen
         return chosen
     if variable.quantiles is not None and rng is not None:
-        return draw_numbers(variable, codes, rng)
-    values = column.values[~column.missing].astype(np.float64)
+        return _whole(variable, draw_numbers(variable, codes, rng))
+    values: Floats = np.empty(0)
+    if isinstance(column, Numbers):
+        values = column.values[~column.missing].astype(np.float64)
     places = np.searchsorted(variable.cuts, values, side="right")
     out: Floats = np.empty(len(codes))
     for code in np.unique(codes).tolist():
@@ -79,7 +92,13 @@ def cell_values(
             out[rows] = np.sort(known)[(known.size - 1) // 2]
         else:
             out[rows] = _middle(variable, code)
-    return out
+    return _whole(variable, out)
+
+
+def _whole(variable: Variable, numbers: Floats) -> Array:
+    """The numbers, as integers where the column had no others."""
+    integers = variable.step == 1 and not variable.dated and (np.abs(numbers) < 2**53).all()
+    return numbers.astype(np.int64) if integers else numbers
 
 
 def _middle(variable: Variable, code: int) -> float:
@@ -139,9 +158,10 @@ def _in_column(column: Column, patch: Patch) -> Column:
         return replace(column, values=values, missing=missing)
     codes = column.codes.astype(np.int64)
     place = {state: code for code, state in enumerate(column.states)}
-    for value in patch.values.tolist():
-        place.setdefault(value, len(place))
-    codes[patch.rows] = [place[value] for value in patch.values.tolist()]
+    states: Sequence[State] = date_texts(patch.floats()) if patch.dated else patch.values.tolist()
+    for state in states:
+        place.setdefault(state, len(place))
+    codes[patch.rows] = [place[state] for state in states]
     return replace(column, states=tuple(place), codes=codes)
 
 
@@ -164,14 +184,16 @@ def _in_values(values: Any, patch: Patch) -> Any:
         out = np.ma.getdata(values).copy() if np.ma.isMaskedArray(values) else values.copy()
         if out.dtype.kind == "U":
             out = out.astype(object)
-        out[patch.rows] = patch.plain()
+        out[patch.rows] = patch.durations() if out.dtype.kind == "m" else patch.plain()
         return out
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return _in_series(series, patch).to_native()
     cells = list(values)
-    for row, value in zip(patch.rows.tolist(), patch.plain().tolist(), strict=True):
-        cells[row] = value
+    kind = type(next((cell for cell in cells if cell is not None), None))
+    times = patch.durations() if kind is datetime.timedelta else patch.plain()
+    for row, value in zip(patch.rows.tolist(), times.tolist(), strict=True):
+        cells[row] = value.date() if patch.dated and kind is datetime.date else value
     return cells
 
 
@@ -197,8 +219,7 @@ def _scattered(series: nw.Series[Any], patch: Patch) -> nw.Series[Any]:
 
 def _rebuilt(series: nw.Series[Any], patch: Patch) -> nw.Series[Any]:
     """From the cells as objects, for types that cannot be written to (durations of Arrow)."""
-    values = _values_for(series, patch)
-    cells = _in_values(series.to_list(), patch._replace(values=np.array(list(values)), dated=False))
+    cells = _in_values(series.to_list(), patch)
     return nw.new_series(series.name, cells, series.dtype, backend=series.implementation)
 
 
@@ -214,9 +235,7 @@ def _values_for(series: nw.Series[Any], patch: Patch) -> Any:
     """The values in terms of a column's type."""
     dtype = series.dtype
     if patch.dated or dtype == nw.Duration:
-        cells = patch.plain()
-        if not patch.dated:
-            cells = np.rint(patch.floats() * 1e6).astype(np.int64).astype("m8[us]")
+        cells = patch.plain() if patch.dated else patch.durations()
         times = nw.new_series("", cells, backend=series.implementation)
         zone = getattr(dtype, "time_zone", None)
         if zone is not None:

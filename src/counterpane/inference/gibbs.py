@@ -172,7 +172,7 @@ class Sampler:
         for k in range(int(pattern.max(initial=-1)) + 1):
             alike = np.flatnonzero(pattern == k)
             for some in (alike[lo : lo + at_once] for lo in range(0, alike.size, at_once)):
-                units = codes[:, some].astype(np.int64)
+                units = np.ascontiguousarray(codes[:, some], dtype=np.int64)
                 if (units[:, 0] == cards).any():
                     _, kept = self._run(units, seeds[some], once, keep=1, rows=some)
                     out[:, some] = kept[:, 0].T

@@ -142,8 +142,8 @@ class Model(Questions):
         >>> model.impute({"sex": ["female", None], "survived": [None, "no"], "cabin": ["a", "b"]})
         {'sex': ['female', 'male'], 'survived': ['yes', 'no'], 'cabin': ['a', 'b']}
         """
-        done = [part.frame for part in imputing.impute(self, frame, draws, random_state)]
-        return done[0] if draws is None else done
+        done = imputing.impute(self, frame, draws, random_state, cells=False)
+        return done[0].frame if draws is None else [part.frame for part in done]
 
     def impute_cells(self, frame: Any) -> list[ImputedCell]:
         """The cells that `impute` fills: row, column, value, and P(value | observed cells).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,22 +65,33 @@ class Completed(NamedTuple):
 
 
 def impute(
-    model: Model, frame: Any, draws: int | None, random_state: Any, read: Any = None
+    model: Model,
+    frame: Any,
+    draws: int | None,
+    random_state: Any,
+    *,
+    cells: bool = True,
+    read: list[Column] | None = None,
+    fixed: Mapping[str, Bools] | None = None,
 ) -> list[Completed]:
     """The frame with the most probable value in each gap, or as many frames as `draws`.
 
-    `read` are the columns of the frame as the model reads them, by default those of the frame.
+    Without `cells` the filled cells are not listed. `read` are the columns of the frame as the
+    model reads them, by default those of the frame; `fixed` marks cells that stay as they are,
+    though the model cannot read them.
     """
     if draws is not None and (
         not isinstance(draws, int | np.integer) or not 1 <= draws <= MAX_DRAWS
     ):
         raise ParameterError(f"draws={draws!r}; a whole number from 1 to {MAX_DRAWS} is allowed.")
     found = gaps_of(model.schema, frame if read is None else read)
+    for name, rows in (fixed or {}).items():
+        found.gaps[model.schema.index(name), rows] = False
     rng = np.random.default_rng(random_state)
     drawing = rng if draws is not None else None
     return [
-        _completed(model.schema, frame, found, fill, drawing)
-        for fill in fills_of(model, found, draws, rng)
+        _completed(model.schema, frame, found, fill, drawing, cells)
+        for fill in fills_of(model, found, draws, rng, cells)
     ]
 
 
@@ -104,13 +116,20 @@ def gaps_of(schema: Schema, frame: Any) -> Gaps:
     return Gaps(columns, codes, gaps)
 
 
-def fills_of(model: Model, found: Gaps, draws: int | None, rng: np.random.Generator) -> list[Fill]:
-    """States for the gaps: the most probable one of each cell, or draws of whole rows."""
+def fills_of(
+    model: Model, found: Gaps, draws: int | None, rng: np.random.Generator, shares: bool = True
+) -> list[Fill]:
+    """States for the gaps: the most probable one of each cell, or draws of whole rows.
+
+    Draws without `shares` have no probabilities, which take longer than they do.
+    """
     variables, rows = np.nonzero(found.gaps)
     if not rows.size:
         return [Fill(rows, variables, rows, np.empty(0))] * (draws or 1)
     whole = without_missing_states(model, np.unique(variables))
-    tables = list(missing_marginals(whole, found.codes, found.gaps).values())
+    tables: list[Floats] = []
+    if draws is None or shares:
+        tables = list(missing_marginals(whole, found.codes, found.gaps).values())
     if draws is None:
         chosen = [np.concatenate([table.argmax(axis=1) for table in tables])]
     else:
@@ -122,26 +141,37 @@ def fills_of(model: Model, found: Gaps, draws: int | None, rng: np.random.Genera
     ends = np.cumsum([len(table) for table in tables])[:-1]
     fills = []
     for codes in chosen:
-        parts = zip(tables, np.split(codes, ends), strict=True)
-        shares = np.concatenate([table[np.arange(len(c)), c] for table, c in parts])
-        fills.append(Fill(rows, variables, codes, shares))
+        parts = zip(tables, np.split(codes, ends), strict=True) if tables else ()
+        each = [table[np.arange(len(c)), c] for table, c in parts]
+        fills.append(Fill(rows, variables, codes, np.concatenate([np.empty(0), *each])))
     return fills
 
 
 def _completed(
-    schema: Schema, frame: Any, found: Gaps, fill: Fill, rng: np.random.Generator | None
+    schema: Schema,
+    frame: Any,
+    found: Gaps,
+    fill: Fill,
+    rng: np.random.Generator | None,
+    cells: bool,
 ) -> Completed:
     patches: dict[str, Patch] = {}
-    values: Array = np.empty(len(fill.rows), dtype=object)
     for v in np.unique(fill.variables).tolist():
         where = np.flatnonzero(fill.variables == v)
         variable, column = schema[v], found.columns[v]
-        cells = cell_values(variable, fill.codes[where], column, rng)
-        dated = bool(variable.dated and cells.dtype != object)
-        patches[variable.name] = Patch(fill.rows[where], cells, dated)
-        values[where] = patches[variable.name].plain().tolist()
-    order = np.lexsort((fill.variables, fill.rows)).tolist()
-    names, rows = schema.names, fill.rows.tolist()
-    variables, shares = fill.variables.tolist(), fill.probabilities.tolist()
-    cells_ = [ImputedCell(rows[k], names[variables[k]], values[k], shares[k]) for k in order]
-    return Completed(filled(frame, patches, schema.names), cells_)
+        values = cell_values(variable, fill.codes[where], column, rng)
+        dated = bool(variable.dated and values.dtype != object)
+        patches[variable.name] = Patch(fill.rows[where], values, dated)
+    done = filled(frame, patches, schema.names)
+    return Completed(done, _cells(schema, fill, patches) if cells else [])
+
+
+def _cells(schema: Schema, fill: Fill, patches: Mapping[str, Patch]) -> list[ImputedCell]:
+    """The filled cells, row by row."""
+    values: Array = np.empty(len(fill.rows), dtype=object)
+    for name, patch in patches.items():
+        values[fill.variables == schema.index(name)] = patch.plain().tolist()
+    order = np.lexsort((fill.variables, fill.rows))
+    names = np.array(schema.names, dtype=object)[fill.variables[order]]
+    rows, shares = fill.rows[order].tolist(), fill.probabilities[order].tolist()
+    return list(map(ImputedCell, rows, names, values[order], shares))

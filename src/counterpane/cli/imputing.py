@@ -1,0 +1,202 @@
+"""`counterpane impute`: a table with its gaps filled by a model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import (
+    CsvFile,
+    Data,
+    Delimiter,
+    Encoding,
+    Json,
+    ModelFile,
+    Quiet,
+    Seed,
+    app,
+    check_place,
+    classify,
+    console,
+    emit,
+    many,
+    notes,
+    settle,
+    tables,
+)
+from counterpane.errors import ParameterError
+
+SHOWN = 12  # cells on a terminal
+CHUNK = 2**14  # cells written at a time
+
+
+@app.command()
+def impute(
+    model: ModelFile,
+    data: Data,
+    output: CsvFile = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Draw this many completed tables (multiple imputation) instead of the most "
+            "probable values; they are saved as OUTPUT-1.csv, OUTPUT-2.csv, ….",
+        ),
+    ] = None,
+    probabilities: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file for the filled cells: row (from 1), column, value, and the "
+            "probability of the value given the rest of the row."
+        ),
+    ] = None,
+    seed: Seed = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fill the missing cells of DATA with the most probable values under MODEL, or with draws.
+
+    Each gap gets its most probable value given the other cells of its row. Numbers that were cut
+    into intervals get the median of the training values in the interval. Observed cells and
+    columns that MODEL does not know stay as they are.
+    """
+    progress = settle(as_json=as_json, quiet=quiet)
+    files = _files(output, draws)
+    for path in (*files, probabilities):
+        check_place(path)
+    loaded: Any = cp.load(model)
+    if loaded.kind == "additive":
+        raise ParameterError(
+            f"the model knows only P({loaded.target.name} | other columns), and `impute` needs a "
+            "model of all columns; learn one without --target, or with --method tan."
+        )
+    text = {"encoding": encoding, "delimiter": delimiter}
+    raw = tables().read_raw(data, text, progress=progress)
+    done = _completed(loaded, raw, draws, seed)
+    for line in tables().what_a_model_lacks(loaded, raw, None):
+        notes.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)
+    for path, part in zip(files, done, strict=False):
+        classify().write_atomically(path, classify().csv_columns(part.frame))
+    if probabilities is not None:
+        classify().write_atomically(probabilities, _cell_lines(done, draws))
+    _tell(str(model), done, files, probabilities, drawn=draws is not None, as_json=as_json)
+
+
+def _files(output: Path | None, draws: int | None) -> list[Path]:
+    """The files to write: one, or one for each draw."""
+    if draws is None:
+        return [] if output is None else [output]
+    if output is None:
+        raise ParameterError("--draws makes several tables; name their files with --output.")
+    stem, dot, rest = output.name.partition(".")
+    return [output.with_name(f"{stem}-{k}{dot}{rest}") for k in range(1, draws + 1)]
+
+
+def _completed(model: Any, raw: Sequence[Any], draws: int | None, seed: int | None) -> list[Any]:
+    """The completed columns and filled cells; a text that is no number is no gap."""
+    from counterpane.data.columns import Labels, Numbers
+    from counterpane.data.texts import NO_NUMBER
+    from counterpane.models.imputing import impute as impute_columns
+
+    read = tables().as_learned(model, raw)
+    fixed = {}
+    for before, column in zip(raw, read, strict=True):
+        known = column.name in model.schema.names
+        if known and isinstance(before, Labels) and isinstance(column, Numbers):
+            gone = [code for code, s in enumerate(before.states) if s is None or s in NO_NUMBER]
+            fixed[column.name] = (before.codes >= 0) & ~np.isin(before.codes, gone)
+    found: list[Any] = impute_columns(model, list(raw), draws, seed, read=read, fixed=fixed)
+    return found
+
+
+def _cell_lines(done: Sequence[Any], draws: int | None) -> Iterator[bytes]:
+    """The filled cells as CSV, with the number of the draw first if there are draws."""
+    head = ["row", "column", "value", "probability"]
+    yield (",".join(head if draws is None else ["draw", *head]) + "\n").encode()
+    for place, part in enumerate(done, start=1):
+        for low in range(0, len(part.cells), CHUNK):
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            for row, column, value, probability in part.cells[low : low + CHUNK]:
+                cells = [row + 1, column, _text(value), f"{probability:.6g}"]
+                writer.writerow(cells if draws is None else [place, *cells])
+            yield text.getvalue().encode()
+
+
+def _tell(
+    model: str,
+    done: Sequence[Any],
+    files: Sequence[Path],
+    probabilities: Path | None,
+    *,
+    drawn: bool,
+    as_json: bool,
+) -> None:
+    cells = done[0].cells
+    by_column: dict[str, list[float]] = defaultdict(list)
+    for cell in cells:
+        by_column[cell.column].append(cell.probability)
+    rows = len({cell.row for cell in cells})
+    if as_json:
+        columns = {
+            name: {"cells": len(shares), "mean_probability": sum(shares) / len(shares)}
+            for name, shares in by_column.items()
+        }
+        emit({"model": model, "cells": len(cells), "rows": rows, "columns": columns,
+              "draws": len(done) if drawn else None, "output": [str(f) for f in files],
+              "probabilities": probabilities and str(probabilities)})  # fmt: skip
+        return
+    if not files and not console.is_terminal:
+        for chunk in classify().csv_columns(done[0].frame):
+            sys.stdout.write(chunk.decode())
+        return
+    if cells:
+        console.print(_columns_picture(by_column, drawn) if files else _cells_picture(cells))
+    console.print(
+        f"{many(len(cells), 'cell')} filled in {many(rows, 'row')}", highlight=False, soft_wrap=True
+    )
+    for path in (*files, *([probabilities] if probabilities else [])):
+        console.print(f"Saved to [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+
+
+def _columns_picture(by_column: dict[str, list[float]], drawn: bool) -> Grid:
+    """How many cells of each column were filled; how sure the most probable values are."""
+    grid = Grid("column", box=None)
+    for head in ("cells filled",) if drawn else ("cells filled", "mean probability"):
+        grid.add_column(head, justify="right")
+    for name, shares in by_column.items():
+        mean = [] if drawn else [f"{sum(shares) / len(shares):.4f}"]
+        grid.add_row(escape(name), f"{len(shares):,}", *mean)
+    return grid
+
+
+def _cells_picture(cells: Sequence[Any]) -> Grid:
+    grid = Grid(box=None)
+    grid.add_column("row", justify="right")
+    grid.add_column("column")
+    grid.add_column("value")
+    grid.add_column("probability", justify="right")
+    for row, column, value, probability in cells[:SHOWN]:
+        grid.add_row(str(row + 1), escape(column), escape(_text(value)), f"{probability:.4f}")
+    if len(cells) > SHOWN:
+        grid.add_row("…", f"[dim]{len(cells) - SHOWN:,} more cells[/dim]")
+    return grid
+
+
+def _text(value: Any) -> str:
+    """A value as it is written; a date without a time that is midnight."""
+    return str(value).removesuffix(" 00:00:00") if isinstance(value, datetime) else str(value)
