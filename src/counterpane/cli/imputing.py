@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table as Grid
@@ -39,7 +36,6 @@ from counterpane.cli.app import (
 from counterpane.errors import ParameterError
 
 SHOWN = 12  # cells on a terminal
-CHUNK = 2**14  # cells written at a time
 
 
 @app.command()
@@ -86,14 +82,19 @@ def impute(
         )
     text = {"encoding": encoding, "delimiter": delimiter}
     raw = tables().read_raw(data, text, progress=progress)
-    done = _completed(loaded, raw, draws, seed)
+    done = filling().completed(loaded, raw, draws, seed)
     for line in tables().what_a_model_lacks(loaded, raw, None):
         notes.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)
     for path, part in zip(files, done, strict=False):
         classify().write_atomically(path, classify().csv_columns(part.frame))
     if probabilities is not None:
-        classify().write_atomically(probabilities, _cell_lines(done, draws))
+        classify().write_atomically(probabilities, filling().cell_lines(done, draws))
     _tell(str(model), done, files, probabilities, drawn=draws is not None, as_json=as_json)
+
+
+def filling() -> Any:
+    """The module that fills tables, imported when it is needed."""
+    return import_module("counterpane.cli.filling")
 
 
 def _files(output: Path | None, draws: int | None) -> list[Path]:
@@ -104,37 +105,6 @@ def _files(output: Path | None, draws: int | None) -> list[Path]:
         raise ParameterError("--draws makes several tables; name their files with --output.")
     stem, dot, rest = output.name.partition(".")
     return [output.with_name(f"{stem}-{k}{dot}{rest}") for k in range(1, draws + 1)]
-
-
-def _completed(model: Any, raw: Sequence[Any], draws: int | None, seed: int | None) -> list[Any]:
-    """The completed columns and filled cells; a text that is no number is no gap."""
-    from counterpane.data.columns import Labels, Numbers
-    from counterpane.data.texts import NO_NUMBER
-    from counterpane.models.imputing import impute as impute_columns
-
-    read = tables().as_learned(model, raw)
-    fixed = {}
-    for before, column in zip(raw, read, strict=True):
-        known = column.name in model.schema.names
-        if known and isinstance(before, Labels) and isinstance(column, Numbers):
-            gone = [code for code, s in enumerate(before.states) if s is None or s in NO_NUMBER]
-            fixed[column.name] = (before.codes >= 0) & ~np.isin(before.codes, gone)
-    found: list[Any] = impute_columns(model, list(raw), draws, seed, read=read, fixed=fixed)
-    return found
-
-
-def _cell_lines(done: Sequence[Any], draws: int | None) -> Iterator[bytes]:
-    """The filled cells as CSV, with the number of the draw first if there are draws."""
-    head = ["row", "column", "value", "probability"]
-    yield (",".join(head if draws is None else ["draw", *head]) + "\n").encode()
-    for place, part in enumerate(done, start=1):
-        for low in range(0, len(part.cells), CHUNK):
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            for row, column, value, probability in part.cells[low : low + CHUNK]:
-                cells = [row + 1, column, _text(value), f"{probability:.6g}"]
-                writer.writerow(cells if draws is None else [place, *cells])
-            yield text.getvalue().encode()
 
 
 def _tell(
@@ -191,12 +161,9 @@ def _cells_picture(cells: Sequence[Any]) -> Grid:
     grid.add_column("value")
     grid.add_column("probability", justify="right")
     for row, column, value, probability in cells[:SHOWN]:
-        grid.add_row(str(row + 1), escape(column), escape(_text(value)), f"{probability:.4f}")
+        grid.add_row(
+            str(row + 1), escape(column), escape(filling().value_text(value)), f"{probability:.4f}"
+        )
     if len(cells) > SHOWN:
         grid.add_row("…", f"[dim]{len(cells) - SHOWN:,} more cells[/dim]")
     return grid
-
-
-def _text(value: Any) -> str:
-    """A value as it is written; a date without a time that is midnight."""
-    return str(value).removesuffix(" 00:00:00") if isinstance(value, datetime) else str(value)
