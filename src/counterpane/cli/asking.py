@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -157,19 +159,39 @@ def score(
     model: ModelFile,
     data: Data,
     metric: Annotated[str, typer.Option(help=f"One of: {', '.join(METRICS)}.")] = "pll",
+    rows: Annotated[
+        bool,
+        typer.Option("--rows", help="List the rows of least probability and their odd cells."),
+    ] = False,
+    n: Annotated[int, typer.Option("-n", min=1, help="With --rows, the number of rows.")] = 20,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With --rows, the CSV file to write, also with .gz."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="For cmll: a number that draws its groups.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print how probable MODEL finds the rows of DATA: nats a row, with its standard error."""
+    """Print how probable MODEL finds the rows of DATA: nats a row, with its standard error.
+
+    With --rows it lists the oddest rows instead: the log-probability of each in nats, and the
+    cells that are improbable given the rest of the row.
+    """
+    if output is not None and not rows:
+        raise ParameterError("--output is for --rows; a score is printed.")
     if metric not in METRICS:
         raise unknown_name("--metric", metric, METRICS)
     progress = settle(as_json=as_json, quiet=quiet)
     loaded = cp.load(model)
     _check_whole(loaded, "`score` measures")
     text = {"encoding": encoding, "delimiter": delimiter}
+    if rows:
+        check_place(output)
+        anomalies = import_module("counterpane.cli.anomalies")
+        anomalies.show(loaded, data, text, n, output, progress=progress, as_json=as_json)
+        return
     table = tables().rows_for(loaded, data, text, progress=progress)
     mean, error = classify().measured(metric, loaded, table, seed, progress=progress)
     if as_json:

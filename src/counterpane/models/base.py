@@ -30,10 +30,12 @@ from counterpane.models.questions import Questions, listed
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
-    from counterpane.models import imputing, notebook, picture_files
+    from counterpane.models import imputing, notebook, odd_rows, picture_files
     from counterpane.models.imputing import ImputedCell
+    from counterpane.models.odd_rows import OddRow
 else:
     imputing = lazy("counterpane.models.imputing")
+    odd_rows = lazy("counterpane.models.odd_rows")
     notebook = lazy("counterpane.models.notebook")
     picture_files = lazy("counterpane.models.picture_files")
 
@@ -158,6 +160,23 @@ class Model(Questions):
         1 sex male 0.9153
         """
         return imputing.impute(self, frame, None, None)[0].cells
+
+    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> list[OddRow]:
+        """The `n` rows that the model finds least probable, the oddest first, and why.
+
+        An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
+        `excess`, how far below the mean row that is (a gap counts as the mean cell of its column);
+        and `cells`, those that are less probable than expected: column, value, P(value | rest
+        of the row), and the expected state with its probability. A state that the model does not
+        know is impossible. Of a dependency network ln P is Σ ln P(cell | rest of the row).
+
+        >>> import counterpane as cp
+        >>> table = cp.load_dataset("titanic")
+        >>> odd = cp.ChowLiu().fit(table).model_.odd_rows(table, 1)[0]
+        >>> odd.row, round(odd.log_prob, 2), odd.cells[0].column, odd.cells[0].expected
+        (0, -8.03, 'age', 'adult')
+        """
+        return odd_rows.odd_rows(self, X, n, cells)
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a file; `counterpane.load` reads it back.

@@ -61,15 +61,15 @@ def missing_marginals(model: Model, codes: Codes, gaps: Bools) -> dict[int, Floa
     has no exact answer for, is estimated by Gibbs sampling.
     """
     asked = np.flatnonzero(gaps.any(axis=1)).tolist()
-    if isinstance(model, DependencyNetwork):
-        return _estimated(model, codes, gaps, asked)
-    try:
-        return {v: marginal_rows(model, v, codes[:, gaps[v]]) for v in asked}
-    except TableSizeError as error:
-        if isinstance(model, Mixture):
-            raise
-        warn(f"{str(error).split(';')[0]}; probabilities are estimated by Gibbs sampling.", 6)
-        return _estimated(model, codes, gaps, asked)
+    reason = None
+    if not isinstance(model, DependencyNetwork):
+        try:
+            return {v: marginal_rows(model, v, codes[:, gaps[v]]) for v in asked}
+        except TableSizeError as error:
+            if isinstance(model, Mixture):
+                raise
+            reason = error
+    return _estimated(model, codes, gaps, asked, reason)
 
 
 def marginal_rows(model: Model, v: int, codes: Codes) -> Floats:
@@ -82,7 +82,9 @@ def marginal_rows(model: Model, v: int, codes: Codes) -> Floats:
     return found
 
 
-def _estimated(model: Model, codes: Codes, gaps: Bools, asked: list[int]) -> dict[int, Floats]:
+def _estimated(
+    model: Model, codes: Codes, gaps: Bools, asked: list[int], reason: TableSizeError | None
+) -> dict[int, Floats]:
     """By the conditional of a variable where all that it reads is observed, else by chains."""
     cards = model.schema.cards
     ends = np.cumsum(cards)
@@ -91,6 +93,9 @@ def _estimated(model: Model, codes: Codes, gaps: Bools, asked: list[int]) -> dic
     rows = np.flatnonzero(np.any(list(open_cells.values()), axis=0))
     chains: Any = None
     if rows.size:
+        if reason is not None:
+            words = str(reason).split(";")[0]
+            warn(f"{words}; probabilities are estimated by Gibbs sampling.", 7)
         every = range(len(cards))
         chains, _ = model._approximator.sampler.rows(every, codes[:, rows], settings=Gibbs())
     tables = {}
