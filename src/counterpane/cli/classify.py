@@ -200,12 +200,16 @@ def _slice(column: Column, low: int, high: int) -> Column:
 
 def csv_lines(table: cp.Table) -> Iterator[bytes]:
     """A table as CSV, in chunks."""
-    columns = table.to_columns()
-    for low in range(0, max(table.n_rows, 1), CHUNK):
+    return csv_columns(table.to_columns())
+
+
+def csv_columns(columns: Sequence[Column]) -> Iterator[bytes]:
+    """Columns as CSV, in chunks."""
+    for low in range(0, max(n_rows(columns[0]), 1), CHUNK):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if low == 0:
-            writer.writerow(table.schema.names)
+            writer.writerow([column.name for column in columns])
         writer.writerows(zip(*(_cells(c, low, low + CHUNK) for c in columns), strict=True))
         yield text.getvalue().encode()
 

@@ -7,6 +7,7 @@ COMMANDS = {
     "rank": "asking",
     "score": "asking",
     "sample": "asking",
+    "impute": "imputing",
     "compare": "comparing",
     "report": "reporting",
     "convert": "converting",
