@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -39,6 +40,7 @@ from counterpane.cli.app import (
 )
 from counterpane.cli.choosing import CLASSIFIERS, FIELDS, METHODS, check_target, choose
 from counterpane.cli.pictures import (
+    bootstrap_note,
     edge_list,
     field_picture,
     forest_picture,
@@ -46,9 +48,12 @@ from counterpane.cli.pictures import (
     what_was_done,
 )
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
+
+resampling: Any = lazy("counterpane.learn.bootstrap")
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
-MAX_EDGES = 2000  # with a confidence in a model's file
+MAX_EDGES = 2000  # with a share in a model's file
 FACTS = ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_")
 
 
@@ -69,7 +74,9 @@ def learn(
     bootstrap: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Samples that say how sure each edge is; auto takes 100, in 5 s at most."
+            min=0,
+            help="Bootstrap samples that show how stable each edge is, at least 20; by default "
+            "as many of 100 as 5 s allow.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -108,9 +115,11 @@ def learn(
                "progress": progress, "checkpoint": checkpoint}  # fmt: skip
     began = time.monotonic()
     learner = _fit(method, score, target, source, options)
+    resampled: dict[str, Any] = {}
     if method in METHODS and samples and not interrupted:
-        _add_confidence(learner, source, samples, SECONDS if bootstrap is None else None)
-    facts = _facts(learner, source, method, score)
+        limit = SECONDS if bootstrap is None else None
+        resampled = {"bootstrap": _add_confidence(learner, source, samples, limit)}
+    facts = _facts(learner, source, method, score) | resampled
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
     _remember(learner, rows, facts, why)
     learner.model_.save(path)
@@ -169,29 +178,42 @@ def _fit(method: str, score: str, target: str | None, source: Any, options: dict
     return learner
 
 
-def _add_confidence(learner: Any, table: Any, samples: int, limit: float | None) -> None:
-    """Tell the model how sure its edges are: [from, to, share of the samples that join them]."""
-    told: list[tuple[str, str, float]] = []
-    learner.model_.provenance["edge_confidence"] = told
+def _add_confidence(
+    learner: Any, table: Any, samples: int, limit: float | None
+) -> dict[str, Any] | None:
+    """How many bootstrap samples were done; too few say nothing of an edge.
+
+    The model keeps [from, to, share of the samples that join them]. None where the rows cannot be
+    resampled. A sample has the same time limit as all of them, so that a slow search ends soon.
+    """
+    provenance = learner.model_.provenance
+    provenance["edge_confidence"] = shares = []
     if not isinstance(table, cp.Table) or learner.missing not in ("state", "drop"):
-        return
+        return None
     plain = type(learner)(**learner.get_params())
-    plain.set_params(progress=False, time_limit=None, n_jobs=1)
-    try:
-        found = cp.bootstrap(
-            plain,
-            table.resolve_missing(learner.missing),
-            samples,
-            random_state=0,
-            time_limit=limit,
-            n_jobs=learner.n_jobs,
-            progress=learner.progress,
-        )
-    except KeyboardInterrupt:
-        interrupted.append("the bootstrap")
-        return
-    told += [(r["from"], r["to"], round(r["strength"], 4)) for r in found.strength[:MAX_EDGES]]
-    learner.model_.provenance["edge_samples"] = found.n
+    plain.set_params(progress=False, time_limit=limit, n_jobs=1)
+    done = 0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r".*\(time limit\)", cp.StoppedEarly)  # is noted below
+        try:
+            result = cp.bootstrap(
+                plain,
+                table.resolve_missing(learner.missing),
+                samples,
+                random_state=0,
+                time_limit=limit,
+                n_jobs=learner.n_jobs,
+                progress=learner.progress,
+            )
+            done = result.n
+        except KeyboardInterrupt:
+            interrupted.append("the bootstrap")
+    if done >= resampling.LEAST_SAMPLES:
+        provenance["edge_samples"] = done
+        records = result.strength[:MAX_EDGES]
+        shares += [(r["from"], r["to"], round(r["strength"], 4)) for r in records]
+    return {"samples": done, "requested": samples, "needed": resampling.LEAST_SAMPLES,
+            "seconds": limit}  # fmt: skip
 
 
 def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]:
@@ -207,10 +229,14 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     facts["columns"] = len(source.schema)
     if method in METHODS:
         sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
-        edges = [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_]
+        edges = [
+            {"parent": p, "child": c, "directed": directed, "strength_bits": bits}
+            for p, c, bits, directed in learner.strengths_
+        ]
         if sure:
             for edge in edges:
                 edge["confidence"] = sure.get(frozenset((edge["parent"], edge["child"])), 0.0)
+                edge["samples"] = model.provenance["edge_samples"]
         return facts | {
             "edges": edges,
             "score": {"name": score, "value": learner.score_},
@@ -248,9 +274,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
         if facts["edges"]:
-            console.print(picture(model, facts["edges"], source.total_weight, facts["target"]))
+            console.print(picture(model, facts["edges"], facts["target"]))
+            console.print(bootstrap_note(facts.get("bootstrap")), end="", soft_wrap=True)
         else:
-            console.print("No edges: no column tells anything of another that pays.")
+            console.print("No edges found: no dependency improves the score.")
         size += f"{many(len(facts['edges']), 'edge')}, {many(facts['parameters'], 'parameter')}"
         size += f", {facts['score']['name']} {facts['score']['value']:,.3f}"
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,14 @@ def arrows_of(model: BayesianNetwork) -> frozenset[tuple[int, int]]:
     """
     learned = "learner" in (model.provenance or {})
     return frozenset((class_of(model).compelled if learned else model.dag).edges)
+
+
+def arrow_names(model: Any) -> frozenset[tuple[str, str]] | None:
+    """The edges of a model's graph that are drawn as arrows, by name; None for all that it has."""
+    if not hasattr(model, "dag"):
+        return None
+    names = model.schema.names
+    return frozenset((names[p], names[x]) for p, x in arrows_of(model))
 
 
 def strengths_of(model: BayesianNetwork, tables: list[Floats] | None = None) -> list[EdgeStrength]:
