@@ -45,7 +45,8 @@ def edges_of(ax):
 def test_a_graph_has_every_name_and_edge(learner, ax):
     assert learner.model_.plot(ax=ax, title="T") is ax
     numbers = [f"{e.bits:.4f}" for e in learner.strengths_]
-    assert sorted(texts(ax)) == [*sorted(numbers), "age", "sex", "status", "survived"]
+    names = ["age", "sex", "status", "survived"]
+    assert sorted(texts(ax)) == sorted([*numbers, *names, "edges: bits per row"])
     assert set(edges_of(ax)) == {f"{a} — {b}" for a, b in learner.graph_.edges}
     assert not any(isinstance(p, Polygon) for p in ax.patches)  # no direction can be known
     assert ax.get_title() == "T"
@@ -82,6 +83,7 @@ def test_a_bootstrap_shows_its_confidence(titanic, ax):
     widths = [drawn[f"{a} — {b}"].get_linewidth() for a, b in pairs]
     assert len(set(strengths)) > 1
     assert {f"{share:.0%}" for share in strengths} < set(texts(ax))
+    assert "edges: share of 20 bootstrap samples that join the columns" in texts(ax)
     order = np.argsort(strengths, kind="stable")
     assert (np.diff(np.array(widths)[order]) >= -1e-9).all()
     matrix = result.plot("edges", ax=Figure().subplots())

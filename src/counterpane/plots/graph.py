@@ -11,6 +11,7 @@ import numpy as np
 from counterpane.errors import ParameterError
 from counterpane.graphs.curves import arrow, edge_curve
 from counterpane.graphs.layout import Edge, GraphLayout, Point, lay_out_networkx, short_label
+from counterpane.independence.edge_strength import UNIT
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.models.edges import arrow_names, edge_text
 from counterpane.plots.axes import axes_or_new, ink, paper, points_per_unit, sized
@@ -25,6 +26,7 @@ def graph(
     *,
     strengths: Mapping[Edge, float] | None = None,
     labels: Mapping[Edge, str] | None = None,
+    note: str | None = None,
     marked: Collection[str] = (),
     title: str = "",
     ax: Any = None,
@@ -33,16 +35,16 @@ def graph(
 
     An edge of a learned network has an arrowhead where the whole equivalence class, or what was
     known beforehand, tells its direction. `strengths`, 0 to 1 by edge (of either direction), are
-    drawn as widths, and `labels` are written on the edges. By default they are a learned network's
-    strengths in bits per row, and a bootstrap's shares of at least 20 samples; of more than 30
-    edges there are no labels. `marked` nodes are filled. Colors are those of the style in use, so
+    drawn as widths, `labels` are written on the edges, and the `note` below the graph says what
+    they are. By default they are a learned network's strengths in bits per row, and a bootstrap's
+    shares of at least 20 samples; of more than 30 edges there are no labels. `marked` nodes are filled. Colors are those of the style in use, so
     that dark styles work.
 
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     >>> sorted(text.get_text() for text in graph(model, ax=Figure().subplots()).texts)
-    ['0.0476', '0.1342', '0.1421', 'age', 'sex', 'status', 'survived']
+    ['0.0476', '0.1342', '0.1421', 'age', 'edges: bits per row', 'sex', 'status', 'survived']
     """
     network = networkx_of(model)
     if len(network) > MAX_NODES:
@@ -51,10 +53,12 @@ def graph(
             "subgraph, such as model.graph.subgraph(names)."
         )
     layout, arrows = lay_out_networkx(network, arrow_names(getattr(model, "model_", model)))
-    widths, numbers = edge_numbers(model, network)
+    widths, numbers, meaning = edge_numbers(model, network)
     strengths = widths if strengths is None else strengths
-    labels = numbers if labels is None else labels
-    labels = labels if len(layout.routes) <= MAX_LABELS else {}
+    if labels is None:
+        labels, note = numbers, meaning if note is None else note
+    if len(layout.routes) > MAX_LABELS:
+        labels, note = {}, ""
     ax = axes_or_new(ax, sized(layout.size))
     ax.set_axis_off()
     ax.set_xlim(0, layout.size[0])
@@ -69,27 +73,33 @@ def graph(
         text = labels.get(edge, labels.get(edge[::-1]))
         if text is not None:
             _label_edge(ax, points, text, unit * layout.height)
+    if labels and note:
+        ax.text(0.5, -0.02, f"edges: {note}", transform=ax.transAxes, ha="center", va="top",
+                fontsize=8, color=ink(), alpha=0.8)  # fmt: skip
     for name, point in layout.positions.items():
         _draw_node(ax, name, point, layout, name in marked, unit)
     return ax
 
 
-def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge, str]]:
-    """(width from 0 to 1, label) of each edge, where the model or the graph itself knows them."""
+def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge, str], str]:
+    """(widths from 0 to 1, labels, what these are) of the edges, as far as they are known."""
     owner = getattr(model, "model_", model)
     if hasattr(owner, "edge_strengths"):
         edges = owner.edge_strengths()
         most = max((e.bits for e in edges), default=0.0) or 1.0
         widths = {(e.parent, e.child): math.sqrt(e.bits / most) for e in edges}
-        return widths, {(e.parent, e.child): f"{e.bits:.4f}" for e in edges}
-    if getattr(model, "n", LEAST_SAMPLES) < LEAST_SAMPLES:
-        return {}, {}
+        return widths, {(e.parent, e.child): f"{e.bits:.4f}" for e in edges}, UNIT
+    samples = getattr(model, "n", None)
+    if samples is not None and samples < LEAST_SAMPLES:
+        return {}, {}, ""
     shares = {
         (str(a), str(b)): float(known)
         for a, b, known in network.edges(data="strength")
         if known is not None
     }
-    return shares, {edge: f"{share:.0%}" for edge, share in shares.items()}
+    of = "samples" if samples is None else f"{samples:,} bootstrap samples"
+    labels = {edge: f"{share:.0%}" for edge, share in shares.items()}
+    return shares, labels, f"share of {of} that join the columns"
 
 
 def networkx_of(model: Any) -> Any:
@@ -131,8 +141,8 @@ def _label_edge(ax: Any, points: tuple[Point, ...], text: str, size: float) -> N
     path = np.array(points)
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
     middle = [float(np.interp(along[-1] / 2, along, path[:, k])) for k in (0, 1)]
-    box = {"facecolor": paper(), "edgecolor": "none", "pad": 0.1 * size, "alpha": 0.85}
-    ax.text(*middle, text, ha="center", va="center", fontsize=0.35 * size, color=ink(), bbox=box,
+    box = {"facecolor": paper(), "edgecolor": "none", "pad": 0.04 * size, "alpha": 0.85}
+    ax.text(*middle, text, ha="center", va="center", fontsize=0.3 * size, color=ink(), bbox=box,
             zorder=2.5)  # fmt: skip
 
 

@@ -61,4 +61,6 @@ def probabilities_of(learner: Any) -> dict[str, Any]:
     shares: dict[Edge, float] = {
         (a, b): float(joined[place[a], place[b]]) for a, b in learner.graph_.edges
     }
-    return {"strengths": shares, "labels": {edge: f"{p:.0%}" for edge, p in shares.items()}}
+    labels = {edge: f"{p:.0%}" for edge, p in shares.items()}
+    note = "probability that the columns are joined"
+    return {"strengths": shares, "labels": labels, "note": note}

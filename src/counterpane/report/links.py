@@ -31,7 +31,7 @@ BITS = (
     UNIT,
     "Mutual information of the two columns given the child's other parents, in bits per row, minus "
     "what independent columns would show by chance: how much the one tells about the other beyond "
-    "the rest.",
+    "the rest. It is the same for all networks that fit the data equally well.",
 )
 TABLE_BITS = (
     UNIT,
