@@ -54,7 +54,9 @@ def test_shares_of_too_few_samples_are_not_shown(run, tmp_path: Path, monkeypatc
     code, out, err = run("learn", "titanic", "-o", "m.cp")
     assert code == 0
     assert "%" not in out
-    assert "No shares are shown: 1 bootstrap sample done within 1e-09 s; at least 20 are needed" in out
+    assert (
+        "No shares are shown: 1 bootstrap sample done within 1e-09 s; at least 20 are needed" in out
+    )
     assert "stopped" not in err
     provenance = cp.load(tmp_path / "m.cp").provenance
     assert provenance["edge_confidence"] == [] and "edge_samples" not in provenance

@@ -70,7 +70,9 @@ def bootstrap_note(resampled: Mapping[str, Any] | None) -> str:
         return ""
     done, needed = resampled["samples"], resampled["needed"]
     if resampled["requested"] < needed:
-        words = f"No shares are shown: {many(done, 'bootstrap sample')}; at least {needed} are needed."
+        words = (
+            f"No shares are shown: {many(done, 'bootstrap sample')}; at least {needed} are needed."
+        )
     elif done < needed:
         within = f" within {resampled['seconds']:g} s" if resampled["seconds"] else ""
         words = (

@@ -14,21 +14,22 @@ search returned, nor on the direction of an edge that could be turned.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from counterpane.graphs import Cpdag, Dag
-from counterpane.typing import Floats
+from counterpane.typing import Array, Floats
 
 UNIT = "bits per row"
 DIGITS = 6  # decimals that are kept, so that every output rounds the same number
 MOST_MEAN = 64.0  # of a cell whose chance is summed; above, an expansion is as good
-CHUNK = 2**14  # distinct cells at a time
+CHUNK = 2**14  # distinct small cells at a time
+CELLS = 2**20  # cells of tables at a time
 
 
-def corrected_information(counts: Floats) -> float:
+def corrected_information(counts: Array) -> float:
     """I(a; b | rest) of a table of axes (rest…, a, b), in bits per row, corrected for chance.
 
     >>> corrected_information(np.array([[50, 0], [0, 50]]))
@@ -36,22 +37,54 @@ def corrected_information(counts: Floats) -> float:
     >>> corrected_information(np.array([[3, 2], [2, 3]]))
     0.0
     """
+    return corrected_informations([counts])[0]
+
+
+def corrected_informations(tables: Iterable[Array]) -> list[float]:
+    """`corrected_information` of each of many tables, some at a time."""
+    found: list[float] = []
+    held: list[tuple[float, float, Floats]] = []  # n Σ ln(n / mean), rows, cells (a, b, n)
+    room = CELLS
+    for counts in tables:
+        held.append(_parts(counts))
+        room -= held[-1][2].shape[1]
+        if room < 0:
+            found += _corrected(held)
+            held, room = [], CELLS
+    return found + _corrected(held)
+
+
+def _parts(counts: Array) -> tuple[float, float, Floats]:
+    """(rows × information in nats, rows, (a, b, n) of each cell that chance may fill)."""
     table = np.asarray(counts, dtype=np.float64)
     table = table.reshape(-1, *table.shape[-2:])
     a, b = table.sum(axis=2, keepdims=True), table.sum(axis=1, keepdims=True)
     n = a.sum(axis=1, keepdims=True)
-    total = float(n.sum())
-    if total <= 0:
-        return 0.0
-    full = np.where(n > 0, n, 1.0)
-    means = a * b / full
-    held = table > 0
-    logs = np.log(np.where(held, table, 1.0) / np.where(held, means, 1.0))
-    excess = float((table * logs).sum() - _by_chance(a, b, n))
-    return round(max(excess, 0.0) / total / math.log(2), DIGITS)
+    x, left, right, size = (
+        part.reshape(-1) for part in np.broadcast_arrays(table, a, b, np.where(n > 0, n, 1.0))
+    )
+    seen = x > 0
+    logs = np.log(x[seen] * size[seen] / (left[seen] * right[seen]))
+    margins = np.rint([left, right, size])  # of weighted rows
+    open_ = ((margins[:2] > 0) & (margins[:2] < margins[2])).all(axis=0)
+    return float(x[seen] @ logs), float(n.sum()), margins[:, open_]
 
 
-def edge_strengths(dag: Dag, shape: Cpdag, tables: Sequence[Floats]) -> dict[tuple[int, int], float]:
+def _corrected(held: Sequence[tuple[float, float, Floats]]) -> list[float]:
+    if not held:
+        return []
+    chance = _by_chance(np.concatenate([cells for _, _, cells in held], axis=1))
+    starts = np.cumsum([0, *(cells.shape[1] for _, _, cells in held)])
+    sums = np.concatenate([[0.0], np.cumsum(chance)])[starts]
+    return [
+        round(max(information - mean, 0.0) / max(rows, 1e-300) / math.log(2), DIGITS)
+        for (information, rows, _), mean in zip(held, np.diff(sums).tolist(), strict=True)
+    ]
+
+
+def edge_strengths(
+    dag: Dag, shape: Cpdag, tables: Sequence[Floats]
+) -> dict[tuple[int, int], float]:
     """The strength of each edge (parent, child) of `dag`, of the class `shape`.
 
     `tables[x]` counts the rows of axes (parents of x in order…, x). See the module for what the
@@ -64,42 +97,41 @@ def edge_strengths(dag: Dag, shape: Cpdag, tables: Sequence[Floats]) -> dict[tup
     """
     free = {frozenset(edge) for edge in shape.reversible.edges}
     clique = [{x, *(p for p in dag.parents(x) if frozenset((p, x)) in free)} for x in range(dag.n)]
-    least: dict[tuple[int, int], float] = {}
+    ends, views = [], []
     for x in range(dag.n):
-        scope = (*dag.parents(x), x)
         # Every largest clique of a class is that of its last column, as no edge makes a collider.
         if any(clique[x] < clique[y] for y in dag.children(x) if frozenset((x, y)) in free):
             continue
+        scope = (*dag.parents(x), x)
         for a, b in combinations(range(len(scope)), 2):
             u, v = scope[a], scope[b]
-            inside = (u in clique[x]) + (v in clique[x])
-            if not inside:
-                continue
-            edge = (u, v) if u in dag.parents(v) else (v, u)
-            moved = np.moveaxis(tables[x], (a, b), (-2, -1))
-            bits = corrected_information(moved)
-            least[edge] = min(bits, least.get(edge, math.inf))
+            if u in clique[x] or v in clique[x]:
+                ends.append((u, v) if u in dag.parents(v) else (v, u))
+                views.append((x, a, b))
+    tables_of = (np.moveaxis(tables[x], (a, b), (-2, -1)) for x, a, b in views)
+    least: dict[tuple[int, int], float] = {}
+    for edge, bits in zip(ends, corrected_informations(tables_of), strict=True):
+        least[edge] = min(bits, least.get(edge, math.inf))
     return {edge: least[edge] for edge in dag.edges}
 
 
-def _by_chance(a: Floats, b: Floats, n: Floats) -> float:
-    """The mean of Σ n ln(n / mean) over all tables with the margins `a`, `b` of `n` rows.
+def _by_chance(cells: Floats) -> Floats:
+    """The mean of x ln(x / m) for cells of margins a and b in n rows, of mean m = a b / n.
 
     All ways to permute one column against the other are equally likely, so that a cell is
     hypergeometric. A cell of a large mean adds half of its variance over that mean; all such cells
-    of a table add half the degrees of freedom (Miller 1955). Margins of weighted rows are rounded.
+    of a table add half the degrees of freedom (Miller 1955).
     """
-    a, b, n = (np.rint(x).reshape(-1) for x in np.broadcast_arrays(a, b, n))
-    open_ = (a > 0) & (b > 0) & (a < n) & (b < n)
-    a, b, n = np.minimum(a, b)[open_], np.maximum(a, b)[open_], n[open_]
-    large = a * b > MOST_MEAN * n
-    a_, b_, n_ = a[large], b[large], n[large]
-    chance = float(((1 - a_ / n_) * (1 - b_ / n_)).sum() / 2)
-    cells = np.stack([a[~large], b[~large], n[~large]])
-    distinct, times = np.unique(cells, axis=1, return_counts=True)
-    for low in range(0, distinct.shape[1], CHUNK):
-        part = slice(low, low + CHUNK)
-        chance += float(_small_cells(*distinct[:, part]) @ times[part])
+    a, b, n = cells
+    chance: Floats = (1 - a / n) * (1 - b / n) / 2
+    small = np.flatnonzero(a * b <= MOST_MEAN * n)
+    margins = np.stack([np.minimum(a, b)[small], np.maximum(a, b)[small], n[small]])
+    distinct, where = np.unique(margins, axis=1, return_inverse=True)
+    values = [
+        _small_cells(*distinct[:, low : low + CHUNK]) for low in range(0, distinct.shape[1], CHUNK)
+    ]
+    if values:
+        chance[small] = np.concatenate(values)[where.reshape(-1)]
     return chance
 
 

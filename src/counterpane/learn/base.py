@@ -149,7 +149,7 @@ class Learner(ABC):
 
     @property
     def cpdag_(self) -> Any:
-        """The equivalence class of the network, as a networkx graph; see `BayesianNetwork.cpdag`."""
+        """The equivalence class of the network, a networkx graph; see `BayesianNetwork.cpdag`."""
         return self.model_.cpdag
 
     @abstractmethod

@@ -118,6 +118,7 @@ class BootstrapResult:
         if not 0 < threshold <= 1:
             raise ParameterError(f"threshold={threshold}; a share above 0 and up to 1 is needed.")
         graph: Any = nx.DiGraph() if self.directed else nx.Graph()
+        graph.graph["samples"] = self.n
         graph.add_nodes_from(self.names)
         arrows: Any = nx.DiGraph()
         arrows.add_nodes_from(self.names)

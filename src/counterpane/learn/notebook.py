@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from counterpane.markup import folded, framed, grid
 from counterpane.learn.bootstrap import LEAST_SAMPLES
+from counterpane.markup import folded, framed, grid
 from counterpane.models.edges import arrow_names
 from counterpane.models.notebook import edge_titles, graph_html
 
@@ -51,10 +51,15 @@ def bootstrap_html(result: Any) -> str:
         few = f"<div>No shares are shown: at least {LEAST_SAMPLES} samples are needed.</div>"
         return framed(title, graph_html(graph), few)
     columns = ("strength", "direction", "reverse", "undirected")
-    rows = [
-        (r["from"], r["to"], *(f"{r[name]:.2f}" for name in columns)) for r in records[:LISTED]
-    ]
+    rows = [(r["from"], r["to"], *(f"{r[name]:.2f}" for name in columns)) for r in records[:LISTED]]
     widths = {(a, b): float(s) for a, b, s in graph.edges(data="strength")}
-    head = ("from", "to", f"share of {result.n} samples", "of these: from → to", "to → from", "open")
+    head = (
+        "from",
+        "to",
+        f"share of {result.n} samples",
+        "of these: from → to",
+        "to → from",
+        "open",
+    )
     table = grid(head, rows, more=max(len(records) - LISTED, 0))
     return framed(title, graph_html(graph, strengths=widths), table)

@@ -37,8 +37,8 @@ def graph(
     known beforehand, tells its direction. `strengths`, 0 to 1 by edge (of either direction), are
     drawn as widths, `labels` are written on the edges, and the `note` below the graph says what
     they are. By default they are a learned network's strengths in bits per row, and a bootstrap's
-    shares of at least 20 samples; of more than 30 edges there are no labels. `marked` nodes are filled. Colors are those of the style in use, so
-    that dark styles work.
+    shares of at least 20 samples; of more than 30 edges there are no labels. `marked` nodes are
+    filled. Colors are those of the style in use, so that dark styles work.
 
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure
@@ -89,7 +89,7 @@ def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge
         most = max((e.bits for e in edges), default=0.0) or 1.0
         widths = {(e.parent, e.child): math.sqrt(e.bits / most) for e in edges}
         return widths, {(e.parent, e.child): f"{e.bits:.4f}" for e in edges}, UNIT
-    samples = getattr(model, "n", None)
+    samples = network.graph.get("samples")
     if samples is not None and samples < LEAST_SAMPLES:
         return {}, {}, ""
     shares = {
@@ -97,9 +97,10 @@ def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge
         for a, b, known in network.edges(data="strength")
         if known is not None
     }
-    of = "samples" if samples is None else f"{samples:,} bootstrap samples"
+    if samples is None:
+        return shares, {}, ""
     labels = {edge: f"{share:.0%}" for edge, share in shares.items()}
-    return shares, labels, f"share of {of} that join the columns"
+    return shares, labels, f"share of {samples:,} bootstrap samples that join the columns"
 
 
 def networkx_of(model: Any) -> Any:

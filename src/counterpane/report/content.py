@@ -128,9 +128,7 @@ def _marginals(model: Any, rows: Rows | None, target: str | None) -> tuple[Margi
     return found, ""
 
 
-def _confident(
-    links: Links, names: Sequence[str], confidence: Confidence | None
-) -> Links:
+def _confident(links: Links, names: Sequence[str], confidence: Confidence | None) -> Links:
     """The links with the share of samples that join their columns, where that is known."""
     if confidence is None:
         return links
@@ -142,9 +140,7 @@ def _confident(
             both = shares.get((a, b), 0.0) + (shares.get((b, a), 0.0) if a != b else 0.0)
             k = k._replace(share=min(both, 1.0))
         told.append(k)
-    return replace(
-        links, links=tuple(told), shares=confidence.words, samples=confidence.samples
-    )
+    return replace(links, links=tuple(told), shares=confidence.words, samples=confidence.samples)
 
 
 def _column(

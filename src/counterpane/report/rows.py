@@ -18,7 +18,7 @@ from counterpane.data.readers import read_columns
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError
-from counterpane.independence.edge_strength import corrected_information
+from counterpane.independence.edge_strength import corrected_information, corrected_informations
 from counterpane.typing import Bools, Floats, Ints
 
 MOST_ROWS = 100_000
@@ -137,9 +137,10 @@ def group_information(table: Table, scopes: Sequence[Sequence[int]]) -> list[flo
     Of two columns it is their mutual information.
     """
     pairs = [scope for scope in scopes if len(scope) == 2]
-    counted = iter(MemoryCounts(table).counts(pairs, missing="drop"))
+    counted = MemoryCounts(table).counts(pairs, missing="drop")
+    bits = iter(corrected_informations(counted))
     return [
-        corrected_information(next(counted))
+        next(bits)
         if len(scope) == 2
         else sum(pair_information(table, scope[:k], scope[k : k + 1]) for k in range(1, len(scope)))
         for scope in scopes

@@ -76,9 +76,9 @@ class NetworkLearner(Learner):
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
     `strengths_` (parent, child, bits, directed; strongest first), `gains_` (parent, child, the
-    score in nats that would be lost without the edge; largest first), `trace_`. With missing="em", `score_` and
-    `gains_` are those of the counts that the model expects, and `trace_` has the first structure,
-    the searches, and the iterations for the parameters; `start`, if given, is the first structure.
+    score in nats that would be lost without the edge; largest first), `trace_`. With missing="em",
+    these are those of the counts that the model expects, and `trace_` has the first structure, the
+    searches, and the iterations for the parameters; `start`, if given, is the first structure.
     """
 
     _leaves_gaps = ("available", "em")
@@ -150,10 +150,11 @@ class NetworkLearner(Learner):
         """The edges whose direction the user's constraints fix: the other one was not allowed."""
         if not (list(self.required_edges) or list(self.forbidden_edges) or self.tiers):
             return []
-        limits = make_limits(
-            model.schema, self.required_edges, self.forbidden_edges, self.tiers
+        limits = make_limits(model.schema, self.required_edges, self.forbidden_edges, self.tiers)
+        allowed, required = (
+            unpack(limits.allowed, model.dag.n),
+            unpack(limits.required, model.dag.n),
         )
-        allowed, required = unpack(limits.allowed, model.dag.n), unpack(limits.required, model.dag.n)
         return [(p, x) for p, x in model.dag.edges if required[x, p] or not allowed[p, x]]
 
     def _structural_em(
