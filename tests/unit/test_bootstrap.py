@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import time
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from counterpane.learn import ChowLiu, StoppedEarly
 from counterpane.learn.bootstrap import BootstrapResult, bootstrap
 from counterpane.learn.posterior.exact_posterior import ExactPosterior
 from counterpane.models.mixture import Mixture
+
+bootstrapping = importlib.import_module("counterpane.learn.bootstrap")
 
 
 class Remembers(BaseEstimator):
@@ -264,3 +269,17 @@ def test_titanic_by_name():
         "from", "to", "strength", "direction", "reverse", "undirected",
     }  # fmt: skip
     assert ("survived", "sex") in result.averaged_graph(0.9).edges
+
+
+def test_the_time_limit_begins_with_the_first_sample(monkeypatch):
+    """Loading the rows is not counted, however long it takes."""
+
+    def slow(X):
+        time.sleep(0.3)
+        return rows_of_table(X)
+
+    rows_of_table = bootstrapping._distinct_rows
+    monkeypatch.setattr(bootstrapping, "_distinct_rows", slow)
+    with pytest.warns(StoppedEarly, match="time limit"):
+        found = bootstrap(ChowLiu(), a_chain(), n=10**6, time_limit=0.25, random_state=0)
+    assert found.n > 1

@@ -193,6 +193,14 @@ def test_the_report_has_the_strengths_of_the_model(titanic: cp.Table, tmp_path: 
     assert all("d" in edge for edge in report(tmp_path, bare)["picture"]["edges"])
 
 
+def test_a_mixture_of_networks_draws_no_direction_that_is_arbitrary(
+    titanic: cp.Table, tmp_path: Path
+) -> None:
+    found = report(tmp_path, cp.OrderMCMC(random_state=0).fit(titanic), titanic, held_out=0)
+    assert len(found["links"]) == 5
+    assert not any(link[-3] for link in found["links"])
+
+
 def test_noise_of_many_states_does_not_rank_first(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 700)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,13 +66,14 @@ def graph(
     ax.set_aspect("equal")
     ax.set_title(title)
     unit = points_per_unit(ax, layout.size)
+    written: list[Point] = []
     for edge, points in layout.routes.items():
         known = strengths.get(edge, strengths.get(edge[::-1], 0.0)) if strengths else 1.0
         width = unit * (0.5 + 2.5 * min(max(known, 0.0), 1.0)) if strengths else 1.3 * unit
         _draw_edge(ax, edge, points, layout.curved, edge in arrows, width)
         text = labels.get(edge, labels.get(edge[::-1]))
         if text is not None:
-            _label_edge(ax, points, text, unit * layout.height)
+            written.append(_label_edge(ax, points, text, unit, layout.height, written))
     if labels and note:
         ax.text(0.5, -0.02, f"edges: {note}", transform=ax.transAxes, ha="center", va="top",
                 fontsize=8, color=ink(), alpha=0.8)  # fmt: skip
@@ -137,14 +138,35 @@ def _draw_edge(
     )
 
 
-def _label_edge(ax: Any, points: tuple[Point, ...], text: str, size: float) -> None:
-    """Write on the middle of an edge."""
-    path = np.array(points)
+def _label_edge(
+    ax: Any,
+    points: tuple[Point, ...],
+    text: str,
+    unit: float,
+    height: float,
+    written: Sequence[Point],
+) -> Point:
+    """Write on the middle of an edge, or beside it where another label is; return the place."""
+    path, size = np.array(points), unit * height
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
-    middle = [float(np.interp(along[-1] / 2, along, path[:, k])) for k in (0, 1)]
+
+    def at(share: float) -> Point:
+        x, y = (float(np.interp(share * along[-1], along, path[:, k])) for k in (0, 1))
+        return x, y
+
+    places = [at(share) for share in (0.5, 0.35, 0.65, 0.25, 0.75)]
+    clear = [
+        place
+        for place in places
+        if all(
+            abs(place[0] - x) > 1.3 * height or abs(place[1] - y) > 0.5 * height for x, y in written
+        )
+    ]
+    middle = (clear or places)[0]
     box = {"facecolor": paper(), "edgecolor": "none", "pad": 0.04 * size, "alpha": 0.85}
     ax.text(*middle, text, ha="center", va="center", fontsize=0.3 * size, color=ink(), bbox=box,
             zorder=2.5)  # fmt: skip
+    return middle
 
 
 def _draw_node(

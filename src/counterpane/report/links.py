@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.graphs import cpdag
 from counterpane.independence.edge_strength import UNIT
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -290,7 +291,8 @@ def _of_additive(model: AdditiveClassifier, rows: Rows | None) -> list[Link]:
 
 def _of_mixture(model: Mixture, target: int | None, marginals: Sequence[Any]) -> Links:
     """The links of all models; their share is the weight of the models that have them."""
-    sums: dict[tuple[tuple[int, ...], bool], list[float]] = {}
+    sums: dict[tuple[int, ...], _Sum] = {}
+    learned = "learner" in (model.provenance or {})
     shape, measure = "undirected", ODDS
     for weight, part in zip(model.weights.tolist(), model.models, strict=True):
         if model.fixed and isinstance(part, MarkovNetwork) and target is not None:
@@ -299,19 +301,34 @@ def _of_mixture(model: Mixture, target: int | None, marginals: Sequence[Any]) ->
             inner = links_of(part, target, None, marginals)
             own, shape = list(inner.links), inner.shape
             measure = (inner.measure, inner.meaning)
+        if learned and isinstance(part, BayesianNetwork):  # other directions are arbitrary
+            arrows = set(cpdag(part.dag).compelled.edges)
+            own = [k._replace(directed=k.scope in arrows) for k in own]
         for link in own:
-            known = sums.setdefault((link.scope, link.directed), [0.0, 0.0])
-            known[0] += weight
-            known[1] += weight * link.strength
+            sums.setdefault(tuple(sorted(link.scope)), _Sum()).add(link, weight)
     links = []
-    for (scope, directed), (share, strength) in sums.items():
-        back, more = sums.get((scope[::-1], True), (0.0, 0.0)) if directed else (0.0, 0.0)
-        if back > share or (back == share and scope[0] > scope[1]):
-            continue  # told with the other direction
-        total, sure = share + back, share >= ONE_WAY * (share + back)
-        ends = scope if directed and sure else tuple(sorted(scope))
-        links.append(Link(ends, (strength + more) / total, min(total, 1.0), directed and sure))
+    for scope, total in sums.items():
+        ends = max(total.arrows, key=lambda ends: (total.arrows[ends], ends), default=scope)
+        sure = total.arrows.get(ends, 0.0) >= ONE_WAY * total.share and bool(total.arrows)
+        links.append(
+            Link(ends if sure else scope, total.strength / total.share, min(total.share, 1.0), sure)
+        )
     return _ordered(links, shape, measure, "weight of the models that have it")
+
+
+@dataclass
+class _Sum:
+    """What the models of a mixture say of one link, times their weights."""
+
+    share: float = 0.0
+    strength: float = 0.0
+    arrows: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    def add(self, link: Link, weight: float) -> None:
+        self.share += weight
+        self.strength += weight * link.strength
+        if link.directed:
+            self.arrows[link.scope] = self.arrows.get(link.scope, 0.0) + weight
 
 
 def _class_faces(model: MarkovNetwork, target: int) -> list[Link]:

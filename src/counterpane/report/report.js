@@ -105,15 +105,17 @@
     }
     item.path.setAttribute("d", curve(p, R.picture.arcs));
     if (item.tag) {
-      const [x, y] = middle(p);
+      const clear = ([x, y]) => drawn.every((o) => o === item || !o.at || Math.abs(o.at[0] - x) > 42 || Math.abs(o.at[1] - y) > 13);
+      const places = [0.5, 0.35, 0.65, 0.25, 0.75].map((share) => along(p, share));
+      const [x, y] = (item.at = places.find(clear) || places[0]);
       item.tag.setAttribute("x", x.toFixed(1));
       item.tag.setAttribute("y", (y + 4).toFixed(1));
     }
   }
-  function middle(p) { // of the line through the points
+  function along(p, share) { // the point at a share of the length of the line through points
     const lengths = [];
     for (let i = 2; i < p.length; i += 2) lengths.push(Math.hypot(p[i] - p[i - 2], p[i + 1] - p[i - 1]));
-    let left = lengths.reduce((a, b) => a + b, 0) / 2, i = 0;
+    let left = lengths.reduce((a, b) => a + b, 0) * share, i = 0;
     while (i < lengths.length - 1 && left > lengths[i]) left -= lengths[i++];
     const t = lengths[i] ? left / lengths[i] : 0;
     return [p[2 * i] + t * (p[2 * i + 2] - p[2 * i]), p[2 * i + 1] + t * (p[2 * i + 3] - p[2 * i + 1])];
@@ -138,15 +140,16 @@
   }
   function addLink(link, layer, route, hub, labeled) {
     const width = 1 + (hub ? 2.5 : 4) * weightOf(link);
-    const item = { link, route, width, path: svg("path", { "stroke-width": width.toFixed(2) }) };
-    item.group = svg("g", { class: hub ? "hyper" : "edge", opacity: (0.4 + 0.6 * weightOf(link)).toFixed(2) },
+    const opacity = (0.4 + 0.6 * weightOf(link)).toFixed(2); // of the line, not of its number
+    const item = { link, route, width, path: svg("path", { "stroke-width": width.toFixed(2), opacity }) };
+    item.group = svg("g", { class: hub ? "hyper" : "edge" },
       svg("title", null, describe(link)), item.path);
     if (hub) {
       item.hub = { x: hub[0], y: hub[1], w: 10, h: 10 };
-      item.mark = svg("rect", { x: -5, y: -5, width: 10, height: 10, rx: 2 });
+      item.mark = svg("rect", { opacity, x: -5, y: -5, width: 10, height: 10, rx: 2 });
       item.group.append(item.mark);
     } else if (link.d) {
-      item.head = svg("polygon");
+      item.head = svg("polygon", { opacity });
       item.group.append(item.head);
     }
     if (labeled && !hub) {
