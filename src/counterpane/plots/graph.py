@@ -71,6 +71,9 @@ def graph(
         known = strengths.get(edge, strengths.get(edge[::-1], 0.0)) if strengths else 1.0
         width = unit * (0.5 + 2.5 * min(max(known, 0.0), 1.0)) if strengths else 1.3 * unit
         _draw_edge(ax, edge, points, layout.curved, edge in arrows, width)
+    # Flat edges have least room for their labels, and come first.
+    flat = sorted(layout.routes.items(), key=lambda route: abs(route[1][-1][1] - route[1][0][1]))
+    for edge, points in flat:
         text = labels.get(edge, labels.get(edge[::-1]))
         if text is not None:
             written.append(_label_edge(ax, points, text, unit, layout.height, written))

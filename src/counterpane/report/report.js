@@ -104,14 +104,17 @@
       p = [...p.slice(0, n - 2), bx + ux, by + uy];
     }
     item.path.setAttribute("d", curve(p, R.picture.arcs));
-    if (item.tag) {
-      const clear = ([x, y]) => drawn.every((o) => o === item || !o.at || Math.abs(o.at[0] - x) > 42 || Math.abs(o.at[1] - y) > 13);
-      const places = [0.5, 0.35, 0.65, 0.25, 0.75].map((share) => along(p, share));
-      const [x, y] = (item.at = places.find(clear) || places[0]);
-      item.tag.setAttribute("x", x.toFixed(1));
-      item.tag.setAttribute("y", (y + 4).toFixed(1));
-    }
+    item.points = p;
+    if (item.tag && item.at) writeOn(item);
   }
+  function writeOn(item) { // the number on an edge: in its middle, or beside another number
+    const clear = ([x, y]) => drawn.every((o) => o === item || !o.at || Math.abs(o.at[0] - x) > 42 || Math.abs(o.at[1] - y) > 13);
+    const places = [0.5, 0.35, 0.65, 0.25, 0.75].map((share) => along(item.points, share));
+    const [x, y] = (item.at = places.find(clear) || places[0]);
+    item.tag.setAttribute("x", x.toFixed(1));
+    item.tag.setAttribute("y", (y + 4).toFixed(1));
+  }
+  const rise = ({ points: p }) => Math.abs(p[p.length - 1] - p[1]); // flat edges have least room for their numbers
   function along(p, share) { // the point at a share of the length of the line through points
     const lengths = [];
     for (let i = 2; i < p.length; i += 2) lengths.push(Math.hypot(p[i] - p[i - 2], p[i + 1] - p[i - 1]));
@@ -206,6 +209,7 @@
     for (const [c, x, y, w] of next.nodes) addBox(c, x, y, w, over);
     for (const h of next.hyperedges) addLink({ ...h, d: h.d === 1 }, under, h.r, h.hub);
     for (const e of next.edges) addLink({ ...e, d: e.d === 1 }, under, e.r, null, next.edges.length <= MOST_LABELED);
+    drawn.filter((item) => item.tag).sort((a, b) => rise(a) - rise(b)).forEach(writeOn);
     const first = next.nodes.length ? next.nodes[0][0] : null;
     roam(boxes.has(here) ? here : first);
     $("whole").hidden = next === R.picture;
