@@ -44,7 +44,10 @@ def parts_of(learner: Any) -> list[dict[str, Any]]:
         ]
     if hasattr(learner, "hyperedges_"):
         return [{"columns": list(names)} for names in learner.hyperedges_]
-    return [{"parent": p, "child": c} for p, c in learner.graph_.edges]
+    return [
+        {"parent": p, "child": c, "directed": directed, "strength_bits": bits}
+        for p, c, bits, directed in learner.strengths_
+    ]
 
 
 @dataclass(frozen=True, eq=False)
