@@ -40,6 +40,7 @@ from counterpane.cli.app import (
 from counterpane.cli.choosing import CLASSIFIERS, FIELDS, METHODS, check_target, choose
 from counterpane.cli.pictures import (
     edge_list,
+    effect_words,
     field_picture,
     forest_picture,
     parts_picture,
@@ -69,7 +70,9 @@ def learn(
     bootstrap: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Samples that say how sure each edge is; auto takes 100, in 5 s at most."
+            min=0,
+            help="Samples that say how sure each edge or interaction is; auto takes 100 for edges, "
+            "in 5 s at most, and 50 for the interactions of small tables.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -106,6 +109,8 @@ def learn(
     source = _source(rows, method, target, discretize)
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit,
                "progress": progress, "checkpoint": checkpoint}  # fmt: skip
+    if method == "interaction":
+        options["bootstrap"] = bootstrap
     began = time.monotonic()
     learner = _fit(method, score, target, source, options)
     if method in METHODS and samples and not interrupted:
@@ -202,7 +207,7 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
         return facts | {
             "columns": len(learner.schema_) + 1,
             "classes": [str(c) for c in learner.classes_],
-            "parts": classify().parts_of(learner),
+            **classify().parts_of(learner),
         }
     facts["columns"] = len(source.schema)
     if method in METHODS:
@@ -242,8 +247,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     place, name = quote(str(path)), quote(first)
     step = f"counterpane query {place} {name}"
     if classifier:
-        console.print(parts_picture(facts["parts"]))
-        size += f"{many(len(facts['parts']), 'part')}, {len(facts['classes'])} classes"
+        kind = "interaction" if "interactions" in facts else "edge"
+        console.print(parts_picture({f"{kind}s": facts[f"{kind}s"]}))
+        console.print(effect_words(facts.get("interactions", ())), end="", soft_wrap=True)
+        size += f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
