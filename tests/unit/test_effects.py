@@ -1,4 +1,4 @@
-"""Effects of interactions: known ones are found, said alike everywhere, and do not depend on order."""
+"""Effects: known ones are found, said alike everywhere, and do not depend on order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_everything_says_the_same_effect(learner, tmp_path):
     assert records["x",]["contributions"]["no"] == -records["x",]["contributions"]["yes"]
     assert records["a", "b"]["contributions"]["yes"] == pytest.approx(0.5, abs=0.05)
     path = tmp_path / "report.html"
-    cp.write_report(learner.model_, path, known().head(500))
+    cp.write_report(learner.model_, known().head(500), path)
     text = path.read_text()
     content = json.loads(text.split('type="application/json">')[1].split("</script>")[0])
     names = [c["n"] for c in content["columns"]]
@@ -227,24 +227,26 @@ def test_titanic_from_a_file_is_titanic(tmp_path, seed):
         {c.name: np.array(c.states, dtype=object)[c.codes] for c in table.labels()}
     )
     frame.to_csv(tmp_path / "people.csv", index=False)
-    one = cp.InteractionClassifier(random_state=seed).fit(table, "survived")
-    two = cp.InteractionClassifier(random_state=seed).fit(tmp_path / "people.csv", "survived")
+    one = cp.InteractionClassifier(random_state=seed, bootstrap="auto").fit(table, "survived")
+    two = cp.InteractionClassifier(random_state=seed, bootstrap="auto").fit(
+        tmp_path / "people.csv", "survived"
+    )
     same_model(one, two, frame.drop(columns="survived"))
 
 
 def test_rows_columns_states_and_classes_may_be_in_any_order():
     frame = mixed()
-    expected = cp.InteractionClassifier().fit(frame, "y")
+    expected = cp.InteractionClassifier(bootstrap=20).fit(frame, "y")
     features = frame.drop(columns="y")
     shuffled = frame.sample(frac=1, random_state=1)
-    same_model(expected, cp.InteractionClassifier().fit(shuffled, "y"), features)
+    same_model(expected, cp.InteractionClassifier(bootstrap=20).fit(shuffled, "y"), features)
     turned = frame[["y", "c", "n", "b", "a"]]
-    same_model(expected, cp.InteractionClassifier().fit(turned, "y"), features)
+    same_model(expected, cp.InteractionClassifier(bootstrap=20).fit(turned, "y"), features)
     declared = frame.assign(
         a=pd.Categorical(frame["a"], ["z", "y", "x", "never"]),
         y=pd.Categorical(frame["y"], ["q", "p"]),
     )
-    same_model(expected, cp.InteractionClassifier().fit(declared, "y"), features)
+    same_model(expected, cp.InteractionClassifier(bootstrap=20).fit(declared, "y"), features)
 
 
 # ---- shares --------------------------------------------------------------------------------------

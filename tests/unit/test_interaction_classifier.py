@@ -43,7 +43,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def fitted(frame):
-    return cp.InteractionClassifier().fit(frame, "y")
+    return cp.InteractionClassifier(bootstrap="auto").fit(frame, "y")
 
 
 def log_loss(classifier, frame, target="y"):
@@ -55,10 +55,10 @@ def log_loss(classifier, frame, target="y"):
 def test_tic_tac_toe_is_its_eight_lines():
     table = cp.load_dataset("tictactoe")
     target = table.schema.names[-1]
-    found = cp.InteractionClassifier().fit(table, target)
+    found = cp.InteractionClassifier(bootstrap="auto").fit(table, target)
     names = table.schema.names
     lines = {tuple(names[c] for c in line) for line in LINES}
-    # Purified, of all triples the eight lines matter, and a search on half of the rows selects them.
+    # Of all triples the eight lines have the largest effects, and half of the rows shows them.
     triples = [r for r in found.interactions_ if r["order"] == 3]
     assert {tuple(r["columns"]) for r in triples[:8]} == lines
     assert {tuple(r["columns"]) for r in triples if r["share"] > 0.9} == lines
@@ -85,7 +85,7 @@ def test_it_finds_the_interaction_and_predicts(frame, fitted):
     pairs = [r for r in fitted.interactions_ if r["order"] == 2]
     assert pairs[0]["columns"] == ["a", "b"]
     assert pairs[0]["share"] > 0.9
-    assert pairs[0]["samples"] == 50
+    assert pairs[0]["samples"] == 30
     singles = {tuple(r["columns"]) for r in fitted.interactions_ if r["order"] == 1}
     assert singles == {(c,) for c in "abcnm"}
     sizes = [r["effect"] for r in fitted.interactions_]
@@ -125,7 +125,7 @@ def test_an_explanation_sums_to_the_log_odds(frame, fitted):
 
 def test_results_depend_on_neither_threads_nor_order(frame, fitted):
     expected = fitted.predict_log_proba(frame)
-    threads = cp.InteractionClassifier(n_jobs=2).fit(frame, "y")
+    threads = cp.InteractionClassifier(bootstrap="auto", n_jobs=2).fit(frame, "y")
     assert (threads.predict_log_proba(frame) == expected).all()
     assert threads.interactions_ == fitted.interactions_
     turned = frame.sample(frac=1, random_state=3)
@@ -146,7 +146,7 @@ def test_the_model_is_saved_and_predicts_the_same(frame, fitted, tmp_path):
 
 
 def test_a_single_fit_is_one_member(frame, fitted):
-    single = cp.InteractionClassifier(single_fit=True).fit(frame, "y")
+    single = cp.InteractionClassifier(single_fit=True, bootstrap=20).fit(frame, "y")
     assert len(single.model_.members) == 1
     assert (single.structure_, single.penalty_) == (fitted.structure_, fitted.penalty_)
     shares = {len(r["columns"]): r.get("share") for r in single.interactions_}
@@ -194,9 +194,10 @@ def test_a_checkpoint_goes_on_to_the_same_result(frame, fitted, monkeypatch, tmp
 
 def test_progress_counts_structures(frame):
     seen = []
-    cp.InteractionClassifier(progress=lambda *told: seen.append(told)).fit(frame, "y")
+    report = lambda *told: seen.append(told)  # noqa: E731
+    cp.InteractionClassifier(bootstrap=21, progress=report).fit(frame, "y")
     assert [told[1:] for told in seen[:5]] == [(k, 5.0) for k in (1.0, 2.0, 3.0, 4.0, 5.0)]
-    assert [told[1:] for told in seen[5:]] == [(k + 1.0, 50.0) for k in range(50)]
+    assert [told[1:] for told in seen[5:]] == [(k, 21.0) for k in [*range(2, 21, 2), 21]]
 
 
 def test_a_picture_shows_the_faces(fitted):

@@ -118,8 +118,9 @@ def test_each_kind_of_classifier(name: str, titanic: cp.Table, tmp_path: Path) -
 def test_faces_of_a_classifier_have_their_shares_and_tables(
     titanic: cp.Table, tmp_path: Path
 ) -> None:
-    learner = cp.InteractionClassifier().fit(titanic, "survived")
+    learner = cp.InteractionClassifier(bootstrap=20).fit(titanic, "survived")
     found = report(tmp_path, learner.model_, titanic)
+    assert "share of 20 half samples" in found["shares"]
     names = [c["n"] for c in found["columns"]]
     listed = {tuple(names[c] for c in k[0]): k for k in found["listed"]}
     for record in learner.interactions_:

@@ -72,7 +72,7 @@ def learn(
         typer.Option(
             min=0,
             help="Samples that say how sure each edge or interaction is; auto takes 100 for edges, "
-            "in 5 s at most, and 50 for the interactions of small tables.",
+            "in 5 s at most, and 30 for the interactions of small tables.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -110,7 +110,7 @@ def learn(
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit,
                "progress": progress, "checkpoint": checkpoint}  # fmt: skip
     if method == "interaction":
-        options["bootstrap"] = bootstrap
+        options["bootstrap"] = "auto" if bootstrap is None else bootstrap
     began = time.monotonic()
     learner = _fit(method, score, target, source, options)
     if method in METHODS and samples and not interrupted:

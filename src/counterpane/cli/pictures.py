@@ -60,7 +60,9 @@ def parts_picture(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Grid:
     grid = Grid(box=None, show_header=bool(effects), header_style="dim")
     grid.add_column("interaction")
     for edge in parts.get("edges", ())[:SHOWN]:
-        grid.add_row(f"[bold]{escape(edge['parent'])}[/bold] → [bold]{escape(edge['child'])}[/bold]")
+        grid.add_row(
+            f"[bold]{escape(edge['parent'])}[/bold] → [bold]{escape(edge['child'])}[/bold]"
+        )
     if effects:
         for title in ("log-odds", "explains", "selected"):
             grid.add_column(title, justify="right")
@@ -78,7 +80,9 @@ def effect_words(interactions: Sequence[Mapping[str, Any]]) -> str:
     if not interactions or "effect" not in interactions[0]:
         return ""
     samples = max(interaction.get("samples", 0) for interaction in interactions)
-    words = "log-odds: standard deviation over the rows of what the interaction adds to the log-odds"
+    words = (
+        "log-odds: standard deviation over the rows of what the interaction adds to the log-odds"
+    )
     words += " of the class; explains: share of the variance of the log-odds"
     if samples:
         words += f"; selected: share of {samples} random halves of the rows on which the search"

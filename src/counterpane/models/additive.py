@@ -88,7 +88,7 @@ class AdditiveClassifier:
         return notebook.model_html(self, repr(self))
 
     def plot(self, **options: Any) -> Any:
-        """The hypergraph of all interactions; `options` are those of `counterpane.plots.hypergraph`.
+        """The hypergraph of all interactions; see `counterpane.plots.hypergraph` for `options`.
 
         Labels are effects, see `counterpane.models.effects`; opacity is the share of bootstrap
         samples on which an interaction was selected, where that is known.
@@ -146,7 +146,8 @@ class AdditiveClassifier:
                     records[-1] |= {"share": share, "samples": self.effects.samples}
         # Effects that differ by rounding only are in the order of the names.
         return sorted(
-            records, key=lambda r: (-round(r.get("effect", 0.0), 9), r["order"], sorted(r["columns"]))
+            records,
+            key=lambda r: (-round(r.get("effect", 0.0), 9), r["order"], sorted(r["columns"])),
         )
 
     def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
@@ -211,8 +212,8 @@ class AdditiveClassifier:
         """What each face adds to the log-odds, (1 + faces, rows, classes); the constant is first.
 
         Log-odds are those of `counterpane.models.effects.log_odds`: of two classes, the log of
-        P(class) / P(other class); of more, relative to their geometric mean. The sum over faces is that of `log_proba`, but for smoothing.
-        Faces are purified where the members tell what moved.
+        P(class) / P(other class); of more, relative to their geometric mean. The sum over faces is
+        that of `log_proba`, but for smoothing. Faces are purified where members tell what moved.
         """
         out: Floats = np.zeros((1 + len(self.faces), codes.shape[1], self.n_classes))
         place = {(): 0} | {face: 1 + f for f, face in enumerate(self.faces)}

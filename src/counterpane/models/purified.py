@@ -1,9 +1,9 @@
 """Purified interactions: what of a table fewer of its columns explain moves to those columns.
 
 The tables of a fit share their effects in an arbitrary way: a pair may hold what its single columns
-could. Purified, each interaction has the mean zero over each of its columns, given the others, under
-the weights of the rows (functional ANOVA). That is the residual of a weighted least-squares fit by
-tables of one column less; what these explain is purified in turn, down to the constant.
+could. Purified, each interaction has the mean zero over each of its columns, given the others,
+under the weights of the rows (functional ANOVA). That is the residual of a weighted least-squares
+fit by tables of one column less; what these explain is purified in turn, down to the constant.
 
 B. Lengerich et al., Purifying interaction effects with the functional ANOVA, AISTATS (2020).
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -154,4 +154,4 @@ def lower_order(values: Floats, weights: Floats, places: Sequence[Ints]) -> list
         way = slope + np.divide(fresh, norms, out=np.zeros_like(norms), where=on) * way
         norms = np.where(on, fresh, 0.0)
     x *= scale
-    return [x[low:high] for low, high in zip(starts[:-1], starts[1:], strict=True)]
+    return [x[low:high] for low, high in pairwise(starts)]

@@ -167,7 +167,7 @@ def _flat(link: Link) -> list[Any]:
 
 
 def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
-    """The strongest links: columns, directed, strength, share, bits in the data, variance explained."""
+    """The strongest links: columns, directed, strength, share, bits in the data, explained."""
     found = []
     for k in links.links[:MOST_LISTED]:
         bits = None

@@ -37,8 +37,8 @@ ODDS = (
 CLASS_ODDS = ("effect", MEANING)
 TABLE_ODDS = (
     "effect",
-    "How far the interaction's table moves the log-odds of the class, as a root mean square over its "
-    "cells, in nats.",
+    "How far the interaction's table moves the log-odds of the class, as a root mean square over "
+    "its cells, in nats.",
 )
 SHIFT = (
     "shift",

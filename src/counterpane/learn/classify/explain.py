@@ -1,4 +1,4 @@
-"""Why a row gets its class probabilities: what each face adds, in the same form for all."""
+"""Why a row gets its class probabilities: what each interaction adds to the log-odds."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ def explanation(
 ) -> Explanation:
     """What moved the probabilities of one row, the largest first.
 
-    `values`, (faces, classes), are what each face adds to the log-odds of each class, as
-    `counterpane.models.effects.log_odds` has them. A record has `face` (the names of its columns;
-    empty for the classes as such), `states` of the row, `share` (the weight of the structures that
-    hold the face, or the share of half samples; None where neither is known), `contributions`, the
-    values by class, and `size`, the largest of these. The contributions to a class sum over the records to
-    exactly its log-odds, ln P(class) / P(other class) for two classes; where averaging over
-    structures is no sum over faces, what is left over is the record whose face is None.
+    `values`, (faces, classes), are what each interaction adds to the log-odds of each class, as
+    `counterpane.models.effects.log_odds` has them. A record has `columns` (the names; empty for the
+    classes as such), also as a tuple called `face`, `states` of the row, `share` (the weight of the
+    structures that hold the interaction, or the share of half samples; None where neither is
+    known), `contributions`, the values by class, and `size`, the largest of these. The
+    contributions to a class sum over the records to exactly its log-odds, ln P(class) / P(other
+    class) for two classes; where averaging over structures is no sum over interactions, what is
+    left over is the record whose columns are None.
 
     >>> logs = np.log(np.array([0.2, 0.8]))
     >>> odds = log_odds(logs)[None]
     >>> record, = explanation([("x",)], [("a",)], odds, [1.0], logs, np.array(["n", "y"]))
-    >>> record["face"], round(record["contributions"]["y"], 4)
-    (('x',), 1.3863)
+    >>> record["columns"], round(record["contributions"]["y"], 4)
+    (['x'], 1.3863)
     """
     left = log_odds(log_proba) - values.sum(axis=0)
     rows = list(zip(faces, states, shares, values, strict=True))
@@ -46,6 +47,7 @@ def explanation(
     labels = classes.tolist()
     records = [
         {
+            "columns": None if face is None else list(face),
             "face": face,
             "states": own,
             "share": None if share is None else float(share),

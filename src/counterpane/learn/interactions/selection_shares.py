@@ -21,11 +21,12 @@ from counterpane.learn.interactions.face_design import Face
 from counterpane.learn.interactions.fold_coding import RawRows
 from counterpane.learn.interactions.fold_rows import deal_folds
 from counterpane.learn.interactions.interaction_structures import Part
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Floats
 
-SAMPLES = 50  # by default, of tables that are small enough
-MAX_CELLS = 2**17  # rows × columns above which there are none by default
+SAMPLES = 30  # of "auto", for tables that are small enough
+MAX_CELLS = 2**16  # distinct rows × columns above which "auto" takes no samples
 MAX_COLUMNS = 64
 
 
@@ -35,8 +36,8 @@ class Drawn(NamedTuple):
     done: int
 
 
-def default_samples(rows: RawRows) -> int:
-    """The number of samples where none is asked for: it depends on the size of the table alone."""
+def auto_samples(rows: RawRows) -> int:
+    """The number of samples of "auto"; it depends on the size of the table and not on the clock."""
     columns, n_rows = rows.codes.shape
     small = columns * n_rows <= MAX_CELLS and columns <= MAX_COLUMNS
     return SAMPLES if small and rows.n_classes > 1 and n_rows > 1 else 0
@@ -52,11 +53,13 @@ class SelectionShares(Search[Drawn]):
         structure: str,
         samples: int,
         rng: np.random.Generator,
+        *,
+        n_jobs: int = 1,
     ) -> None:
         self.rows, self.weights = rows, weights
         self.structure, self.samples, self.rng = structure, samples, rng
+        self.n_jobs = n_jobs
         self.counts: Counter[Face] = Counter()
-        self._halves: list[Floats] = []
 
     def start(self) -> Drawn:
         """No sample looked at."""
@@ -71,10 +74,18 @@ class SelectionShares(Search[Drawn]):
         return float(state.done), float(self.samples)
 
     def step(self, state: Drawn, ctl: Control) -> tuple[Drawn, dict[str, Any]]:
-        """One more half of the rows."""
-        if not self._halves:
-            self._halves = [*deal_folds(self.rows.labels, self.weights, 2, self.rng)]
-        half = self._halves.pop()
+        """The two halves of one more division of the rows."""
+        halves = deal_folds(self.rows.labels, self.weights, 2, self.rng)
+        some = [*halves][: self.samples - state.done]
+        if self.n_jobs == 1:
+            selected = [*map(self._select, some)]
+        else:
+            with thread_pool(self.n_jobs) as pool:
+                selected = [*pool.map(self._select, some)]
+        for faces in selected:
+            self.counts.update(faces)
+        return Drawn(state.done + len(some)), {}
+
+    def _select(self, half: Floats) -> list[Face]:
         part = Part(self.rows, half, np.zeros_like(half))
-        self.counts.update(face for face in part.structure(self.structure).faces if len(face) > 1)
-        return Drawn(state.done + 1), {}
+        return [face for face in part.structure(self.structure).faces if len(face) > 1]
