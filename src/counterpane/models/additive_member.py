@@ -114,7 +114,7 @@ class Member:
                 z, r = terms[a, :, None], terms[n + a, :, None]
                 yield (c,), z * self.terms[a] + r * self.terms[n + a]
 
-    def _cells(self, coded: Codes, face: Face) -> tuple[Ints, Array]:
+    def _cells(self, coded: Ints, face: Face) -> tuple[Ints, Array]:
         """The number of each row's cell, and which rows have a state that is not known."""
         cells = np.zeros(coded.shape[1], dtype=np.int64)
         strange = np.zeros(coded.shape[1], dtype=np.bool_)

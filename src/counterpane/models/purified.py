@@ -53,13 +53,14 @@ def purified(member: Member, codes: Codes, numbers: Floats, weights: Floats) -> 
 def _cells(coded: Ints, weights: Floats, cards: Ints) -> _Cells:
     keys = _radix(coded, cards)
     size = math.prod(cards.tolist())
+    counts: Floats
     if size <= 4 * len(keys):
-        counts = np.bincount(keys, weights, size)
+        counts = np.bincount(keys, weights, size).astype(np.float64)
         found = np.flatnonzero(counts > 0)
         counts = counts[found]
     else:
         found, where = np.unique(keys, return_inverse=True)
-        counts = np.bincount(where, weights, len(found))
+        counts = np.bincount(where, weights, len(found)).astype(np.float64)
     states = np.array(np.unravel_index(found, cards.tolist()), dtype=np.int64)
     return _Cells(found, counts, states)
 
@@ -85,7 +86,7 @@ def _moves(face: Face, values: Floats, cells: _Cells, cards: Ints) -> Iterator[M
                 keys, where = np.unique(_radix(states, cards[columns]), return_inverse=True)
                 firsts = np.zeros(len(keys), dtype=np.int64)
                 firsts[where] = np.arange(len(where))
-                counts = np.bincount(where, own.weights, len(keys))
+                counts: Floats = np.bincount(where, own.weights, len(keys)).astype(np.float64)
                 grouped.append((_Cells(keys, counts, states[:, firsts]), where))
             parts = lower_order(table, own.weights, [where for _, where in grouped])
             for facet, (below, where), part in zip(facets, grouped, parts, strict=True):

@@ -175,8 +175,7 @@ def _additive_faces(model: AdditiveClassifier, links: Links) -> list[Block]:
             codes[c] = own[place]
             if c in numeric:
                 numbers[numeric.index(c)] = values[place]
-        place = 1 + model.faces.index(link.scope)
-        table = model.contributions(codes, numbers)[place]
+        table = model.contributions(codes, numbers)[1 + model.faces.index(link.scope)]
         block = _grids(
             model.schema,
             (*link.scope, last),

@@ -107,7 +107,8 @@ class InteractionClassifier(Classifier):
         folds = not self.single_fit and outcome.state.done > 0
         whole = outcome.stopped is None or not folds
         fits = search.fits(choice, folds=folds, whole=whole)
-        shares, samples = {}, 0
+        shares: dict[Face, float] = {}
+        samples = 0
         left = None if self.time_limit is None else self.time_limit + began - time.monotonic()
         if outcome.stopped is None and (left is None or left > 0):
             shares, samples = self._shares(rows, weights, rng, left)
