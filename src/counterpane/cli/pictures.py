@@ -64,7 +64,8 @@ def parts_picture(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Grid:
             f"[bold]{escape(edge['parent'])}[/bold] → [bold]{escape(edge['child'])}[/bold]"
         )
     if effects:
-        for title in ("log-odds", "explains", "selected"):
+        selected = ["selected"] if any("share" in i for i in effects) else []
+        for title in ("effect on log-odds", "explains", *selected):
             grid.add_column(title, justify="right")
     for interaction in parts.get("interactions", ())[:SHOWN]:
         names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in interaction["columns"])
@@ -80,9 +81,7 @@ def effect_words(interactions: Sequence[Mapping[str, Any]]) -> str:
     if not interactions or "effect" not in interactions[0]:
         return ""
     samples = max(interaction.get("samples", 0) for interaction in interactions)
-    words = (
-        "log-odds: standard deviation over the rows of what the interaction adds to the log-odds"
-    )
+    words = "effect: standard deviation over the rows of what the interaction adds to the log-odds"
     words += " of the class; explains: share of the variance of the log-odds"
     if samples:
         words += f"; selected: share of {samples} random halves of the rows on which the search"
