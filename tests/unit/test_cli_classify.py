@@ -74,7 +74,7 @@ def test_the_default_with_a_target_is_the_interaction_classifier(run) -> None:
     assert {"columns", "order", "effect", "explained"} == set(facts["interactions"][0])
     pair = next(i for i in facts["interactions"] if i["order"] == 2)
     assert 0 <= pair["share"] <= 1
-    assert pair["samples"] == 30
+    assert pair["samples"] == 20
     answer = json.loads(
         run("query", "titanic.cp", "survived", "--given", "sex=female", "--json")[1]
     )

@@ -72,7 +72,7 @@ def learn(
         typer.Option(
             min=0,
             help="Samples that say how sure each edge or interaction is; auto takes 100 for edges, "
-            "in 5 s at most, and 30 for the interactions of small tables.",
+            "in 5 s at most, and 20 for the interactions of small tables.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
