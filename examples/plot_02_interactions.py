@@ -19,8 +19,8 @@ for k in range(3):
     held_out[fold == k] = classifier.predict_proba(table.take(fold == k))[:, 1]
 
 # %%
-# Left, the effects on the log-odds in a model of all rows, in nats. Right, of the rows to which about
-# a probability is given, the share that has the class.
+# Left, the effects on the log-odds in a model of all rows, in nats. Right, of the rows to which
+# about a probability is given, the share that has the class.
 classifier = cp.InteractionClassifier().fit(table, "survived")
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 cp.plots.interactions(classifier, ax=left)

@@ -248,7 +248,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     step = f"counterpane query {place} {name}"
     if classifier:
         kind = "interaction" if "interactions" in facts else "edge"
-        console.print(parts_picture({f"{kind}s": facts[f"{kind}s"]}))
+        if facts[f"{kind}s"]:
+            console.print(parts_picture({f"{kind}s": facts[f"{kind}s"]}))
+        else:
+            console.print("No effects found: no column improves the prediction.")
         console.print(effect_words(facts.get("interactions", ())), end="", soft_wrap=True)
         size += f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
