@@ -58,6 +58,7 @@ from counterpane.cli.knowledge import Knowledge, read_knowledge
 from counterpane.cli.pictures import (
     bootstrap_note,
     edge_list,
+    effect_words,
     field_picture,
     forest_picture,
     parts_picture,
@@ -132,8 +133,8 @@ def learn(
         int | None,
         typer.Option(
             min=0,
-            help="Bootstrap samples that show how stable each edge is, at least 20; by default "
-            "as many of 100 as 5 s allow.",
+            help="Samples that show how stable each edge or interaction is, at least 20; by "
+            "default as many of 100 as 5 s allow for edges, 20 for interactions of small tables.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -189,6 +190,8 @@ def learn(
     options |= limits | seed_option(method, seed)
     if bins is not None and method in CLASSIFIERS and discretize in ("auto", "mdl"):
         options["max_bins"] = bins
+    if method == "interaction":
+        options["bootstrap"] = "auto" if bootstrap is None else bootstrap
     began = time.monotonic()
     learner = _fit(method, score, target, source, options)
     resampled: dict[str, Any] = {}
@@ -309,7 +312,7 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
         return facts | {
             "columns": len(learner.schema_) + 1,
             "classes": [str(c) for c in learner.classes_],
-            "parts": classify().parts_of(learner),
+            **classify().parts_of(learner),
         }
     facts["columns"] = len(source.schema)
     if method in METHODS:
@@ -355,8 +358,13 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     place, name = quote(str(path)), quote(first)
     step = f"counterpane query {place} {name}"
     if classifier:
-        console.print(parts_picture(facts["parts"]))
-        size += f"{many(len(facts['parts']), 'part')}, {len(facts['classes'])} classes"
+        kind = "interaction" if "interactions" in facts else "edge"
+        if facts[f"{kind}s"]:
+            console.print(parts_picture({f"{kind}s": facts[f"{kind}s"]}))
+        else:
+            console.print("No effects found: no column improves the prediction.")
+        console.print(effect_words(facts.get("interactions", ())), end="", soft_wrap=True)
+        size += f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list

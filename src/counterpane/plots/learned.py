@@ -28,7 +28,7 @@ def learned(learner: Any, kind: str = "graph", **options: Any) -> Any:
 
     The widths of a graph's edges show their probability, or else their strength, which is also
     written on them. "edges" is the matrix of edge probabilities where there is one, and
-    "interactions" the strengths of sets of columns.
+    "interactions" the effects of sets of columns.
 
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure

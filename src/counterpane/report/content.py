@@ -168,8 +168,9 @@ def _flat(link: Link) -> list[Any]:
 
 
 def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
-    """The strongest links: columns, directed, strength, share, and of a classifier's interactions
-    their mutual information with the class in the data.
+    """The strongest links: columns, directed, strength, share, bits in the data, explained.
+
+    The bits are the mutual information of a classifier's interaction with the class.
     """
     found = []
     for k in links.links[:MOST_LISTED]:
@@ -177,7 +178,8 @@ def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
         if rows is not None and links.shape == "faces" and target is not None:
             bits = precise(pair_information(rows.table, k.scope, [target]))
         share = None if k.share is None else round(k.share, 3)
-        found.append([list(k.scope), int(k.directed), precise(k.strength), share, bits])
+        explained = None if k.explained is None else round(k.explained, 4)
+        found.append([list(k.scope), int(k.directed), precise(k.strength), share, bits, explained])
     return found
 
 
