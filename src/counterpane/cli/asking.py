@@ -70,13 +70,12 @@ def query(
     loaded = cp.load(model)
     evidence = evidence_for(loaded, evidence)
     answer = loaded.query(variables, evidence, method=method)
-    left = [n for n in loaded.schema.names if n not in evidence and n not in answer.names]
-    if loaded.kind == "additive" and left:
-        words = escape(f"Taken as unknown, not summed out: {', '.join(left)}.")
-        notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
+    if answer.basis is not None:
+        notes.print(f"[dim]{escape(str(answer.basis))}[/dim]", soft_wrap=True)
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
-        emit({"variables": list(answer.names), "given": evidence, "cells": cells})
+        basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
+        emit({"variables": list(answer.names), "given": evidence, "cells": cells, **basis})
         return
     console.print(probability_bars(answer, evidence))
 
@@ -98,7 +97,7 @@ def predict(
     """Predict the class of each row of DATA: its probabilities, and the most probable one.
 
     Rows go to OUTPUT, or as CSV to a pipe; a terminal shows the first of them. Columns that MODEL
-    does not know are passed over; what DATA lacks of the others is taken as unknown, and said.
+    does not know are passed over. A column of MODEL that DATA lacks is summed out; a note says so.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(output)

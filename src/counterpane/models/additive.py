@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from counterpane.data.cells import encode_rows
+from counterpane.data.cells import as_numbers, encode_rows
 from counterpane.data.columns import Numbers, columns_of, n_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.drawing import draw
-from counterpane.errors import DataError, ParameterError, ScopeError
+from counterpane.errors import DataError, EvidenceError, ParameterError, ScopeError
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.models.kept_rows import KeptRows
+from counterpane.models.partial_evidence import Basis, Given, RowAverage
+from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from counterpane.models import notebook
@@ -27,6 +29,7 @@ else:
     notebook = lazy("counterpane.models.notebook")
 
 BLOCK_ROWS = 2**13
+TINY = 1e-9
 
 
 class AdditiveClassifier:
@@ -37,6 +40,9 @@ class AdditiveClassifier:
     member's numeric terms. A member without the face counts as zero there, and so does a cell that
     a member never saw. The mean predictor is smoothed by (m p + 1/C) / (m + 1), m being `total`,
     the weight of the rows.
+
+    `rows`, those that training kept, tell how the columns that evidence leaves out are distributed.
+    Without them the model answers only questions that give all columns.
     """
 
     kind = "additive"
@@ -47,11 +53,13 @@ class AdditiveClassifier:
         members: Iterable[Member],
         total: float,
         *,
+        rows: KeptRows | None = None,
         provenance: dict[str, Any] | None = None,
     ) -> None:
         self.schema = schema
         self.members = tuple(members)
         self.total = float(total)
+        self.rows = rows
         self.provenance = provenance
         if not self.members or not self.total > 0:
             raise ParameterError(
@@ -70,6 +78,13 @@ class AdditiveClassifier:
                 )
             if member.coding.numeric.tolist() != self.numeric.tolist():
                 raise ScopeError(f"member {place} takes other columns for numbers than the first.")
+        if rows is not None and (
+            len(rows.codes) != len(schema) - 1 or rows.numeric.tolist() != self.numeric.tolist()
+        ):
+            raise ScopeError(
+                f"the kept rows have {len(rows.codes)} columns, {len(rows.numeric)} of them of "
+                f"numbers; the schema has {len(schema) - 1}, {len(self.numeric)} of numbers."
+            )
 
     def __repr__(self) -> str:
         return (
@@ -95,6 +110,11 @@ class AdditiveClassifier:
     def target(self) -> Variable:
         """The class."""
         return self.schema[len(self.schema) - 1]
+
+    @cached_property
+    def features(self) -> tuple[Variable, ...]:
+        """All columns but the class."""
+        return tuple(self.schema)[:-1]
 
     @property
     def n_classes(self) -> int:
@@ -126,15 +146,23 @@ class AdditiveClassifier:
     def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
         """P(class | row) for each row of a frame, shape (rows, classes).
 
-        Columns are found by name. One that the frame lacks is missing in every row. The class is
-        the only `target` that may be named.
+        Columns are found by name. A column that the frame lacks is averaged over, and so is a cell
+        in a state that training did not see; see `counterpane.models.partial_evidence`. The class
+        is the only `target` that may be named.
         """
         if target not in (None, self.target.name):
             raise ParameterError(
                 f"target={target!r}; an additive classifier tells the probabilities of "
                 f"{self.target.name!r} alone."
             )
-        return np.exp(self.log_proba(*self.encode(frame)))
+        columns = columns_of(frame)
+        if not columns:
+            raise DataError("the frame has no columns; at least one is needed.")
+        named = {c.name for c in columns}
+        absent = [v.name for v in self.features if v.name not in named]
+        if absent and self.rows is None:
+            raise self._refusal(absent)
+        return np.exp(self.average_log_proba(*self.encode(columns)))
 
     def query(
         self,
@@ -143,30 +171,135 @@ class AdditiveClassifier:
         *,
         method: str = "auto",
     ) -> Answer:
-        """P(class | evidence); what is not given says nothing. Only the class can be asked."""
+        """P(class | evidence), averaged over the columns that are not given.
+
+        Only the class can be asked. The answer's `basis` says which rows it is averaged over; see
+        `counterpane.models.partial_evidence`. A model without rows needs evidence on all columns.
+        """
         if method not in ("auto", "exact"):
             raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
         asked = [variables] if isinstance(variables, str) else list(variables)
-        given = {name: [value] for name, value in (evidence or {}).items()}
-        if asked != [self.target.name] or self.target.name in given:
+        told = dict(evidence or {})
+        if asked != [self.target.name] or self.target.name in told:
             raise ParameterError(
-                f"P({', '.join(asked)} | {', '.join(given)}) was asked; an additive classifier "
+                f"P({', '.join(asked)} | {', '.join(told)}) was asked; an additive classifier "
                 f"knows only P({self.target.name} | other columns)."
             )
-        for name in given:
-            self.schema.index(name)  # an unknown name raises
-        probabilities = self.class_probabilities(given or {self.target.name: [None]})
-        return Answer([self.target], probabilities[0])
+        given = [self._given(self.schema.index(name), value) for name, value in told.items()]
+        codes, numbers = self._row(given)
+        if not self._partial(codes, numbers)[0] and all(one.is_point for one in given):
+            return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]))
+        points = {one.column for one in given if one.is_point}
+        rest = [v.name for column, v in enumerate(self.features) if column not in points]
+        if self.rows is None:
+            raise self._refusal(rest)
+        found = self._average(given, 1)
+        basis = Basis(tuple(rest), *(own[0].item() for own in found[1:]))
+        return Answer([self.target], found.probabilities[0], basis=basis)
+
+    @cached_property
+    def _average(self) -> RowAverage:
+        if self.rows is None:
+            raise self._refusal(())
+        return RowAverage(self.rows, self.log_proba)
+
+    def _given(self, column: int, value: Any) -> Given:
+        """Evidence on one column, from a state, a number or a set of states."""
+        variable = self.schema[column]
+        places = np.flatnonzero(self.numeric == column)
+        place = int(places[0]) if len(places) else None
+        if isinstance(value, set | frozenset):
+            weights = np.zeros((1, variable.card))
+            weights[0, [variable.code(state) for state in value]] = 1.0
+            return self.weighed(column, weights)
+        code = np.array([variable.code(value)])
+        if place is None:
+            return Given(column, code)
+        numbers = as_numbers(columns_of({variable.name: [value]})[0], dated=variable.dated)
+        interval = bool(np.isnan(numbers[0])) and variable.states[int(code[0])] is not None
+        return Given(column, code, None, place, numbers, interval)
+
+    def weighed(self, column: int, weights: Floats) -> Given:
+        """Evidence on one column as a weight for each state, (evidence, states)."""
+        if self.rows is None:
+            raise self._refusal([self.schema.names[column]])
+        if not (weights.max(axis=1) > 0).all():
+            raise EvidenceError(
+                f"the evidence on {self.schema.names[column]!r} leaves none of its states; give "
+                "one or more."
+            )
+        counts = np.bincount(self.rows.codes[column], self.rows.weights, weights.shape[1])
+        codes = (weights * (counts + TINY)).argmax(axis=1)  # the most frequent of those allowed
+        places = np.flatnonzero(self.numeric == column)
+        return Given(column, codes, weights, int(places[0]) if len(places) else None)
+
+    def _row(self, given: Sequence[Given]) -> tuple[Codes, Floats]:
+        """The row that the evidence spells out; what is not given is not known."""
+        codes: Codes = self.schema.cards[:-1, None].copy()
+        numbers = np.full((len(self.numeric), 1), np.nan)
+        for one in given:
+            codes[one.column] = one.codes
+            if one.place is not None and one.values is not None:
+                numbers[one.place] = one.values
+        return codes, numbers
+
+    def _partial(self, codes: Codes, numbers: Floats) -> Bools:
+        """Which rows have a cell that says nothing, or an interval in place of a number."""
+        partial: Bools = (codes >= self.schema.cards[:-1, None]).any(axis=0)
+        for c, row in zip(self.numeric.tolist(), numbers, strict=True):
+            missing = self.features[c].find(None)  # where it is a state, it is known
+            partial |= np.isnan(row) & (codes[c] != missing)
+        return partial
+
+    def _refusal(self, absent: Sequence[str]) -> ParameterError:
+        return ParameterError(
+            "this model keeps no training rows, so that it cannot average over a column that is "
+            f"not given ({', '.join(absent) or 'a part of one'}); give all columns, or learn the "
+            "model again with keep_rows=True."
+        )
 
     def encode(self, frame: Any) -> tuple[Codes, Floats]:
-        """The codes (features, rows) and numbers (columns of numbers, rows) of a frame."""
+        """The codes (features, rows) and numbers (columns of numbers, rows) of a frame.
+
+        The code of a cell that says nothing is the card of its column: one of a column that the
+        frame lacks, one in a state that training did not see, and a missing one of a column that
+        had no missing cell in training.
+        """
         columns = {c.name: c for c in columns_of(frame)}
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
         nothing = np.full(n_rows(next(iter(columns.values()))), np.nan)
-        features = [self.schema[i] for i in range(len(self.schema) - 1)]
+        features = self.features
         found = [columns.get(v.name, Numbers(v.name, nothing, np.isnan(nothing))) for v in features]
-        return encode_rows(found, features, self.numeric.tolist())
+        codes, numbers = encode_rows(found, features, self.numeric.tolist())
+        for column, variable in enumerate(features):
+            if variable.name not in columns:  # not the state of missing cells either
+                codes[column] = variable.card
+        return codes, numbers
+
+    def average_log_proba(self, codes: Codes, numbers: Floats) -> Floats:
+        """ln P(class | row), averaged over the cells that say nothing; as `log_proba` elsewhere.
+
+        In a model without rows such cells add nothing to the predictors.
+        """
+        partial = self._partial(codes, numbers)
+        if self.rows is None or not partial.any():
+            return self.log_proba(codes, numbers)
+        out: Floats = np.empty((codes.shape[1], self.n_classes))
+        out[~partial] = self.log_proba(codes[:, ~partial], numbers[:, ~partial])
+        for known, which in _patterns(codes < self.schema.cards[:-1, None], partial):
+            distinct, back = _distinct(codes[np.ix_(known, which)], numbers[:, which])
+            some = which[distinct]
+            given = [Given(c, codes[c, some]) for c in known.tolist() if c not in self.numeric]
+            for place, c in enumerate(self.numeric.tolist()):
+                if c in known:
+                    values = numbers[place, some]
+                    intervals = np.isnan(values) & (codes[c, some] != self.features[c].find(None))
+                    bare = bool(intervals.any())
+                    given.append(Given(c, codes[c, some], None, place, values, bare))
+            found = self._average(given, len(some))
+            out[which] = np.log(found.probabilities)[back]
+        return out
 
     def log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         """ln P(class | row), shape (rows, classes), of codes and numbers as `encode` gives them."""
@@ -205,6 +338,8 @@ class AdditiveClassifier:
         }
         for place, member in enumerate(self.members):
             arrays |= {f"{place}.{name}": array for name, array in member.to_arrays().items()}
+        if self.rows is not None:
+            arrays |= {f"rows.{name}": array for name, array in self.rows.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -217,7 +352,11 @@ class AdditiveClassifier:
             number, _, own = name.partition(".")
             owned.setdefault(number, {})[own] = array
         members = [Member.from_arrays(owned[str(k)]) for k in range(int(arrays["members"][0]))]
-        return cls(schema, members, float(arrays["total"][0]), provenance=provenance)
+        rows = None
+        if "rows" in owned:
+            features = schema.select(range(len(schema) - 1))
+            rows = KeptRows.from_arrays(features, members[0].coding.numeric, owned["rows"])
+        return cls(schema, members, float(arrays["total"][0]), rows=rows, provenance=provenance)
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
         """Write the model to a native file (`.cp`); `counterpane.load` reads it back."""
@@ -227,3 +366,20 @@ class AdditiveClassifier:
                 f"{NATIVE}.gz, is needed."
             )
         write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))
+
+
+def _patterns(known: Bools, partial: Bools) -> Iterator[tuple[Ints, Ints]]:
+    """For each set of columns that some of the partial rows know: the columns, and these rows."""
+    rows = np.flatnonzero(partial)
+    packed = np.packbits(known[:, rows], axis=0).T
+    _, group = np.unique(packed, axis=0, return_inverse=True)
+    order = np.argsort(group.reshape(-1), kind="stable")
+    for part in np.split(rows[order], np.cumsum(np.bincount(group.reshape(-1)))[:-1]):
+        yield np.flatnonzero(known[:, part[0]]), part
+
+
+def _distinct(codes: Codes, numbers: Floats) -> tuple[Ints, Ints]:
+    """The first of each distinct row, and for each row the place of its equal among them."""
+    cells = np.concatenate([codes.astype(np.float64), np.nan_to_num(numbers, nan=np.inf)])
+    _, first, back = np.unique(cells, axis=1, return_index=True, return_inverse=True)
+    return first, back.reshape(-1)

@@ -20,6 +20,7 @@ from counterpane.learn.interactions.interaction_search import Fitted, Interactio
 from counterpane.learn.interactions.ridge import log_prior
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Member
+from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.typing import Codes, Floats
 
 MAX_SHOWN = 60  # faces in a picture
@@ -41,6 +42,10 @@ class InteractionClassifier(Classifier):
     `single_fit` the model is the fit on all rows alone: shorter to read, a little worse.
     `equivalent_sample_size` is not used.
 
+    Evidence on some columns alone is answered by averaging over the others, for which the model
+    keeps the distinct training rows: all, or a sample of at most 32,768 rows and 4 MB. With
+    `keep_rows=False` the model file holds no rows, and answers only rows with all columns.
+
     Results beyond those of `Classifier`: `model_`; `faces_`, a record for each set of columns with
     the share of the six fits that hold it and its strength (root mean square, in nats, of what it
     adds to the log-odds of a class); `structure_` and `penalty_` chosen, `inner_log_loss_` on the
@@ -59,11 +64,13 @@ class InteractionClassifier(Classifier):
         self,
         *,
         single_fit: bool = False,
+        keep_rows: bool = True,
         random_state: int | np.random.Generator | None = 0,
         **options: Unpack[ClassifierOptions],
     ) -> None:
         super().__init__(**options)
         self.single_fit = single_fit
+        self.keep_rows = keep_rows
         self.random_state = random_state
 
     def _learn(self, training: Training) -> None:
@@ -89,16 +96,19 @@ class InteractionClassifier(Classifier):
         whole = outcome.stopped is None or not folds
         fits = search.fits(choice, folds=folds, whole=whole)
         provenance = self._provenance(source, time.monotonic() - began)
+        kept = _kept(training) if self.keep_rows else None
+        about = None if kept is None else {"kept": len(kept), "distinct": kept.seen}
         self.model_ = AdditiveClassifier(
             Schema([*table.schema, training.target]),
             [_member(fit) for fit in fits],
             float(weights.sum()),
-            provenance=provenance | {"target": training.target.name},
+            rows=kept,
+            provenance=provenance | {"target": training.target.name, "kept_rows": about},
         )
         self.faces_ = self._faces(rows, weights)
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
-        return self.model_.log_proba(codes, numbers)
+        return self.model_.average_log_proba(codes, numbers)
 
     def _faces(self, rows: RawRows, weights: Floats) -> list[dict[str, Any]]:
         """A record for each face, the strongest first; strengths are those of some rows."""
@@ -121,7 +131,8 @@ class InteractionClassifier(Classifier):
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
         `counterpane.learn.classify.explain.explanation` for the records; the one whose face is None
-        holds what the smoothing of the probabilities takes back.
+        holds what the smoothing of the probabilities takes back, and what averaging over cells that
+        say nothing changes.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))
@@ -133,7 +144,7 @@ class InteractionClassifier(Classifier):
             [tuple((*self.schema_[c].states, "?")[cells[c]] for c in face) for face in faces],
             model.contributions(codes, numbers)[:, 0],
             [1.0, *model.shares],
-            model.log_proba(codes, numbers)[0],
+            model.average_log_proba(codes, numbers)[0],
             self.classes_,
         )
 
@@ -153,6 +164,21 @@ class InteractionClassifier(Classifier):
             if len(r["face"]) == 1 or not any(set(r["face"]) < set(o["face"]) for o in shown)
         ]
         return draw("hypergraph", records, **{"title": self.target_.name} | options)
+
+
+def _kept(training: Training) -> KeptRows:
+    """The rows that the model keeps: distinct ones of all columns but the class."""
+    table = training.table
+    numeric = np.array(training.numeric, dtype=np.int64)
+    cards, nobody = table.schema.cards, np.zeros(table.n_rows, dtype=np.int64)
+    rows, weights = sorted_rows(
+        table.codes, cards.copy(), numeric, training.numbers, nobody, 1, table.weights
+    )
+    for position, numbers in zip(training.numeric, rows.numbers, strict=True):
+        variable = table.schema[position]
+        codes = np.searchsorted(variable.cuts or (), numbers, side="right")
+        rows.codes[position] = np.where(np.isnan(numbers), variable.card - 1, codes)
+    return keep_rows(rows.codes, cards, numeric, rows.numbers, weights)
 
 
 def _member(fit: Fitted) -> Member:
