@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from counterpane.data.cells import as_numbers, encode_rows
-from counterpane.data.columns import Numbers, columns_of, n_rows
+from counterpane.data.columns import Numbers, columns_of, is_missing, n_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.drawing import draw
 from counterpane.errors import DataError, EvidenceError, ParameterError, ScopeError
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
+from counterpane.models.column_evidence import ColumnEvidence
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import KeptRows
-from counterpane.models.partial_evidence import Basis, Given, RowAverage
+from counterpane.models.partial_evidence import Basis, RowAverage
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -174,7 +175,8 @@ class AdditiveClassifier:
         """P(class | evidence), averaged over the columns that are not given.
 
         Only the class can be asked. The answer's `basis` says which rows it is averaged over; see
-        `counterpane.models.partial_evidence`. A model without rows needs evidence on all columns.
+        `counterpane.models.partial_evidence`. A missing value is a state where training had such
+        cells, and else not given. A model without rows needs evidence on all columns.
         """
         if method not in ("auto", "exact"):
             raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
@@ -185,7 +187,11 @@ class AdditiveClassifier:
                 f"P({', '.join(asked)} | {', '.join(told)}) was asked; an additive classifier "
                 f"knows only P({self.target.name} | other columns)."
             )
-        given = [self._given(self.schema.index(name), value) for name, value in told.items()]
+        given = [
+            self._given(self.schema.index(name), value)
+            for name, value in told.items()
+            if not is_missing(value) or self.schema[name].find(None) is not None
+        ]
         codes, numbers = self._row(given)
         if not self._partial(codes, numbers)[0] and all(one.is_point for one in given):
             return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]))
@@ -203,7 +209,7 @@ class AdditiveClassifier:
             raise self._refusal(())
         return RowAverage(self.rows, self.log_proba)
 
-    def _given(self, column: int, value: Any) -> Given:
+    def _given(self, column: int, value: Any) -> ColumnEvidence:
         """Evidence on one column, from a state, a number or a set of states."""
         variable = self.schema[column]
         places = np.flatnonzero(self.numeric == column)
@@ -212,14 +218,15 @@ class AdditiveClassifier:
             weights = np.zeros((1, variable.card))
             weights[0, [variable.code(state) for state in value]] = 1.0
             return self.weighed(column, weights)
+        value = None if is_missing(value) else value
         code = np.array([variable.code(value)])
         if place is None:
-            return Given(column, code)
+            return ColumnEvidence(column, code)
         numbers = as_numbers(columns_of({variable.name: [value]})[0], dated=variable.dated)
         interval = bool(np.isnan(numbers[0])) and variable.states[int(code[0])] is not None
-        return Given(column, code, None, place, numbers, interval)
+        return ColumnEvidence(column, code, None, place, numbers, interval)
 
-    def weighed(self, column: int, weights: Floats) -> Given:
+    def weighed(self, column: int, weights: Floats) -> ColumnEvidence:
         """Evidence on one column as a weight for each state, (evidence, states)."""
         if self.rows is None:
             raise self._refusal([self.schema.names[column]])
@@ -231,9 +238,9 @@ class AdditiveClassifier:
         counts = np.bincount(self.rows.codes[column], self.rows.weights, weights.shape[1])
         codes = (weights * (counts + TINY)).argmax(axis=1)  # the most frequent of those allowed
         places = np.flatnonzero(self.numeric == column)
-        return Given(column, codes, weights, int(places[0]) if len(places) else None)
+        return ColumnEvidence(column, codes, weights, int(places[0]) if len(places) else None)
 
-    def _row(self, given: Sequence[Given]) -> tuple[Codes, Floats]:
+    def _row(self, given: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
         """The row that the evidence spells out; what is not given is not known."""
         codes: Codes = self.schema.cards[:-1, None].copy()
         numbers = np.full((len(self.numeric), 1), np.nan)
@@ -290,13 +297,15 @@ class AdditiveClassifier:
         for known, which in _patterns(codes < self.schema.cards[:-1, None], partial):
             distinct, back = _distinct(codes[np.ix_(known, which)], numbers[:, which])
             some = which[distinct]
-            given = [Given(c, codes[c, some]) for c in known.tolist() if c not in self.numeric]
+            given = [
+                ColumnEvidence(c, codes[c, some]) for c in known.tolist() if c not in self.numeric
+            ]
             for place, c in enumerate(self.numeric.tolist()):
                 if c in known:
                     values = numbers[place, some]
                     intervals = np.isnan(values) & (codes[c, some] != self.features[c].find(None))
                     bare = bool(intervals.any())
-                    given.append(Given(c, codes[c, some], None, place, values, bare))
+                    given.append(ColumnEvidence(c, codes[c, some], None, place, values, bare))
             found = self._average(given, len(some))
             out[which] = np.log(found.probabilities)[back]
         return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -79,11 +79,12 @@ class KeptRows:
         return np.array(each, dtype=np.float32).reshape(self.numbers.shape)
 
     def typical(self, place: int, codes: Codes) -> Floats:
-        """For each state of a column of numbers the median of its numbers, NaN without any."""
+        """The median of the numbers in each state of a column; of all where it has none."""
         own, row = self.codes[self.numeric[place]], self.numbers[place]
-        medians = [np.median(row[own == c]) if (own == c).any() else np.nan for c in np.unique(codes)]
-        found: Floats = np.array(medians)[np.searchsorted(np.unique(codes), codes)]
-        return found
+        states, back = np.unique(codes, return_inverse=True)
+        each = [row[own == s] if (own == s).any() else row[~np.isnan(row)] for s in states]
+        medians = [float(np.median(numbers)) if len(numbers) else np.nan for numbers in each]
+        return np.array(medians)[back]
 
     def first(self, size: int) -> KeptRows:
         """The first rows; ranks of numbers stay those among all rows."""
@@ -119,7 +120,9 @@ class KeptRows:
         return cls(codes, numeric, arrays["numbers"], weights, int(arrays["seen"][0]))
 
 
-def keep_rows(codes: Codes, cards: Ints, numeric: Ints, numbers: Floats, weights: Floats) -> KeptRows:
+def keep_rows(
+    codes: Codes, cards: Ints, numeric: Ints, numbers: Floats, weights: Floats
+) -> KeptRows:
     """The rows to keep of distinct rows in order: all, or a systematic sample by weight.
 
     At most `MAX_ROWS` rows and `MAX_BYTES` of cells are kept. The sample takes a row at equal steps
