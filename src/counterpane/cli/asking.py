@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -46,6 +47,19 @@ def _check_whole(model: Any, what: str) -> None:
         )
 
 
+def _caution(model: Any, answer: Any, evidence: Mapping[str, str]) -> str:
+    """What to say of a network that is fitted to its class, where columns are not given."""
+    about = model.provenance or {}
+    left = [n for n in model.schema.names if n not in evidence and n not in answer.names]
+    fitted = str(about.get("learner", "")).startswith(("BayesNetClassifier", "MarkovClassifier"))
+    if not fitted or not left or answer.names != (about.get("target"),):
+        return ""
+    return (
+        f"Not given: {', '.join(left)}; summed out by the network, whose structure was chosen to "
+        f"predict {answer.names[0]!r} from all columns: the answer can be off."
+    )
+
+
 @app.command()
 def query(
     model: ModelFile,
@@ -70,8 +84,9 @@ def query(
     loaded = cp.load(model)
     evidence = evidence_for(loaded, evidence)
     answer = loaded.query(variables, evidence, method=method)
-    if answer.basis is not None:
-        notes.print(f"[dim]{escape(str(answer.basis))}[/dim]", soft_wrap=True)
+    note = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, evidence)
+    if note:
+        notes.print(f"[dim]{escape(note)}[/dim]", soft_wrap=True)
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -294,20 +294,10 @@ class AdditiveClassifier:
             return self.log_proba(codes, numbers)
         out: Floats = np.empty((codes.shape[1], self.n_classes))
         out[~partial] = self.log_proba(codes[:, ~partial], numbers[:, ~partial])
-        for known, which in _patterns(codes < self.schema.cards[:-1, None], partial):
-            distinct, back = _distinct(codes[np.ix_(known, which)], numbers[:, which])
-            some = which[distinct]
-            given = [
-                ColumnEvidence(c, codes[c, some]) for c in known.tolist() if c not in self.numeric
-            ]
-            for place, c in enumerate(self.numeric.tolist()):
-                if c in known:
-                    values = numbers[place, some]
-                    intervals = np.isnan(values) & (codes[c, some] != self.features[c].find(None))
-                    bare = bool(intervals.any())
-                    given.append(ColumnEvidence(c, codes[c, some], None, place, values, bare))
-            found = self._average(given, len(some))
-            out[which] = np.log(found.probabilities)[back]
+        known = codes < self.schema.cards[:-1, None]
+        missing = [self.features[c].find(None) for c in self.numeric.tolist()]
+        some = known[:, partial], codes[:, partial], numbers[:, partial]
+        out[partial] = np.log(self._average.of_rows(*some, missing))
         return out
 
     def log_proba(self, codes: Codes, numbers: Floats) -> Floats:
@@ -375,20 +365,3 @@ class AdditiveClassifier:
                 f"{NATIVE}.gz, is needed."
             )
         write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))
-
-
-def _patterns(known: Bools, partial: Bools) -> Iterator[tuple[Ints, Ints]]:
-    """For each set of columns that some of the partial rows know: the columns, and these rows."""
-    rows = np.flatnonzero(partial)
-    packed = np.packbits(known[:, rows], axis=0).T
-    _, group = np.unique(packed, axis=0, return_inverse=True)
-    order = np.argsort(group.reshape(-1), kind="stable")
-    for part in np.split(rows[order], np.cumsum(np.bincount(group.reshape(-1)))[:-1]):
-        yield np.flatnonzero(known[:, part[0]]), part
-
-
-def _distinct(codes: Codes, numbers: Floats) -> tuple[Ints, Ints]:
-    """The first of each distinct row, and for each row the place of its equal among them."""
-    cells = np.concatenate([codes.astype(np.float64), np.nan_to_num(numbers, nan=np.inf)])
-    _, first, back = np.unique(cells, axis=1, return_index=True, return_inverse=True)
-    return first, back.reshape(-1)

@@ -12,7 +12,7 @@ rows: few where the evidence tells much of the columns left out, many where it t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +95,31 @@ class RowAverage:
         looser[few] = True
         fitting = fit.mass * self.rows.unit
         return Averages(sums / mass[:, None], fitting, mass**2 / squares, looser)
+
+    def of_rows(
+        self, known: Bools, codes: Codes, numbers: Floats, missing: Sequence[int | None] = ()
+    ) -> Floats:
+        """P(class | known cells) of rows, (rows, classes); `codes` are (features, rows).
+
+        `missing` is the state of missing cells of each column of numbers, if it has one.
+        """
+        out: Floats | None = None
+        for columns, which in _patterns(known):
+            first, back = _distinct(codes[np.ix_(columns, which)], numbers[:, which])
+            some, evidence = which[first], []
+            for c in columns.tolist():
+                places = np.flatnonzero(self.rows.numeric == c).tolist()
+                values, bare = None, False
+                if places:
+                    values = numbers[places[0], some]
+                    bare = bool((np.isnan(values) & (codes[c, some] != missing[places[0]])).any())
+                place = places[0] if places else None
+                evidence.append(ColumnEvidence(c, codes[c, some], None, place, values, bare))
+            found = self(evidence, len(some)).probabilities
+            if out is None:
+                out = np.empty((codes.shape[1], found.shape[1]))
+            out[which] = found[back]
+        return np.empty((0, 1)) if out is None else out
 
     def enough(self, evidence: Sequence[ColumnEvidence]) -> float:
         """How many rows an average over columns that are not given needs, by leaving rows out.
@@ -261,3 +286,18 @@ def _joint_kinds(rows: KeptRows, evidence: Sequence[ColumnEvidence], n: int) -> 
         kinds, size = kinds * base + own, size * base
     _, found = np.unique(kinds, return_inverse=True)
     return found
+
+
+def _patterns(known: Bools) -> Iterator[tuple[Ints, Ints]]:
+    """For each set of columns that some rows know: the columns, and these rows."""
+    _, group = np.unique(np.packbits(known, axis=0).T, axis=0, return_inverse=True)
+    order = np.argsort(group.reshape(-1), kind="stable")
+    for part in np.split(order, np.cumsum(np.bincount(group.reshape(-1)))[:-1]):
+        yield np.flatnonzero(known[:, part[0]]), part
+
+
+def _distinct(codes: Codes, numbers: Floats) -> tuple[Ints, Ints]:
+    """The first of each distinct row, and for each row the place of its equal among them."""
+    cells = np.concatenate([codes.astype(np.float64), np.nan_to_num(numbers, nan=np.inf)])
+    _, first, back = np.unique(cells, axis=1, return_index=True, return_inverse=True)
+    return first, back.reshape(-1)
