@@ -242,7 +242,7 @@ class AdditiveClassifier:
 
     def _row(self, given: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
         """The row that the evidence spells out; what is not given is not known."""
-        codes: Codes = self.schema.cards[:-1, None].copy()
+        codes: Codes = self.schema.cards[:-1, None].astype(np.uint16)
         numbers = np.full((len(self.numeric), 1), np.nan)
         for one in given:
             codes[one.column] = one.codes
@@ -252,10 +252,12 @@ class AdditiveClassifier:
 
     def _partial(self, codes: Codes, numbers: Floats) -> Bools:
         """Which rows have a cell that says nothing, or an interval in place of a number."""
-        partial: Bools = (codes >= self.schema.cards[:-1, None]).any(axis=0)
+        partial = np.zeros(codes.shape[1], dtype=np.bool_)
+        for own, card in zip(codes, self.schema.cards.tolist(), strict=False):
+            partial |= own >= card
         for c, row in zip(self.numeric.tolist(), numbers, strict=True):
             missing = self.features[c].find(None)  # where it is a state, it is known
-            partial |= np.isnan(row) & (codes[c] != missing)
+            partial |= np.isnan(row) & np.not_equal(codes[c], -1 if missing is None else missing)
         return partial
 
     def _refusal(self, absent: Sequence[str]) -> ParameterError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterpane.models.kept_rows import KeptRows
-from counterpane.typing import Codes, Floats, Ints
+from counterpane.typing import Array, Codes, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +42,20 @@ class ColumnEvidence:
     def factor(self, rows: KeptRows) -> Floats:
         """How well the rows fit, (evidence, rows), from 0 to 1."""
         if self.weights is None:
-            return (self.distance(rows) == 0).astype(np.float64)
+            fits: Floats = (self.distance(rows) == 0).astype(np.float64)
+            return fits
         scaled: Floats = self.weights / self.weights.max(axis=1, keepdims=True)
-        return scaled[:, rows.codes[self.column]]
+        factors: Floats = scaled[:, rows.codes[self.column]]
+        return factors
 
-    def distance(self, rows: KeptRows) -> Floats:
+    def distance(self, rows: KeptRows) -> Array:
         """From 0, where a row fits, to 1, (evidence, rows)."""
         own = rows.codes[self.column]
+        other: Array
         if self.weights is not None:
-            return (self.weights[:, own] == 0).astype(np.float32)
-        other: Floats = (self.codes[:, None] != own).astype(np.float32)
+            other = (self.weights[:, own] == 0).astype(np.float32)
+            return other
+        other = (self.codes[:, None] != own).astype(np.float32)
         if self.place is None or self.values is None:
             return other
         apart = np.abs(rows.rank(self.place, self.values)[:, None] - rows.own_ranks[self.place])

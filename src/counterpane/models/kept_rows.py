@@ -65,15 +65,16 @@ class KeptRows:
             found.append((values, np.append(0.0, np.cumsum(sums)) / max(float(sums.sum()), 1e-300)))
         return tuple(found)
 
-    def rank(self, place: int, numbers: Floats) -> Floats:
+    def rank(self, place: int, numbers: Floats) -> Array:
         """The share of the known weight below each number, its equals by half; NaN stays."""
         values, shares = self.ranks[place]
         low = shares[np.searchsorted(values, numbers, side="left")]
         high = shares[np.searchsorted(values, numbers, side="right")]
-        return np.where(np.isnan(numbers), np.nan, (low + high) / 2).astype(np.float32)
+        ranks: Floats = np.where(np.isnan(numbers), np.nan, (low + high) / 2)
+        return ranks.astype(np.float32)  # so are distances, and equal numbers are 0 apart
 
     @cached_property
-    def own_ranks(self) -> Floats:
+    def own_ranks(self) -> Array:
         """The ranks of all numbers of the rows, in the shape of `numbers`."""
         each = [self.rank(place, row) for place, row in enumerate(self.numbers)]
         return np.array(each, dtype=np.float32).reshape(self.numbers.shape)

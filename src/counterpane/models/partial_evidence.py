@@ -188,9 +188,10 @@ class RowAverage:
 
     def _kinds(self, columns: Iterable[int]) -> Ints:
         """Numbers of the candidates, equal where these columns are."""
-        some, nobody = self.rows.first(CANDIDATES), np.empty(0)
+        some = self.rows.first(CANDIDATES)
         places = {int(c): a for a, c in enumerate(some.numeric)}
-        evidence = [ColumnEvidence(c, nobody, None, places.get(c), nobody) for c in columns]
+        no_codes, no_numbers = some.codes[0, :0], np.empty(0)
+        evidence = [ColumnEvidence(c, no_codes, None, places.get(c), no_numbers) for c in columns]
         return _joint_kinds(some, evidence, 0)
 
     def _of_rows(self, which: Ints) -> Floats:
