@@ -206,7 +206,7 @@ class AdditiveClassifier:
     @cached_property
     def _average(self) -> RowAverage:
         if self.rows is None:
-            raise self._refusal(())
+            raise self._refusal([v.name for v in self.features])
         return RowAverage(self.rows, self.log_proba)
 
     def _given(self, column: int, value: Any) -> ColumnEvidence:
@@ -263,8 +263,8 @@ class AdditiveClassifier:
     def _refusal(self, absent: Sequence[str]) -> ParameterError:
         return ParameterError(
             "this model keeps no training rows, so that it cannot average over a column that is "
-            f"not given ({', '.join(absent) or 'a part of one'}); give all columns, or learn the "
-            "model again with keep_rows=True."
+            f"not given ({', '.join(absent)}); give all columns, or learn the model again with "
+            "its rows (keep_rows=True, the default)."
         )
 
     def encode(self, frame: Any) -> tuple[Codes, Floats]:

@@ -28,6 +28,7 @@ NEAREST = 128  # rows that do not fit are at most so many, the nearest
 CANDIDATES = 2**12  # they are looked for among so many rows
 BLOCK_CELLS = 2**21  # evidence × rows at a time
 HALVINGS = 40
+NAMED = 6  # columns at most
 
 LogProba = Callable[[Codes, Floats], Floats]
 
@@ -46,15 +47,17 @@ class Basis(NamedTuple):
     looser: bool
 
     def __str__(self) -> str:
-        names, size = ", ".join(self.columns), f"{self.rows_that_fit:,.0f}"
+        names, size = ", ".join(self.columns[:NAMED]), f"{self.rows_that_fit:,.0f}"
+        if len(self.columns) > NAMED:
+            names += f" and {len(self.columns) - NAMED} more columns"
+        fit = {"0": "no training row fits", "1": "one training row fits"}.get(size)
         if not self.looser:
-            rows = "row that fits" if size == "1" else "rows that fit"
-            return f"Not given: {names}; averaged over the {size} training {rows} the evidence."
-        fit = {"0": "no training row fits", "1": "one training row fits"}
-        return (
-            f"Not given: {names}; {fit.get(size, f'{size} training rows fit')} the evidence, so "
-            f"averaged over similar rows as well (effective number {self.effective_rows:,.0f})."
-        )
+            rows = "one training row that fits" if fit else f"{size} training rows that fit"
+            return f"Not given: {names}; averaged over the {rows} the evidence."
+        number = f"effective number {self.effective_rows:,.0f}"
+        others = "similar rows" if size == "0" else "these and similar rows"
+        fit = fit or f"{size} training rows fit"
+        return f"Not given: {names}; {fit} the evidence, so averaged over {others} ({number})."
 
 
 class Averages(NamedTuple):
