@@ -264,8 +264,11 @@ def test_intervals_and_sets_take_the_rows_in_them(frame, fitted):
     assert answer["yes"] == pytest.approx((fit["y"] == "yes").mean(), abs=0.03)
     whole = model.query("y", {"group": {"a", "b", "c"}})
     assert whole.probabilities == pytest.approx(model.query("y").probabilities)
-    with pytest.raises(EvidenceError, match="leaves none of its states"):
-        model.query("y", {"group": set()})
+    weighed = model.query("y", {"group": {"a": 1.0, "b": 1.0}})
+    assert weighed.probabilities == pytest.approx(answer.probabilities)
+    for nonsense in (set(), {"a": 0.0}, {"a": 1.0, "b": -1.0}, {"a": np.inf}):
+        with pytest.raises(EvidenceError, match="one state or more is needed"):
+            model.query("y", {"group": nonsense})
 
 
 def test_few_rows_that_fit_are_filled_up_with_similar_ones(fitted):

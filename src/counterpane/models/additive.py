@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from counterpane.data.cells import as_numbers, encode_rows
+from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Numbers, columns_of, is_missing, n_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.drawing import draw
-from counterpane.errors import DataError, EvidenceError, ParameterError, ScopeError
+from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
-from counterpane.models.column_evidence import ColumnEvidence
+from counterpane.models.column_evidence import ColumnEvidence, read_column
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import KeptRows
@@ -30,7 +30,6 @@ else:
     notebook = lazy("counterpane.models.notebook")
 
 BLOCK_ROWS = 2**13
-TINY = 1e-9
 
 
 class AdditiveClassifier:
@@ -174,9 +173,11 @@ class AdditiveClassifier:
     ) -> Answer:
         """P(class | evidence), averaged over the columns that are not given.
 
-        Only the class can be asked. The answer's `basis` says which rows it is averaged over; see
-        `counterpane.models.partial_evidence`. A missing value is a state where training had such
-        cells, and else not given. A model without rows needs evidence on all columns.
+        Only the class can be asked. Evidence on a column is a state, a number, a set of states, or
+        a mapping from states to weights (likelihoods). A missing value is a state where training
+        had such cells, and else not given. The answer's `basis` says which rows it is averaged
+        over; see `counterpane.models.partial_evidence`. A model without rows needs evidence on all
+        columns.
         """
         if method not in ("auto", "exact"):
             raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
@@ -187,11 +188,15 @@ class AdditiveClassifier:
                 f"P({', '.join(asked)} | {', '.join(told)}) was asked; an additive classifier "
                 f"knows only P({self.target.name} | other columns)."
             )
-        given = [
-            self._given(self.schema.index(name), value)
-            for name, value in told.items()
-            if not is_missing(value) or self.schema[name].find(None) is not None
-        ]
+        places = {c: place for place, c in enumerate(self.numeric.tolist())}
+        given = []
+        for name, value in told.items():
+            column = self.schema.index(name)
+            if not is_missing(value) or self.schema[column].find(None) is not None:
+                shares = None if self.rows is None else self.rows.shares(column)
+                given.append(
+                    read_column(column, self.schema[column], value, places.get(column), shares)
+                )
         codes, numbers = self._row(given)
         if not self._partial(codes, numbers)[0] and all(one.is_point for one in given):
             return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]))
@@ -208,37 +213,6 @@ class AdditiveClassifier:
         if self.rows is None:
             raise self._refusal([v.name for v in self.features])
         return RowAverage(self.rows, self.log_proba)
-
-    def _given(self, column: int, value: Any) -> ColumnEvidence:
-        """Evidence on one column, from a state, a number or a set of states."""
-        variable = self.schema[column]
-        places = np.flatnonzero(self.numeric == column)
-        place = int(places[0]) if len(places) else None
-        if isinstance(value, set | frozenset):
-            weights = np.zeros((1, variable.card))
-            weights[0, [variable.code(state) for state in value]] = 1.0
-            return self.weighed(column, weights)
-        value = None if is_missing(value) else value
-        code = np.array([variable.code(value)])
-        if place is None:
-            return ColumnEvidence(column, code)
-        numbers = as_numbers(columns_of({variable.name: [value]})[0], dated=variable.dated)
-        interval = bool(np.isnan(numbers[0])) and variable.states[int(code[0])] is not None
-        return ColumnEvidence(column, code, None, place, numbers, interval)
-
-    def weighed(self, column: int, weights: Floats) -> ColumnEvidence:
-        """Evidence on one column as a weight for each state, (evidence, states)."""
-        if self.rows is None:
-            raise self._refusal([self.schema.names[column]])
-        if not (weights.max(axis=1) > 0).all():
-            raise EvidenceError(
-                f"the evidence on {self.schema.names[column]!r} leaves none of its states; give "
-                "one or more."
-            )
-        counts = np.bincount(self.rows.codes[column], self.rows.weights, weights.shape[1])
-        codes = (weights * (counts + TINY)).argmax(axis=1)  # the most frequent of those allowed
-        places = np.flatnonzero(self.numeric == column)
-        return ColumnEvidence(column, codes, weights, int(places[0]) if len(places) else None)
 
     def _row(self, given: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
         """The row that the evidence spells out; what is not given is not known."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from counterpane.data.cells import as_numbers
+from counterpane.data.columns import columns_of, is_missing
+from counterpane.data.schema import Variable
+from counterpane.errors import EvidenceError
 from counterpane.models.kept_rows import KeptRows
 from counterpane.typing import Array, Codes, Floats, Ints
+
+TINY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,3 +80,34 @@ class ColumnEvidence:
             inside = np.where(fits, numbers[self.place], typical)
             values = np.full(len(which), np.nan) if self.values is None else self.values[which]
             numbers[self.place] = np.where(np.isnan(values), inside, values)
+
+
+def read_column(
+    column: int, variable: Variable, value: Any, place: int | None, shares: Floats | None
+) -> ColumnEvidence:
+    """Evidence on one column: a state, a number, a set of states, or a mapping of their weights.
+
+    `place` is that among the columns of numbers. Of several states the most frequent by `shares`
+    is put into rows that do not fit.
+    """
+    if isinstance(value, set | frozenset | Mapping):
+        weights = np.zeros((1, variable.card))
+        pairs = value.items() if isinstance(value, Mapping) else ((s, 1.0) for s in value)
+        for state, weight in pairs:
+            weights[0, variable.code(state)] = weight
+        if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
+            raise EvidenceError(
+                f"the evidence on {variable.name!r} is {value!r}; one state or more is needed, "
+                "with weights that are not negative and not all 0."
+            )
+        frequent = np.zeros(variable.card)
+        frequent[: 0 if shares is None else len(shares)] = [] if shares is None else shares
+        codes = (weights * (frequent + TINY)).argmax(axis=1)
+        return ColumnEvidence(column, codes.astype(np.uint16), weights, place)
+    value = None if is_missing(value) else value
+    code = np.array([variable.code(value)], dtype=np.uint16)
+    if place is None:
+        return ColumnEvidence(column, code)
+    numbers = as_numbers(columns_of({variable.name: [value]})[0], dated=variable.dated)
+    interval = bool(np.isnan(numbers[0])) and variable.states[int(code[0])] is not None
+    return ColumnEvidence(column, code, None, place, numbers, interval)

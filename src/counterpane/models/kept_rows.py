@@ -79,6 +79,12 @@ class KeptRows:
         each = [self.rank(place, row) for place, row in enumerate(self.numbers)]
         return np.array(each, dtype=np.float32).reshape(self.numbers.shape)
 
+    def shares(self, column: int) -> Floats:
+        """The share of each state of a column, as far as the last that occurs."""
+        sums = np.bincount(self.codes[column], self.weights)
+        found: Floats = sums / sums.sum()
+        return found
+
     def typical(self, place: int, codes: Codes) -> Floats:
         """The median of the numbers in each state of a column; of all where it has none."""
         own, row = self.codes[self.numeric[place]], self.numbers[place]
