@@ -26,7 +26,7 @@ LEFT_OUT = 128  # rows at most, to choose one of them
 TINY = 1e-12
 NEAREST = 128  # rows that do not fit are at most so many, the nearest
 CANDIDATES = 2**12  # they are looked for among so many rows
-BLOCK_CELLS = 2**21  # evidence × rows at a time
+BLOCK_CELLS = 2**22  # evidence × rows at a time
 HALVINGS = 40
 NAMED = 6  # columns at most
 
@@ -55,7 +55,9 @@ class Basis(NamedTuple):
             rows = "one training row that fits" if fit else f"{size} training rows that fit"
             return f"Not given: {names}; averaged over the {rows} the evidence."
         number = f"effective number {self.effective_rows:,.0f}"
-        others = "similar rows" if size == "0" else "these and similar rows"
+        others = {"0": "similar rows", "1": "this and similar rows"}.get(
+            size, "these and similar rows"
+        )
         fit = fit or f"{size} training rows fit"
         return f"Not given: {names}; {fit} the evidence, so averaged over {others} ({number})."
 
@@ -267,10 +269,13 @@ def _nearest(rows: KeptRows, evidence: Sequence[ColumnEvidence], n: int) -> _Nea
     for one in evidence:
         distance += one.distance(some)
     size = min(NEAREST, len(some))
-    # whole keys: distance first, then place, so that ties are settled alike everywhere
-    keys = np.where(distance == 0, 2.0**40, np.floor(distance.astype(np.float64) * 2.0**20))
-    keys = keys.astype(np.int64) * CANDIDATES + np.arange(len(some))
-    nearest = np.sort(np.partition(keys, size - 1, axis=1)[:, :size], axis=1) % CANDIDATES
+    # Whole keys: distance first, then place, so that ties are settled alike everywhere.
+    steps = 2**31 // CANDIDATES - 2
+    keys = (distance * np.float32(steps / max(len(evidence), 1))).astype(np.int32)
+    keys[distance == 0] = steps + 1
+    keys = keys * np.int32(CANDIDATES) + np.arange(len(some), dtype=np.int32)
+    keys.partition(size - 1, axis=1)
+    nearest = np.sort(keys[:, :size], axis=1).astype(np.int64) % CANDIDATES
     d = np.take_along_axis(distance, nearest, axis=1).astype(np.float64)
     return _Near(nearest, d, rows.weights[nearest] / rows.unit)
 
