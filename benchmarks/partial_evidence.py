@@ -169,11 +169,13 @@ def main() -> None:
     parser.add_argument("--uci", nargs="*", default=[])
     parser.add_argument("--output", type=Path, default=Path("partial_evidence.json"))
     asked = parser.parse_args()
-    frames = {name: embedded(name) for name in asked.sets}
-    found = {"cells": [r for name, frame in frames.items() for r in in_sample(name, frame)]}
-    every = frames | {name: uci(name) for name in asked.uci}
-    found["halves"] = [halves(name, frame) for name, frame in every.items()]  # type: ignore[misc]
-    asked.output.write_text(json.dumps(found, indent=1) + "\n")
+    found: dict[str, Any] = {"cells": [], "halves": []}
+    for name in [*asked.sets, *asked.uci]:
+        frame = embedded(name) if name in asked.sets else uci(name)
+        if name in asked.sets:
+            found["cells"] += in_sample(name, frame)
+        found["halves"].append(halves(name, frame))
+        asked.output.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
