@@ -273,7 +273,8 @@ def _nearest(rows: KeptRows, evidence: Sequence[ColumnEvidence], n: int) -> _Nea
     steps = 2**31 // CANDIDATES - 2
     keys = (distance * np.float32(steps / max(len(evidence), 1))).astype(np.int32)
     keys[distance == 0] = steps + 1
-    keys = keys * np.int32(CANDIDATES) + np.arange(len(some), dtype=np.int32)
+    keys *= np.int32(CANDIDATES)
+    keys += np.arange(len(some), dtype=np.int32)
     keys.partition(size - 1, axis=1)
     nearest = np.sort(keys[:, :size], axis=1).astype(np.int64) % CANDIDATES
     d = np.take_along_axis(distance, nearest, axis=1).astype(np.float64)
