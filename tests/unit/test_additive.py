@@ -13,6 +13,7 @@ from counterpane.errors import (
     FileFormatError,
     ParameterError,
     ScopeError,
+    StateError,
     UnknownNameError,
 )
 from counterpane.models.additive import AdditiveClassifier
@@ -116,8 +117,8 @@ def test_frames_by_name_and_what_is_not_there():
     proba = found.class_probabilities(frame, "kind")
     assert proba[0] == pytest.approx(by_hand(found.members, 1, 0.5))
     assert proba[1] == pytest.approx(by_hand(found.members, 2, np.nan))
-    without = found.class_probabilities(frame.drop(columns="color").assign(price=0.5))
-    assert without[0] == pytest.approx(by_hand(found.members, 2, 0.5))
+    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(color\)"):
+        found.class_probabilities(frame.drop(columns="color"))
     with pytest.raises(ParameterError, match="'kind' alone"):
         found.class_probabilities(frame, "color")
     with pytest.raises(DataError, match="no columns"):
@@ -129,7 +130,13 @@ def test_queries():
     answer = found.query("kind", {"color": "red", "price": 1.0})
     assert answer.probabilities == pytest.approx(by_hand(found.members, 0, 1.0))
     assert answer.names == ("kind",)
-    assert found.query(["kind"]).probabilities == pytest.approx(by_hand(found.members, 2, np.nan))
+    assert answer.basis is None
+    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(color, price\)"):
+        found.query(["kind"])
+    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(price\)"):
+        found.query(["kind"], {"color": "red", "price": "<1"})
+    with pytest.raises(StateError, match="'green' is not one of 2 states"):
+        found.query("kind", {"color": "green", "price": 1.0})
     with pytest.raises(ParameterError, match=r"knows only P\(kind \| other columns\)"):
         found.query("color", {"kind": "no"})
     with pytest.raises(UnknownNameError, match="colour"):

@@ -117,7 +117,7 @@ def test_what_new_rows_lack_is_said(run, tmp_path: Path) -> None:
     assert code == 0
     assert len(rows_of(out)) == 3
     flat = " ".join(err.split())
-    assert "Not in DATA, so taken as unknown: 'größe_cm', 'gesehen', '名前', 'offen'." in flat
+    assert "Not in DATA, so summed out: 'größe_cm', 'gesehen', '名前', 'offen'." in flat
     assert "Column 'geschlecht': 1 cells with states that the model does not know, such as 'x'" in (
         flat
     )

@@ -51,6 +51,19 @@ def _check_whole(model: Any, what: str) -> None:
         )
 
 
+def _caution(model: Any, answer: Any, known: Any) -> str:
+    """What to say of a network that is fitted to its class, where columns are not given."""
+    about = model.provenance or {}
+    left = [n for n in model.schema.names if n not in known.evidence and n not in answer.names]
+    fitted = str(about.get("learner", "")).startswith(("BayesNetClassifier", "MarkovClassifier"))
+    if not fitted or not left or answer.names != (about.get("target"),):
+        return ""
+    return (
+        f"Not given: {', '.join(left)}; summed out by the network, whose structure was chosen to "
+        f"predict {answer.names[0]!r} from all columns: the answer can be off."
+    )
+
+
 @app.command()
 def query(
     model: ModelFile,
@@ -78,12 +91,13 @@ def query(
     loaded = cp.load(model)
     known = evidence_of(loaded, given)
     answer = loaded.query(variables, known.evidence, method=method)
-    left = [n for n in loaded.schema.names if n not in known.evidence and n not in answer.names]
-    if loaded.kind == "additive" and left:
-        note(f"Taken as unknown, not summed out: {', '.join(left)}.")
+    words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, known)
+    if words:
+        note(words)
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
-        emit({"columns": list(answer.names), "given": known.facts(), "cells": cells})
+        basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
+        emit({"columns": list(answer.names), "given": known.facts(), "cells": cells, **basis})
         return
     console.print(probability_bars(answer, known.texts))
 
@@ -108,8 +122,8 @@ def predict(
     """Predict the class of each row of DATA: the most probable one, and all probabilities.
 
     The predictions are written to OUTPUT, or as CSV to a pipe; a terminal shows the first rows.
-    Columns that MODEL does not know are ignored. Columns that DATA lacks are treated as unknown,
-    and a note names them.
+    Columns that MODEL does not know are ignored. Columns that DATA lacks are summed out, and a
+    note names them.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(output)

@@ -217,7 +217,7 @@ def what_a_model_lacks(model: Any, raw: Sequence[Column], target: str | None) ->
     given = {c.name: c for c in raw}
     asked = [v for v in model.schema if v.name != target]
     absent = [repr(v.name) for v in asked if v.name not in by_name]
-    words = [f"Not in DATA, so taken as unknown: {', '.join(absent)}."] if absent else []
+    words = [f"Not in DATA, so summed out: {', '.join(absent)}."] if absent else []
     formats = formats_of(model.provenance or {})
     for variable in asked:
         column, before = by_name.get(variable.name), given.get(variable.name)

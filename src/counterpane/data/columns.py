@@ -288,6 +288,11 @@ def make_labels(name: str, states: Sequence[Any], codes: Array, *, declared: boo
     return Labels(name, texts, lookup[codes], declared)
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is one of the ways to write a missing cell."""
+    return _plain(value) is None
+
+
 def _plain(value: Any) -> Any:
     """`value` as a plain Python object; None for every way to write a missing cell."""
     if isinstance(value, np.generic):

@@ -15,6 +15,7 @@ from counterpane.data.schema import Variable
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
+from counterpane.models.partial_evidence import Basis
 from counterpane.typing import Array, Floats, State
 
 SHOWN = 24
@@ -28,7 +29,8 @@ class Answer(Exportable):
 
     `log_evidence` is ln P(evidence), 0 when there is none. It may be given as a function, which is
     called when it is first asked: a model that is not normalized must sum over all rows for it.
-    `certainty` says how sure an answer is that is not exact.
+    `certainty` says how sure an answer is that is not exact, `basis` which rows an answer of a
+    classifier to partial evidence is averaged over.
 
     >>> import numpy as np
     >>> answer = Answer([Variable("lung", ("no", "yes"))], np.array([0.9, 0.1]))
@@ -46,9 +48,12 @@ class Answer(Exportable):
         probabilities: Floats,
         log_evidence: float | Callable[[], float] = 0.0,
         certainty: Certainty | None = None,
+        *,
+        basis: Basis | None = None,
     ) -> None:
         self.variables = tuple(variables)
         self.certainty = certainty
+        self.basis = basis
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence

@@ -14,6 +14,7 @@ import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.schema import Schema
+from counterpane.data.table import distinct_rows
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
@@ -24,6 +25,7 @@ from counterpane.learn.faces.face_average import FaceAverage
 from counterpane.learn.faces.face_climb import Structure
 from counterpane.learn.faces.face_search import FaceSearch, Prior
 from counterpane.models.effects import log_odds
+from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential
@@ -48,6 +50,10 @@ class MarkovClassifier(Classifier):
     would be looked up in. `outliers` takes the place of `equivalent_sample_size`, which is not
     used.
 
+    `model_` keeps distinct training rows, as that of `InteractionClassifier` does, to answer
+    evidence on some of the columns; with `keep_rows=False` it sums the others out by its own
+    networks, which are fitted to the class and not to the other columns.
+
     Results beyond those of `Classifier`: `hyperedges_` (names of the features, in the order in
     which the best structure was built), `log_posterior_`, `structures_`, `model_` (a `Mixture` of
     `MarkovNetwork`s over the features and the class), `graph_`, `trace_`.
@@ -69,6 +75,7 @@ class MarkovClassifier(Classifier):
         average: Average = True,
         cycles: bool = True,
         max_candidates: int = 1000,
+        keep_rows: bool = True,
         **options: Unpack[ClassifierOptions],
     ) -> None:
         super().__init__(**options)
@@ -78,6 +85,7 @@ class MarkovClassifier(Classifier):
         self.average = average
         self.cycles = cycles
         self.max_candidates = max_candidates
+        self.keep_rows = keep_rows
 
     def _learn(self, training: Training) -> None:
         if self.average not in (True, False, "accepted"):
@@ -117,6 +125,7 @@ class MarkovClassifier(Classifier):
         for record in self.trace_:
             if "hyperedge" in record:
                 record["hyperedge"] = tuple(names[self._order[c]] for c in record["hyperedge"])
+        self._kept = _kept(training) if self.keep_rows else None
         self._how = self._provenance(source, time.monotonic() - began)
         for name in ("model_", "graph_", "structures_"):
             vars(self).pop(name, None)
@@ -166,7 +175,7 @@ class MarkovClassifier(Classifier):
             MarkovNetwork(schema, [potentials[f] for f in [(), *average.faces_of(structure)]])
             for structure in average.structures
         ]
-        return Mixture(networks, average.weights, fixed=True, provenance=self._how)
+        return Mixture(networks, average.weights, fixed=True, rows=self._kept, provenance=self._how)
 
     @cached_property
     def graph_(self) -> Any:
@@ -212,6 +221,15 @@ class MarkovClassifier(Classifier):
     def _named(self, structure: Structure) -> list[tuple[str, ...]]:
         names = self.schema_.names
         return [tuple(names[self._order[c]] for c in edge) for edge in structure.hyperedges]
+
+
+def _kept(training: Training) -> KeptRows:
+    """The rows that the model keeps: distinct ones of all columns but the class."""
+    table = training.table
+    codes, weights = distinct_rows(table.codes, table.weights, table.schema.cards)
+    nothing = np.empty((0, codes.shape[1]))
+    no_numbers = np.empty(0, dtype=np.int64)
+    return keep_rows(codes, table.schema.cards, no_numbers, nothing, weights.astype(np.float64))
 
 
 def _pictured(structures: list[dict[str, Any]]) -> list[dict[str, Any]]:

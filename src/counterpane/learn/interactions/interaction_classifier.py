@@ -17,18 +17,21 @@ from counterpane.learn.classify.features import read_features
 from counterpane.learn.classify.training import Training
 from counterpane.learn.driver import Driver
 from counterpane.learn.interactions.canonical_rows import (
+    Layout,
     canonical_rows,
     table_face,
     table_member,
     table_rows,
 )
 from counterpane.learn.interactions.fold_coding import RawRows
+from counterpane.learn.interactions.fold_rows import sorted_rows
 from counterpane.learn.interactions.interaction_search import Fitted, InteractionSearch
 from counterpane.learn.interactions.ridge import log_prior
 from counterpane.learn.interactions.selection_shares import SelectionShares, auto_samples
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.effects import Effects, measure_effects
+from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.purified import purified
 from counterpane.typing import Codes, Floats
 
@@ -54,6 +57,10 @@ class InteractionClassifier(Classifier):
     chosen structure runs again, to tell how often it selects each interaction; "auto" takes 20
     where distinct rows × columns² is at most 524,288, about a second of work, and else none.
     `equivalent_sample_size` is not used.
+
+    Evidence on some columns alone is answered by averaging over the others, for which the model
+    keeps the distinct training rows: all, or a sample of at most 32,768 rows and 4 MB. With
+    `keep_rows=False` the model file holds no rows, and answers only rows with all columns.
 
     Results beyond those of `Classifier`: `model_`; `interactions_`, a record for each set of
     columns, the largest effect first; `structure_` and `penalty_` chosen, `inner_log_loss_` on the
@@ -82,12 +89,14 @@ class InteractionClassifier(Classifier):
         *,
         single_fit: bool = False,
         bootstrap: int | Literal["auto"] = 0,
+        keep_rows: bool = True,
         random_state: int | np.random.Generator | None = 0,
         **options: Unpack[ClassifierOptions],
     ) -> None:
         super().__init__(**options)
         self.single_fit = single_fit
         self.bootstrap = bootstrap
+        self.keep_rows = keep_rows
         self.random_state = random_state
 
     def _learn(self, training: Training) -> None:
@@ -114,12 +123,15 @@ class InteractionClassifier(Classifier):
             shares, samples = self._shares(rows, weights, rng, left)
         found = [table_member(_member(fit), layout) for fit in fits]
         codes, numbers = table_rows(rows, layout)
+        kept = _kept(training.table.schema, rows, weights, layout) if self.keep_rows else None
+        about = None if kept is None else {"kept": len(kept), "distinct": kept.seen}
         model = AdditiveClassifier(
             Schema([*training.table.schema, training.target]),
             [purified(member, codes, numbers, weights) for member in found],
             float(weights.sum()),
+            rows=kept,
             provenance=self._provenance(source, time.monotonic() - began)
-            | {"target": training.target.name},
+            | {"target": training.target.name, "kept_rows": about},
         )
         classes = np.bincount(layout.classes[rows.labels], weights, model.n_classes)
         effects = _effects(model, codes, numbers, weights, classes / classes.sum())
@@ -141,7 +153,7 @@ class InteractionClassifier(Classifier):
         return {face: count / done for face, count in search.counts.items()}, done
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
-        return self.model_.log_proba(codes, numbers)
+        return self.model_.average_log_proba(codes, numbers)
 
     @property
     def interactions_(self) -> list[dict[str, Any]]:
@@ -166,7 +178,8 @@ class InteractionClassifier(Classifier):
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
         `counterpane.learn.classify.explain.explanation` for the records; the one whose face is None
-        holds what the smoothing of the probabilities takes back.
+        holds what the smoothing of the probabilities takes back, and what averaging over cells that
+        say nothing changes.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))
@@ -180,7 +193,7 @@ class InteractionClassifier(Classifier):
             [tuple((*self.schema_[c].states, "?")[cells[c]] for c in face) for face in faces],
             model.contributions(codes, numbers)[:, 0],
             [None, *shares],
-            model.log_proba(codes, numbers)[0],
+            model.average_log_proba(codes, numbers)[0],
             self.classes_,
         )
 
@@ -216,6 +229,20 @@ def _effects(
     some = np.linspace(0, len(weights) - 1, size).astype(np.int64)
     parts = model.contributions(codes[:, some], numbers[:, some])[1:]
     return measure_effects(parts, weights[some], classes)
+
+
+def _kept(schema: Schema, rows: RawRows, weights: Floats, layout: Layout) -> KeptRows:
+    """The rows that the model keeps: distinct ones of all columns but the class."""
+    nobody = np.zeros(len(weights), dtype=np.int64)
+    rows, weights = sorted_rows(
+        rows.codes, rows.cards.copy(), rows.numeric, rows.numbers, nobody, 1, weights
+    )
+    codes, numbers = table_rows(rows, layout)
+    numeric = np.sort(layout.columns[rows.numeric])
+    for c, values in zip(numeric.tolist(), numbers, strict=True):
+        own = np.searchsorted(schema[c].cuts or (), values, side="right")
+        codes[c] = np.where(np.isnan(values), schema[c].card - 1, own)
+    return keep_rows(codes, schema.cards, numeric, numbers, weights)
 
 
 def _member(fit: Fitted) -> Member:
