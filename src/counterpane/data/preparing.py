@@ -109,9 +109,10 @@ def prepare_like(
         named = isinstance(c, Labels) and (c.declared or (own and set(c.states) <= set(own.states)))
         if own and isinstance(c, Labels) and not named:
             c = _from_texts(c, dated=own.dated, day_first=order.get(c.name))
-        if own and own is not schema[own.name]:
+        if own and c.name == target and told.get("target_cuts"):
             codes = encode_column(c, own, "unknown")
-            c = Labels(c.name, own.states, np.where(codes < own.card, codes, -1), declared=True)
+            known = np.where(codes < own.card, codes, -1)
+            c = Labels(c.name, own.states, known, declared=True, cut=own)
         found.append(c)
     return found
 

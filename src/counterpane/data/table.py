@@ -142,7 +142,7 @@ class Table(Exportable):
         """The columns by their states, intervals where they were cut."""
         places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
         return [
-            Labels(v.name, v.states, p, declared=True, ordered=v.cuts is not None)
+            Labels(v.name, v.states, p, declared=True, cut=None if v.cuts is None else v)
             for v, p in zip(self.schema, places, strict=True)
         ]
 

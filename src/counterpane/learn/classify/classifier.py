@@ -142,7 +142,6 @@ class Classifier(Learner):
             max_states=self.max_states,
             max_bins=self.max_bins,
             missing=self.missing,
-            known={v.name: v for v in X.schema} if isinstance(X, Table) else {},
         )
         kind = X.frame_kind if isinstance(X, Table) else frame_kind_of(X)
         training.table.frame_kind = kind
