@@ -41,7 +41,7 @@ class Table(Exportable):
     that a model drew have them. A table that was read has intervals only.
 
     It becomes a frame again by `to_pandas`, `to_polars`, `to_arrow`, or `to_frame`, of the kind
-    that was read; `table["name"]` is a column as an array.
+    that was read; `table["name"]` is a column as an array. Weights are no column of the frame.
 
     >>> table = Table(Schema.from_cards([2, 3]), [[0, 1, 1], [2, 0, 3]])
     >>> len(table), table.has_missing.tolist(), table["x0"].tolist()
