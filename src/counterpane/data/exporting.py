@@ -207,9 +207,10 @@ def _stamps(column: Numbers) -> Array:
 
 
 def numbers_column(name: str, numbers: Floats, step: float | None, *, dated: bool) -> Numbers:
-    """A column of numbers that may be NaN; integers where the step says that all are whole."""
+    """A column of numbers that may be NaN; integers where all are multiples of a whole step."""
     missing = np.isnan(numbers)
     values: Array = np.where(missing, 0.0, numbers)
-    if step == 1 and not dated and (np.abs(values) < 2**53).all():
+    whole = step is not None and step >= 1 and not dated
+    if whole and (np.abs(values) < 2**53).all():
         values = values.astype(np.int64)
     return Numbers(name, values, missing, dated)

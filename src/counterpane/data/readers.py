@@ -12,6 +12,7 @@ from typing import Any, Literal
 from counterpane.data.arff import read_arff
 from counterpane.data.datasets import dataset_names
 from counterpane.data.delimited import read_delimited
+from counterpane.data.exporting import frame_kind_of
 from counterpane.data.libra import read_libra_data
 from counterpane.data.preparing import ColumnsLeftOut, Prepared, prepare
 from counterpane.data.table import Table
@@ -54,7 +55,9 @@ def read(
     found = read_prepared(source, keep=keep, delimiter=delimiter, encoding=encoding)
     if found.left_out:
         warnings.warn(found.told, ColumnsLeftOut, stacklevel=2)
-    return Table.from_frame(found.columns, **options)
+    table = Table.from_frame(found.columns, **options)
+    table.frame_kind = frame_kind_of(source)
+    return table
 
 
 def read_prepared(
