@@ -68,10 +68,9 @@ def find_step(values: Array, *, dated: bool = False) -> float | None:
 
 def rounded(values: Array, step: float) -> Array:
     """The nearest multiples of a step, as exact as numbers are: 3 steps of .1 are .3."""
-    if step >= 1:
-        return np.rint(values / step) * step
     per = round(1 / step)
-    return np.rint(values * per) / per
+    found: Array = np.rint(values / step) * step if step >= 1 else np.rint(values * per) / per
+    return found
 
 
 def _are_multiples(values: Array, step: float, dated: bool) -> bool:
