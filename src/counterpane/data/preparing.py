@@ -170,9 +170,10 @@ def prepare_like(
             dated = own is not None and own.dated
             form = None if dated else _format_of(c, formats.get(c.name))
             c = _from_texts(c, dated=dated, day_first=order.get(c.name), form=form or PLAIN)
-        if own and own is not schema[own.name]:
+        if own and c.name == target and told.get("target_cuts"):
             codes = encode_column(c, own, "unknown")
-            c = Labels(c.name, own.states, np.where(codes < own.card, codes, -1), declared=True)
+            known = np.where(codes < own.card, codes, -1)
+            c = Labels(c.name, own.states, known, declared=True, cut=own)
         found.append(c)
     return found
 

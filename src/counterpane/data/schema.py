@@ -29,7 +29,7 @@ class Variable:
     `cuts` is set for a numeric column that was discretized: state i holds the values in
     [cuts[i-1], cuts[i]), so that new numbers find their state without the old data. A last state
     None, the missing cell, has no interval. `quantiles` of the values in each interval, and `step`,
-    of which all values were multiples (1 for whole numbers, .01 for two decimals, days for dates),
+    of which all values were multiples (1 for whole numbers, .01 for two decimals, a day for dates),
     are what numbers are drawn from again; two variables are equal whatever these are.
 
     >>> age = Variable("age", ("[0, 18)", "[18, 99]"), cuts=(18.0,))
@@ -73,11 +73,11 @@ class Variable:
         numbers = [q for part in kept for q in part]
         sound = all(isinstance(q, (int, float)) and math.isfinite(q) for q in numbers)
         sound = sound and all(a <= b for a, b in pairwise(numbers))
-        step = self.step is None or (isinstance(self.step, float) and 0 < self.step <= 1)
+        step = self.step is None or (isinstance(self.step, float) and 0 < self.step < math.inf)
         if self.cuts is None or len(kept) != n_intervals or not sound or not step:
             raise DataError(
                 f"column {self.name!r} has quantiles that do not fit its cuts; rising numbers for "
-                f"each of {n_intervals} intervals are needed, and a step of at most 1."
+                f"each of {n_intervals} intervals are needed, and a positive step."
             )
 
     @property

@@ -43,7 +43,7 @@ class Table(Exportable):
     that a model drew have them. A table that was read has intervals only.
 
     It becomes a frame again by `to_pandas`, `to_polars`, `to_arrow`, or `to_frame`, of the kind
-    that was read; `table["name"]` is a column as an array.
+    that was read; `table["name"]` is a column as an array. Weights are no column of the frame.
 
     >>> table = Table(Schema.from_cards([2, 3]), [[0, 1, 1], [2, 0, 3]])
     >>> len(table), table.has_missing.tolist(), table["x0"].tolist()
@@ -146,7 +146,7 @@ class Table(Exportable):
         """The columns by their states, intervals where they were cut."""
         places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
         return [
-            Labels(v.name, v.states, p, declared=True, ordered=v.cuts is not None)
+            Labels(v.name, v.states, p, declared=True, cut=None if v.cuts is None else v)
             for v, p in zip(self.schema, places, strict=True)
         ]
 

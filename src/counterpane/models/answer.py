@@ -100,7 +100,7 @@ class Answer(Exportable):
         """The states of each variable, and the probability of the row."""
         places = np.indices(self.probabilities.shape).reshape(len(self.variables), -1)
         columns: list[Column] = [
-            Labels(v.name, v.states, codes, declared=True, ordered=v.cuts is not None)
+            Labels(v.name, v.states, codes, declared=True, cut=None if v.cuts is None else v)
             for v, codes in zip(self.variables, places, strict=True)
         ]
         name = "P" if "probability" in self.names else "probability"

@@ -157,7 +157,6 @@ class Classifier(Learner):
             max_states=self.max_states,
             max_bins=self.max_bins,
             missing=self.missing,
-            known={v.name: v for v in X.schema} if isinstance(X, Table) else {},
         )
         self._preparation = X.preparation if isinstance(X, Table) else prepared.facts()
         self._notes = preparation_notes(self._preparation, training.table.schema)

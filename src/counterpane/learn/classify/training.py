@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,12 +52,8 @@ def make_training(
     max_states: int,
     max_bins: int | None,
     missing: Missing,
-    known: Mapping[str, Variable],
 ) -> Training:
-    """The training rows of columns and a class; parameters are those of `Classifier`.
-
-    `known` are the variables of columns that were cut before.
-    """
+    """The training rows of columns and a class; parameters are those of `Classifier`."""
     if max_states < 0 or (max_bins is not None and max_bins < 1):
         raise ParameterError(
             f"max_states={max_states}, max_bins={max_bins}; 0 or more states and 1 or more bins "
@@ -75,11 +71,13 @@ def make_training(
     variables = [
         _cut_variable(column, labels, weights, len(target.states), max_bins)
         if i in numeric and isinstance(column, Numbers)
-        else _state_variable(column, known.get(column.name))
+        else _state_variable(column)
         for i, column in enumerate(columns)
     ]
     codes, numbers = encode_rows(columns, variables, numeric)
     class_variable = Variable(target.name, target.states)
+    if target.cut is not None:
+        class_variable = replace(target.cut, name=target.name)
     return Training(
         Table(Schema(variables), codes, weights), class_variable, labels, numeric, numbers
     )
@@ -126,7 +124,7 @@ def _take_labels(labels: Labels, rows: Bools) -> Labels:
     """Some rows of a column; unless its states are declared, those that lost all rows go."""
     codes = labels.codes[rows]
     if labels.declared:
-        return Labels(labels.name, labels.states, codes, declared=True)
+        return replace(labels, codes=codes)
     seen = np.unique(codes[codes >= 0])
     lookup = np.append(np.searchsorted(seen, np.arange(len(labels.states))), -1)
     return Labels(labels.name, tuple(labels.states[c] for c in seen), lookup[codes])
@@ -149,14 +147,13 @@ def _has_few_values(column: Numbers, max_states: int) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
 
 
-def _state_variable(column: Column, known: Variable | None) -> Variable:
-    """The variable of a column whose values are states as they are; `known` if it was cut."""
+def _state_variable(column: Column) -> Variable:
+    """The variable of a column whose values are states as they are, or were cut before."""
     labels = column.labels() if isinstance(column, Numbers) else column
     hole = (None,) if (labels.codes < 0).any() else ()
     states = (*labels.states, *hole)
-    intervals = len(labels.states) - labels.states.count(None)
-    if known is not None and known.cuts is not None and intervals == len(known.cuts) + 1:
-        return replace(known, states=states)
+    if labels.cut is not None:
+        return replace(labels.cut, states=states)
     return Variable(column.name, states)
 
 
