@@ -117,6 +117,16 @@ def test_uai_files_keep_names_after_the_tables(model, tmp_path, pyagrum):
     assert (tmp_path / "net.uai").read_text().startswith("BAYES\n")
 
 
+def test_markov_networks_keep_names_in_uai_files(model, tmp_path):
+    network = cp.MarkovNetwork(model.schema, model.to_potentials())
+    network.save(tmp_path / "net.uai")
+    again = cp.load(tmp_path / "net.uai")
+    assert again.schema == model.schema
+    name = model.schema.names[0]
+    theirs = again.query(name).probabilities
+    np.testing.assert_allclose(theirs, model.query(name).probabilities, atol=1e-12)
+
+
 @pytest.mark.parametrize("tool", ["pyagrum", "pgmpy"])
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_other_tools_read_the_same_tables(model, suffix, tool, tmp_path, request):

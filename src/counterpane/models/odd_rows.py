@@ -88,6 +88,8 @@ def _read(schema: Schema, frame: Any) -> _Rows:
             "the model's schema."
         )
     n_rows = gaps_in(columns[schema.names[known[0]]]).size
+    if not n_rows:
+        raise DataError("the table has no rows; at least one is needed.")
     codes: Codes = np.repeat(schema.cards[:, None], n_rows, axis=1).astype(np.uint16)
     strange: Bools = np.zeros(codes.shape, dtype=bool)
     values: dict[tuple[int, int], State] = {}
