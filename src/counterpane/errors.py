@@ -1,10 +1,39 @@
-"""The library's own exceptions. Each message is one sentence: what, where, got, allowed, next."""
+"""The library's own exceptions. Each message is one sentence: what, where, got, allowed, next.
+
+A message is made of parts. Most parts are text. A `Setting` and an `Advice` are written in one way
+for Python and in another by the command, which replaces parts and never searches the text.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """A parameter in a message, with its value if one was passed; the command names its option.
+
+    >>> str(Setting("folds", 1)), str(Setting("encoding"))
+    ('folds=1', 'encoding=…')
+    """
+
+    name: str
+    value: object = ...
+
+    def __str__(self) -> str:
+        return f"{self.name}={'…' if self.value is ... else repr(self.value)}"
+
+
+class Advice(NamedTuple):
+    """Words in a message that hold for Python alone, and what the command says instead."""
+
+    python: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        return self.python
 
 
 class CounterpaneError(Exception):
@@ -16,7 +45,13 @@ class CounterpaneError(Exception):
     ... except cp.CounterpaneError as error:
     ...     print(error)
     dataset 'titanik' is not known; did you mean 'titanic' or 'tictactoe'?
+
+    `parts` holds the message before it was joined: texts, and each `Setting` and `Advice`.
     """
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 class DataError(CounterpaneError, ValueError):

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from counterpane import _core
 
@@ -76,6 +76,8 @@ class Control:
 class TextBar:
     """One line on standard error that says how far, how fast and how long; silent when piped."""
 
+    _shown: ClassVar[list[TextBar]] = []  # bars that have a line on a terminal now
+
     def __init__(self, stream: TextIO | None = None, *, after: float = 0.5) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._began = time.monotonic()
@@ -86,9 +88,20 @@ class TextBar:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._erase()
+
+    @classmethod
+    def clear(cls) -> None:
+        """Erase the lines of all bars, so that other text can be printed; they draw again later."""
+        for bar in list(cls._shown):
+            bar._erase()
+
+    def _erase(self) -> None:
         if self._width:
             self._stream.write("\r" + " " * self._width + "\r")
             self._stream.flush()
+            self._width = 0
+            self._shown.remove(self)
 
     def __call__(self, what: str, done: float, total: float | None) -> None:
         now = time.monotonic()
@@ -101,6 +114,8 @@ class TextBar:
             left = (total - done) / rate if rate else float("inf")
             line += f" of {total:,.0f} ({100 * done / total:.0f} %)"
             line += f", {rate:,.1f}/s, {left:,.0f} s left" if rate else ""
+        if not self._width:
+            self._shown.append(self)
         self._stream.write("\r" + line.ljust(self._width))
         self._stream.flush()
         self._width = len(line)

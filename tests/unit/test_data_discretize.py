@@ -147,9 +147,9 @@ def test_a_numeric_column_names_itself_and_three_ways_out():
         with pytest.raises(DiscretizeError) as caught:
             Table.from_frame({"age": list(cells)})
         message = str(caught.value)
-        for part in ("column 'age'", words, 'discretize="mdl" and target=…'):
+        for part in ("column 'age'", words, "discretize='mdl' and target=…"):
             assert part in message
-        assert 'discretize="quantile"' in message and "discretize={'age': [cuts, …]}" in message
+        assert "discretize='quantile'" in message and "discretize={'age': [cuts, …]}" in message
     assert Table.from_frame({"age": list(range(21))}, max_states=21).schema["age"].card == 21
 
 

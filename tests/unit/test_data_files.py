@@ -100,7 +100,7 @@ def test_csv_equals_the_frame_it_was_written_from(tmp_path):
 )
 def test_bad_csv(tmp_path, text, words):
     with pytest.raises((FileFormatError, DataError), match=words) as caught:
-        read(csv(tmp_path, text))
+        read(csv(tmp_path, text), discretize=None)
     assert "\n" not in str(caught.value)
 
 
@@ -114,6 +114,7 @@ def test_damaged_and_absent_files(tmp_path):
     (tmp_path / "plain.txt").write_bytes(b"a,b\n1,2\n")
     (tmp_path / "binary.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and then nothing")
+    (tmp_path / "odd.ods").write_bytes(b"PK")
     (tmp_path / "odd.xlsx").write_bytes(b"PK")
     for name, words in {
         "cut.csv.gz": "cut short",
@@ -121,10 +122,11 @@ def test_damaged_and_absent_files(tmp_path):
         "broken.csv.gz": "not a sound gzip|cut short",
         "binary.csv": "not utf-8",
         "bad.parquet": "cannot be read as parquet",
-        "odd.xlsx": "no known kind",
+        "odd.ods": "no known kind",
+        "odd.xlsx": "cannot be read as an Excel workbook",
     }.items():
         with pytest.raises(FileFormatError, match=words) as caught:
-            read(tmp_path / name)
+            read(tmp_path / name, discretize=None)
         assert "\n" not in str(caught.value) and name in str(caught.value)
     with pytest.raises(NoFileError, match=r"did you mean 'good.csv.gz'"):
         read(tmp_path / "god.csv.gz")

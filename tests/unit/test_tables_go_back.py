@@ -100,7 +100,7 @@ def test_an_answer_is_measured_and_an_array():
     assert np.asarray(answer).tolist() == answer.probabilities.tolist()
     assert answer.to_pandas().set_index("survived")["probability"]["yes"] == answer["yes"]
     both = model.query(["survived", "sex"])
-    assert len(both) == 4 and list(both)[0] == ("no", "male")
+    assert len(both) == 4 and next(iter(both)) == ("no", "male")
 
 
 def test_numbers_lie_in_their_interval_and_are_rounded_as_they_were(table):
@@ -235,7 +235,7 @@ def test_like_knows_mappings_arrays_and_tables(table):
 
 def test_what_is_not_installed_is_said(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingExtraError, match="polars is not installed.*pip install polars"):
+    with pytest.raises(MissingExtraError, match=r"polars is not installed.*pip install polars"):
         table.to_polars()
     with pytest.raises(ParameterError, match="kind='spark'; 'pandas', 'polars', 'pyarrow'"):
         table.to_frame("spark")

@@ -31,7 +31,7 @@ def show(
     as_json: bool,
 ) -> None:
     """Print or write the `n` oddest rows of DATA."""
-    raw = read_raw(data, text, progress=progress)
+    raw = read_raw(data, text, model, progress=progress)
     columns = as_learned(model, raw)
     named = {c.name for c in columns}
     absent = [repr(name) for name in model.schema.names if name not in named]

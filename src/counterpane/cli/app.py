@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,14 +14,15 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
 from counterpane.errors import ParameterError
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 something broke, or `doctor` found a problem; 2 the command cannot do "
-    "what was asked; 130 stopped by Ctrl-C."
+    "Exit codes: 0 success; 1 an internal error, or `doctor` found a problem; 2 wrong input or "
+    "options; 130 stopped by Ctrl-C."
 )
 app = typer.Typer(
     help="Learn discrete graphical models from any table, then ask them questions.",
@@ -70,25 +72,29 @@ def complete_data(incomplete: str) -> list[str]:
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
 DATA_HELP = (
-    "A CSV, parquet or ARFF file, a folder or pattern of them, or a set that "
-    "`counterpane datasets` lists."
+    "A CSV, Excel, JSON lines, parquet or ARFF file, a folder or pattern of files, or the name of "
+    "an embedded data set (see `counterpane datasets`)."
 )
+COLUMNS, READING = "Columns", "Reading the file"  # panels of --help
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes and no progress.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete_data)]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 Given = Annotated[
     list[str] | None,
     typer.Option(
-        "--given", "-g", help="Evidence as column=state; repeat.", autocompletion=complete_evidence
+        "--given",
+        "-g",
+        help="Evidence: column=state, column=a|b, or, in quotes, 'column>30'; repeat.",
+        autocompletion=complete_evidence,
     ),
 ]
-Target = Annotated[str | None, typer.Option(help="The column of interest: the class to predict.")]
+Target = Annotated[str | None, typer.Option(help="The column to predict (the class).")]
 MethodName = Annotated[
     str,
     typer.Option(
-        help=f"auto, which chooses by the task and says why; for a target {', '.join(CLASSIFIERS)};"
-        f" else {', '.join([*METHODS, *FIELDS])}.",
+        help="The learning method. By default it depends on the task; the reason is printed. With "
+        f"a target: {', '.join(CLASSIFIERS)}. With or without: {', '.join([*METHODS, *FIELDS])}.",
         autocompletion=complete_method,
     ),
 ]
@@ -96,34 +102,107 @@ Methods = Annotated[
     list[str] | None,
     typer.Option(
         "--method",
-        help=f"Repeat for each: {', '.join([*METHODS, *FIELDS])}; for a target also "
-        f"{', '.join(CLASSIFIERS)}.",
+        help=f"A method to compare; repeat for each: {', '.join([*METHODS, *FIELDS])}; with a "
+        f"target also {', '.join(CLASSIFIERS)}.",
         autocompletion=complete_method,
     ),
 ]
 Use = Annotated[
     list[str] | None,
-    typer.Option("--use", help="Use this column even if it looks like an id; repeat."),
+    typer.Option(
+        "--use",
+        metavar="COLUMN",
+        help="Keep a column that looks like an id; repeat.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
-ScoreName = Annotated[str, typer.Option("--score", help="loglik, aic, bic, k2, bdeu, nal or mdl.")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Leave a column out; repeat.", rich_help_panel=COLUMNS),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Treat the numbers of a column as categories, not as quantities; repeat.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Bins = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="The number of intervals of each numeric column, of equal counts; with mdl, the "
+        "largest number. [default: 4]",
+        show_default=False,
+        rich_help_panel=COLUMNS,
+    ),
+]
+ScoreName = Annotated[
+    str,
+    typer.Option("--score", help="The network score: loglik, aic, bic, k2, bdeu, nal or mdl."),
+]
 Discretize = Annotated[
-    str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
+    str,
+    typer.Option(
+        help="How to cut numeric columns into intervals: mdl (by the target), quantile (equal "
+        "counts), none, or auto: mdl with a target, else quantile.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
-Missing = Annotated[str, typer.Option(help="Missing cells: state, drop, error, available or em.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores unless told.")]
-Seed = Annotated[int | None, typer.Option(help="A number that makes the draws repeatable.")]
+Missing = Annotated[
+    str,
+    typer.Option(
+        help="How to treat missing cells: state, drop, error, available or em.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", help="The number of threads; by default all cores.")
+]
+Seed = Annotated[int | None, typer.Option(help="The random seed, for repeatable results.")]
 TimeLimit = Annotated[
-    float | None, typer.Option(help="Seconds for one learner; keeps the best so far.")
+    float | None,
+    typer.Option(help="Stop each learner after this many seconds and keep its best model so far."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Of text files, such as latin-1; else it is found.")
+    str | None,
+    typer.Option(
+        help="The encoding of a text file, such as latin-1; detected by default.",
+        rich_help_panel=READING,
+    ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Of text files, one character; else it is found.")
+    str | None,
+    typer.Option(
+        help="The field separator of a text file; detected by default.", rich_help_panel=READING
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MARK",
+        help="The decimal mark of a text file, '.' or ','; detected by default.",
+        rich_help_panel=READING,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        help="The sheet of an Excel file, by name or number; by default the first.",
+        rich_help_panel=READING,
+    ),
 ]
 CsvFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="A CSV file to write, also with .gz.")
+    Path | None, typer.Option("--output", "-o", help="The CSV file to write, also with .gz.")
 ]
+
+
+def text_options(
+    encoding: str | None, delimiter: str | None, decimal: str | None, sheet: str | None
+) -> dict[str, str | None]:
+    """How a file is written, as the options of `counterpane.data.readers.read_any`."""
+    return {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "sheet": sheet}
 
 
 def _version(asked: bool) -> None:
@@ -138,7 +217,7 @@ def common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error arose; may stand anywhere.")
+        bool, typer.Option("--debug", help="Print the traceback of an error; works anywhere.")
     ] = False,
 ) -> None:
     """Options of every command; `main` looks for --debug itself."""
@@ -148,6 +227,19 @@ def settle(*, as_json: bool, quiet: bool) -> bool:
     """Whether to show progress; notes are silent where it is not wanted."""
     notes.quiet = as_json or quiet
     return not notes.quiet
+
+
+def clear_progress() -> None:
+    """Erase the progress line, if there is one, before other text is printed."""
+    module = sys.modules.get("counterpane.progress")  # loading it would slow down short commands
+    if module is not None:
+        module.TextBar.clear()
+
+
+def note(text: str) -> None:
+    """Print a note, dim, on a line of its own."""
+    clear_progress()
+    notes.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
 
 
 def emit(facts: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ import counterpane as cp
 from counterpane.cli.app import (
     CsvFile,
     Data,
+    Decimal,
     Delimiter,
     Encoding,
     Given,
@@ -21,6 +22,7 @@ from counterpane.cli.app import (
     ModelFile,
     Quiet,
     Seed,
+    Sheet,
     app,
     check_place,
     classify,
@@ -28,9 +30,10 @@ from counterpane.cli.app import (
     console,
     emit,
     many,
-    notes,
+    note,
     settle,
     tables,
+    text_options,
 )
 from counterpane.cli.evidence import evidence_of
 from counterpane.cli.pictures import probability_bars, ranking
@@ -55,13 +58,17 @@ def query(
         list[str],
         typer.Argument(
             metavar="COLUMNS",
-            help="What to ask about: one or more columns.",
+            help="The columns to ask about: one or more.",
             autocompletion=complete_column,
         ),
     ],
     given: Given = None,
     method: Annotated[
-        str, typer.Option(help="exact, gibbs, mean_field, bp, or auto: exact where that fits.")
+        str,
+        typer.Option(
+            help="The inference method: exact, gibbs, mean_field, bp, or auto, which is exact if "
+            "that is affordable."
+        ),
     ] = "auto",
     as_json: Json = False,
     quiet: Quiet = False,
@@ -73,8 +80,7 @@ def query(
     answer = loaded.query(variables, known.evidence, method=method)
     left = [n for n in loaded.schema.names if n not in known.evidence and n not in answer.names]
     if loaded.kind == "additive" and left:
-        words = escape(f"Taken as unknown, not summed out: {', '.join(left)}.")
-        notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
+        note(f"Taken as unknown, not summed out: {', '.join(left)}.")
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         emit({"columns": list(answer.names), "given": known.facts(), "cells": cells})
@@ -88,34 +94,39 @@ def predict(
     data: Data,
     output: CsvFile = None,
     target: Annotated[
-        str | None, typer.Option(help="What to predict; else what the model was learned for.")
+        str | None,
+        typer.Option(help="The column to predict; by default the target of the model."),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Write DATA's columns as well.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Also write the columns of DATA.")] = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the class of each row of DATA: its probabilities, and the most probable one.
+    """Predict the class of each row of DATA: the most probable one, and all probabilities.
 
-    Rows go to OUTPUT, or as CSV to a pipe; a terminal shows the first of them. Columns that MODEL
-    does not know are passed over; what DATA lacks of the others is taken as unknown, and said.
+    The predictions are written to OUTPUT, or as CSV to a pipe; a terminal shows the first rows.
+    Columns that MODEL does not know are ignored. Columns that DATA lacks are treated as unknown,
+    and a note names them.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(output)
     loaded = cp.load(model)
     if target is not None:
         loaded.schema.index(target)
-    text = {"encoding": encoding, "delimiter": delimiter}
+    text = text_options(encoding, delimiter, decimal, sheet)
     found = classify().predictions(loaded, data, target, progress=progress, text=text)
     for line in found.notes:
-        notes.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)
+        note(line)
     if output is not None:
         found.save(output, keep=keep)
     if as_json:
         emit({"model": str(model), "rows": len(found.probabilities),
                           "target": found.target.name, "predicted": found.counts(),
-                          **found.losses(), "notes": found.notes,
+                          **found.losses(), "training_rows": found.training,
+                          "notes": found.notes,
                           "output": output and str(output)})  # fmt: skip
         return
     if output is None and not console.is_terminal:
@@ -125,9 +136,13 @@ def predict(
     if output is None:
         console.print(found.picture())
     shares = ", ".join(f"{n:,} {escape(str(c))}" for c, n in found.counts().items())
-    losses = "".join(f", {k.replace('_', ' ')} {v:.4f}" for k, v in found.losses().items())
     size = many(len(found.probabilities), "row")
-    console.print(f"{size}: {shares}{losses}", highlight=False, soft_wrap=True)
+    console.print(f"{size}, predicted: {shares}", highlight=False, soft_wrap=True)
+    losses = ", ".join(f"{k.replace('_', '-')} {v:.4f}" for k, v in found.losses().items())
+    if losses:
+        these = " (the training rows: new rows will be predicted less well)"
+        where = f"On these rows{these if found.training else ''}"
+        console.print(f"{where}: {losses}", highlight=False, soft_wrap=True)
     if output is not None:
         console.print(f"Saved to [bold]{escape(str(output))}[/bold]", soft_wrap=True)
 
@@ -137,12 +152,14 @@ def rank(
     model: ModelFile,
     chosen: Annotated[
         list[str] | None,
-        typer.Option("--chosen", "-c", help="What the user has: names, with commas, or repeated."),
+        typer.Option(
+            "--chosen", "-c", help="The items that the user has, with commas between; or repeat."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(help="How many items to show.")] = 10,
+    top: Annotated[int, typer.Option(help="The number of items to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Rank the items of MODEL by how likely a user who has chosen these will choose them."""
+    """Rank the items of MODEL by the probability that a user with the chosen items takes them."""
     ranker = cp.LinkRanker.from_model(cp.load(model))
     known = set(ranker.items_)
     names = [n for part in chosen or [] for n in ([part] if part in known else part.split(","))]
@@ -158,7 +175,13 @@ def rank(
 def score(
     model: ModelFile,
     data: Data,
-    metric: Annotated[str, typer.Option(help=f"One of: {', '.join(METRICS)}.")] = "pll",
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="pll (pseudo-log-likelihood), normalized-pll (the same per column), loglik "
+            "(log-likelihood) or cmll (conditional marginal log-likelihood)."
+        ),
+    ] = "pll",
     rows: Annotated[
         bool,
         typer.Option("--rows", help="List the rows of least probability and their odd cells."),
@@ -168,13 +191,15 @@ def score(
         Path | None,
         typer.Option("--output", "-o", help="With --rows, the CSV file to write, also with .gz."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="For cmll: a number that draws its groups.")] = 0,
+    seed: Annotated[int, typer.Option(help="The random seed, used by cmll.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print how probable MODEL finds the rows of DATA: nats a row, with its standard error.
+    """Print how well MODEL predicts the rows of DATA: mean and standard error, in nats per row.
 
     With --rows it lists the oddest rows instead: the log-probability of each in nats, and the
     cells that are improbable given the rest of the row.
@@ -186,7 +211,7 @@ def score(
     progress = settle(as_json=as_json, quiet=quiet)
     loaded = cp.load(model)
     _check_whole(loaded, "`score` measures")
-    text = {"encoding": encoding, "delimiter": delimiter}
+    text = text_options(encoding, delimiter, decimal, sheet)
     if rows:
         check_place(output)
         anomalies = import_module("counterpane.cli.anomalies")
@@ -207,7 +232,7 @@ def score(
 @app.command()
 def sample(
     model: ModelFile,
-    n: Annotated[int, typer.Option("-n", help="How many rows.")] = 100,
+    n: Annotated[int, typer.Option("-n", help="The number of rows.")] = 100,
     given: Given = None,
     output: CsvFile = None,
     seed: Seed = None,

@@ -33,6 +33,8 @@ CLASSIFIERS = {
 }
 """Learners of P(target | other columns)."""
 ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *FIELDS)
+SEEDED = ("interaction", "structure-search", "hill-climb", "ges", "k2", "pfmn")
+"""Methods that take a random seed."""
 NARROW = 100  # columns: up to here a search takes under a second, and is repeated on samples
 
 
@@ -45,13 +47,36 @@ def choose(method: str, *, target: str | None, links: bool, n_columns: int) -> t
     if method != "auto":
         return method, ""
     if links:
-        return "hybrid", "DATA lists links, so a hybrid random field is learned"
+        return "hybrid", "DATA is a list of links, so a hybrid random field is learned"
     if target is not None:
         return "interaction", f"{target!r} is to be predicted, so a classifier is learned"
     if n_columns <= NARROW:
         few = "1 column is" if n_columns == 1 else f"{n_columns} columns are"
         return "structure-search", f"{few} few, so networks are searched"
     return "dn-tree", f"{n_columns:,} columns are many, so a dependency network is learned"
+
+
+def check_bins(bins: int | None, method: str, discretize: str) -> None:
+    """Refuse a number of intervals that a method would not obey."""
+    if bins is None:
+        return
+    if discretize == "none":
+        raise ParameterError("--bins and --discretize none exclude each other; leave one out.")
+    if method == "interaction" and discretize in ("auto", "mdl"):
+        raise ParameterError(
+            "--method interaction chooses the intervals itself; add --discretize quantile to use "
+            f"--bins {bins}, or leave --bins out."
+        )
+    if method not in CLASSIFIERS and discretize == "mdl":
+        raise ParameterError(
+            f"--bins limits mdl for classifiers only, and --method {method} is none; use "
+            "--discretize quantile."
+        )
+
+
+def seed_option(method: str, seed: int | None) -> dict[str, int]:
+    """The seed as a parameter of a method; empty for none, and for methods without chance."""
+    return {"random_state": seed} if seed is not None and method in SEEDED else {}
 
 
 def check_target(method: str, target: str | None) -> None:

@@ -23,9 +23,12 @@ from counterpane.data.exporting import column_list
 from counterpane.data.frames import encode_column
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError
+from counterpane.lazy import lazy
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.progress import TextBar
 from counterpane.typing import Array, Floats, Ints
+
+base = lazy("counterpane.learn.base")
 
 BLOCK = 2**16  # rows predicted at a time
 SHOWN = 12  # parts of a model, or rows of a prediction, on a terminal
@@ -41,7 +44,10 @@ def parts_of(learner: Any) -> list[dict[str, Any]]:
         ]
     if hasattr(learner, "hyperedges_"):
         return [{"columns": list(names)} for names in learner.hyperedges_]
-    return [{"parent": p, "child": c} for p, c in learner.graph_.edges]
+    return [
+        {"parent": p, "child": c, "directed": directed, "strength_bits": bits}
+        for p, c, bits, directed in learner.strengths_
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,7 @@ class Predictions:
     probabilities: Floats
     told: Column | None = None  # the class, as the model was learned
     notes: tuple[str, ...] = ()
+    training: bool = False  # the model was learned from these very rows
 
     @property
     def best(self) -> Ints:
@@ -127,7 +134,7 @@ def predictions(
     text: Mapping[str, str | None],
 ) -> Predictions:
     """What a model says of the class of each row of DATA."""
-    raw = read_raw(data, text, progress=progress)
+    raw = read_raw(data, text, model, progress=progress)
     columns = as_learned(model, raw)
     name = target or (model.provenance or {}).get("target")
     if not columns or not n_rows(columns[0]):
@@ -138,7 +145,22 @@ def predictions(
         block = [_slice(column, low, low + BLOCK) for column in columns]
         parts.append(model.class_probabilities(block, target))
     told = next((c for c in columns if c.name == name), None)
-    return Predictions(raw, model.schema[name], np.concatenate(parts), told, tuple(notes))
+    training = told is not None and is_training_data(model, columns)
+    return Predictions(raw, model.schema[name], np.concatenate(parts), told, tuple(notes), training)
+
+
+def is_training_data(model: Any, columns: Sequence[Column]) -> bool:
+    """Whether a model was learned from just these rows, by the fingerprint in its file."""
+    told = model.provenance or {}
+    names = {column.name for column in columns}
+    if n_rows(columns[0]) < (told.get("rows") or math.inf) or not names >= set(model.schema.names):
+        return False
+    table = cp.Table.from_frame(columns, schema=model.schema, unseen="unknown")
+    if told.get("target") in names:  # rows without a class were left out
+        target = model.schema.index(told["target"])
+        known = table.codes[target] < model.schema[target].card
+        table = table.take(known) if known.any() else table
+    return bool(base.digest(cp.MemoryCounts(table)) == told.get("data"))
 
 
 def measured(

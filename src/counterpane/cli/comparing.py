@@ -11,9 +11,13 @@ from rich.table import Table as Grid
 
 import counterpane as cp
 from counterpane.cli.app import (
+    Bins,
+    Categorical,
     Data,
+    Decimal,
     Delimiter,
     Discretize,
+    Drop,
     Encoding,
     Jobs,
     Json,
@@ -21,6 +25,7 @@ from counterpane.cli.app import (
     Missing,
     Quiet,
     ScoreName,
+    Sheet,
     Target,
     TimeLimit,
     Use,
@@ -31,6 +36,7 @@ from counterpane.cli.app import (
     interrupted,
     settle,
     tables,
+    text_options,
     threads,
 )
 from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
@@ -47,29 +53,36 @@ def compare(
     data: Data,
     method: Methods = None,
     target: Target = None,
-    folds: Annotated[int, typer.Option(help="Parts of the rows, each judged once.")] = 5,
+    folds: Annotated[int, typer.Option(help="The number of cross-validation folds.")] = 5,
     holdout: Annotated[
-        float | None, typer.Option(help="Instead of folds: the share of rows that is judged.")
+        float | None,
+        typer.Option(help="Instead of folds: the share of rows held out for the test."),
     ] = None,
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
     missing: Missing = "state",
+    bins: Bins = None,
     use: Use = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
-    seed: Annotated[int, typer.Option(help="A number that draws the folds.")] = 0,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    seed: Annotated[int, typer.Option(help="The random seed of the folds.")] = 0,
     time_limit: TimeLimit = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write the tables to this Markdown file.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the measures to this file, such as compare.png.")
+        Path | None,
+        typer.Option(help="Write a plot of the measures to this file, such as compare.png."),
     ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run several learners on DATA: what each tells of unseen rows, and how far they agree."""
+    """Compare learners on DATA: how well each predicts held-out rows, and how far they agree."""
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(markdown)
     check_place(plot)
@@ -83,19 +96,21 @@ def compare(
     rows = tables().read_rows(
         data,
         target,
-        use or [],
+        tables().Choice(use or (), drop or (), categorical or (), bins),
         classes=target is not None,
         progress=progress,
-        text={"encoding": encoding, "delimiter": delimiter},
+        text=text_options(encoding, delimiter, decimal, sheet),
         in_memory=True,
     )
     if target is not None and rows.source is not None:
         rows.source.schema.index(target)
     how = "quantile" if discretize == "auto" else discretize
-    table = rows.table(target, how)
+    if bins is not None and how != "quantile":
+        raise ParameterError(f"--bins and --discretize {how} exclude each other; leave one out.")
+    table = rows.table(target, how, bins)
     found = cp.evaluate.compare(
         learners,
-        rows.raw(),
+        rows.raw() if bins is None else table,
         target,
         folds=folds,
         holdout=holdout,

@@ -25,13 +25,16 @@ def convert(
         ),
     ] = None,
     to: Annotated[
-        str | None, typer.Option(help="mn: make a Markov network of a dependency network.")
+        str | None, typer.Option(help="mn: convert a dependency network to a Markov network.")
     ] = None,
     orders: Annotated[
-        str, typer.Option(help="For mn: the mean over all orders, linear ones, or a single one.")
+        str,
+        typer.Option(
+            help="For mn: average over all orders, over linear ones, or use a single one."
+        ),
     ] = "all",
     data: Annotated[
-        str | None, typer.Option(help=f"For mn: rows that its marginals come from. {DATA_HELP}")
+        str | None, typer.Option(help=f"For mn: the rows for the marginals. {DATA_HELP}")
     ] = None,
     plain_names: Annotated[
         bool,

@@ -27,6 +27,7 @@ EXTRAS = {
     "duckdb": (("duckdb", "pyarrow"), "tables in DuckDB, parquet and Arrow files"),
     "dask": (("dask", "distributed"), "Dask frames"),
     "spark": (("pyspark",), "Spark frames"),
+    "excel": (("openpyxl",), "Excel files"),
     "gpu": (("cupy",), "counting on a graphics card"),
     "web": (("starlette", "uvicorn"), "models over HTTP"),
 }
@@ -114,4 +115,4 @@ def _show(checks: list[dict[str, Any]], *, sound: bool) -> None:
     for check in checks:
         grid.add_row(marks[check["ok"]], escape(check["check"]), escape(check["told"]))
     console.print(grid)
-    console.print("All is well." if sound else "Not all is well: see the lines marked no.")
+    console.print("All checks passed." if sound else "Some checks failed: see the lines marked no.")

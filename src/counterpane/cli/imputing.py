@@ -17,12 +17,14 @@ import counterpane as cp
 from counterpane.cli.app import (
     CsvFile,
     Data,
+    Decimal,
     Delimiter,
     Encoding,
     Json,
     ModelFile,
     Quiet,
     Seed,
+    Sheet,
     app,
     check_place,
     classify,
@@ -32,6 +34,7 @@ from counterpane.cli.app import (
     notes,
     settle,
     tables,
+    text_options,
 )
 from counterpane.errors import ParameterError
 
@@ -61,6 +64,8 @@ def impute(
     seed: Seed = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,8 +85,8 @@ def impute(
             f"the model knows only P({loaded.target.name} | other columns), and `impute` needs a "
             "model of all columns; learn one without --target, or with --method tan."
         )
-    text = {"encoding": encoding, "delimiter": delimiter}
-    raw = tables().read_raw(data, text, progress=progress)
+    text = text_options(encoding, delimiter, decimal, sheet)
+    raw = tables().read_raw(data, text, loaded, progress=progress)
     done = filling().completed(loaded, raw, draws, seed)
     for line in tables().what_a_model_lacks(loaded, raw, None):
         notes.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)

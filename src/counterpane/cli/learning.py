@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -12,9 +13,13 @@ from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.app import (
+    Bins,
+    Categorical,
     Data,
+    Decimal,
     Delimiter,
     Discretize,
+    Drop,
     Encoding,
     Jobs,
     Json,
@@ -22,6 +27,8 @@ from counterpane.cli.app import (
     Missing,
     Quiet,
     ScoreName,
+    Seed,
+    Sheet,
     Target,
     TimeLimit,
     Use,
@@ -32,13 +39,24 @@ from counterpane.cli.app import (
     emit,
     interrupted,
     many,
-    notes,
+    note,
     settle,
     tables,
+    text_options,
     threads,
 )
-from counterpane.cli.choosing import CLASSIFIERS, FIELDS, METHODS, check_target, choose
+from counterpane.cli.choosing import (
+    CLASSIFIERS,
+    FIELDS,
+    METHODS,
+    check_bins,
+    check_target,
+    choose,
+    seed_option,
+)
+from counterpane.cli.knowledge import Knowledge, read_knowledge
 from counterpane.cli.pictures import (
+    bootstrap_note,
     edge_list,
     field_picture,
     forest_picture,
@@ -46,9 +64,13 @@ from counterpane.cli.pictures import (
     what_was_done,
 )
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
+
+resampling: Any = lazy("counterpane.learn.bootstrap")
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
-MAX_EDGES = 2000  # with a confidence in a model's file
+CONSTRAINTS, LINKS = "Constraints on the network", "Lists of links"  # panels of --help
+MAX_EDGES = 2000  # with a share in a model's file
 FACTS = ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_")
 
 
@@ -56,62 +78,127 @@ FACTS = ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_")
 def learn(
     data: Data,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Model file; else DATA's name with .cp.")
+        Path | None,
+        typer.Option("--output", "-o", help="The model file; by default DATA's name with .cp."),
     ] = None,
     target: Target = None,
     method: MethodName = "auto",
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
     missing: Missing = "state",
+    bins: Bins = None,
     use: Use = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EDGE",
+            help="An edge the network must have: 'age->income'; repeat.",
+            rich_help_panel=CONSTRAINTS,
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EDGE",
+            help="An edge the network must not have: 'age->sex', or 'age--sex' for both "
+            "directions; repeat.",
+            rich_help_panel=CONSTRAINTS,
+        ),
+    ] = None,
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Columns with commas, such as 'age,sex'; repeat in causal order. No edge leads "
+            "from a later tier to an earlier one.",
+            rich_help_panel=CONSTRAINTS,
+        ),
+    ] = None,
+    knowledge: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="A TOML file with require, forbid and tiers.",
+            rich_help_panel=CONSTRAINTS,
+        ),
+    ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     bootstrap: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Samples that say how sure each edge is; auto takes 100, in 5 s at most."
+            min=0,
+            help="Bootstrap samples that show how stable each edge is, at least 20; by default "
+            "as many of 100 as 5 s allow.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="A file to go on from, after Ctrl-C or a time limit.")
+        Path | None,
+        typer.Option(help="A file to save progress in, and to resume from after a stop."),
     ] = None,
     user: Annotated[
-        str | None, typer.Option(help="DATA is a list of links: its column of users.")
+        str | None,
+        typer.Option(help="For a list of links: the column of users.", rich_help_panel=LINKS),
     ] = None,
-    item: Annotated[str | None, typer.Option(help="The column of items; see --user.")] = None,
+    item: Annotated[
+        str | None,
+        typer.Option(help="For a list of links: the column of items.", rich_help_panel=LINKS),
+    ] = None,
+    seed: Seed = None,
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a model from DATA, show it, and save it; for a target, a classifier.
+    """Learn a model from DATA, print it, and save it. With --target, learn a classifier.
 
-    Of one file, columns of ids, constants and columns of too many states are left out, and texts
-    may be dates; numbers and dates are cut into intervals; what was done is said. Ctrl-C keeps the
-    best so far. With --user and --item, DATA lists links, and `counterpane rank` says what comes
-    next.
+    Identifiers, constants and text columns with too many values are left out; texts that are dates
+    or numbers are converted; numbers and dates are cut into intervals. Notes say what was done.
+    Ctrl-C stops the search and keeps the best model so far. With --user and --item, DATA is a list
+    of links, and `counterpane rank` predicts the next ones.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     path = output or Path(Path(data).name.split(".")[0] + ".cp")
     check_place(path, model=True)
     check_target(method, target)
     links = (user, item) if user is not None or item is not None else None
-    text = {"encoding": encoding, "delimiter": delimiter}
-    rows = _read(data, target, method, links, use or [], text, discretize, progress=progress)
+    constraints = read_knowledge(require, forbid, tier, knowledge)
+    if method != "auto":
+        constraints.check_method(method)
+    text = text_options(encoding, delimiter, decimal, sheet)
+    columns = tables().Choice(use or (), drop or (), categorical or (), bins)
+    rows = _read(data, target, method, links, columns, text, discretize, progress=progress)
     samples = bootstrap if bootstrap is not None else SAMPLES if method == "auto" else 0
-    method, why = choose(method, target=target, links=links is not None, n_columns=rows.n_columns)
+    if method == "auto" and constraints and target is None and links is None:
+        method, why = "structure-search", "edges are constrained, so networks are searched"
+    else:
+        links_given = links is not None
+        method, why = choose(method, target=target, links=links_given, n_columns=rows.n_columns)
+    constraints.check_method(method, chosen=bool(why))
     if why:
-        words = escape(f"Method {method}: {why}; --method names others.")
-        notes.print(f"[dim]{words}[/dim]", soft_wrap=True)
-    source = _source(rows, method, target, discretize)
+        note(f"Method {method}: {why}; --method names others.")
+    check_bins(bins, method, discretize)
+    source = _source(rows, method, target, discretize, bins)
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit,
                "progress": progress, "checkpoint": checkpoint}  # fmt: skip
+    limits = _limits(constraints, rows, source)
+    options |= limits | seed_option(method, seed)
+    if bins is not None and method in CLASSIFIERS and discretize in ("auto", "mdl"):
+        options["max_bins"] = bins
     began = time.monotonic()
     learner = _fit(method, score, target, source, options)
+    resampled: dict[str, Any] = {}
     if method in METHODS and samples and not interrupted:
-        _add_confidence(learner, source, samples, SECONDS if bootstrap is None else None)
-    facts = _facts(learner, source, method, score)
+        limit = SECONDS if bootstrap is None else None
+        resampled = {"bootstrap": _add_confidence(learner, source, samples, limit, seed or 0)}
+    facts = _facts(learner, source, method, score) | resampled
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
+    if constraints:
+        facts["constraints"] = limits
     _remember(learner, rows, facts, why)
     learner.model_.save(path)
     if as_json:
@@ -127,7 +214,7 @@ def _read(
     target: str | None,
     method: str,
     links: tuple[str | None, str | None] | None,
-    use: list[str],
+    columns: Any,
     text: dict[str, str | None],
     discretize: str,
     *,
@@ -139,17 +226,24 @@ def _read(
         return tables().Rows(tables().Prepared([]), table)
     classes = target is not None and (method == "auto" or method in CLASSIFIERS)
     read = tables().read_rows
-    return read(data, target, use, classes=classes, progress=progress, text=text,
+    return read(data, target, columns, classes=classes, progress=progress, text=text,
                 discretize=discretize)  # fmt: skip
 
 
-def _source(rows: Any, method: str, target: str | None, discretize: str) -> Any:
-    """The rows as a method takes them: a classifier cuts numbers itself unless told otherwise."""
+def _limits(constraints: Knowledge, rows: Any, source: Any) -> dict[str, Any]:
+    """The constraints as parameters of a learner; empty where there are none."""
+    if not constraints:
+        return {}
+    return constraints.parameters(source.schema.names, rows.prepared.left_out)
+
+
+def _source(rows: Any, method: str, target: str | None, discretize: str, bins: int | None) -> Any:
+    """The rows as a method takes them: classifiers cut numbers themselves by default."""
     if target is not None and rows.source is not None:
         rows.source.schema.index(target)
     if method in CLASSIFIERS and discretize in ("auto", "mdl"):
         return rows.raw()
-    return rows.table(target, discretize)
+    return rows.table(target, discretize, bins)
 
 
 def _fit(method: str, score: str, target: str | None, source: Any, options: dict[str, Any]) -> Any:
@@ -169,29 +263,42 @@ def _fit(method: str, score: str, target: str | None, source: Any, options: dict
     return learner
 
 
-def _add_confidence(learner: Any, table: Any, samples: int, limit: float | None) -> None:
-    """Tell the model how sure its edges are: [from, to, share of the samples that join them]."""
-    told: list[tuple[str, str, float]] = []
-    learner.model_.provenance["edge_confidence"] = told
+def _add_confidence(
+    learner: Any, table: Any, samples: int, limit: float | None, seed: int
+) -> dict[str, Any] | None:
+    """How many bootstrap samples were done; too few say nothing of an edge.
+
+    The model keeps [from, to, share of the samples that join them]. None where the rows cannot be
+    resampled. A sample has the same time limit as all of them, so that a slow search ends soon.
+    """
+    provenance = learner.model_.provenance
+    provenance["edge_confidence"] = shares = []
     if not isinstance(table, cp.Table) or learner.missing not in ("state", "drop"):
-        return
+        return None
     plain = type(learner)(**learner.get_params())
-    plain.set_params(progress=False, time_limit=None, n_jobs=1)
-    try:
-        found = cp.bootstrap(
-            plain,
-            table.resolve_missing(learner.missing),
-            samples,
-            random_state=0,
-            time_limit=limit,
-            n_jobs=learner.n_jobs,
-            progress=learner.progress,
-        )
-    except KeyboardInterrupt:
-        interrupted.append("the bootstrap")
-        return
-    told += [(r["from"], r["to"], round(r["strength"], 4)) for r in found.strength[:MAX_EDGES]]
-    learner.model_.provenance["edge_samples"] = found.n
+    plain.set_params(progress=False, time_limit=limit, n_jobs=1)
+    done = 0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r".*\(time limit\)", cp.StoppedEarly)  # is noted below
+        try:
+            result = cp.bootstrap(
+                plain,
+                table.resolve_missing(learner.missing),
+                samples,
+                random_state=seed,
+                time_limit=limit,
+                n_jobs=learner.n_jobs,
+                progress=learner.progress,
+            )
+            done = result.n
+        except KeyboardInterrupt:
+            interrupted.append("the bootstrap")
+    if done >= resampling.LEAST_SAMPLES:
+        provenance["edge_samples"] = done
+        records = result.strength[:MAX_EDGES]
+        shares += [(r["from"], r["to"], round(r["strength"], 4)) for r in records]
+    return {"samples": done, "requested": samples, "needed": resampling.LEAST_SAMPLES,
+            "seconds": limit}  # fmt: skip
 
 
 def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]:
@@ -207,10 +314,14 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     facts["columns"] = len(source.schema)
     if method in METHODS:
         sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
-        edges = [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_]
+        edges = [
+            {"parent": p, "child": c, "directed": directed, "strength_bits": bits}
+            for p, c, bits, directed in learner.strengths_
+        ]
         if sure:
             for edge in edges:
                 edge["confidence"] = sure.get(frozenset((edge["parent"], edge["child"])), 0.0)
+                edge["samples"] = model.provenance["edge_samples"]
         return facts | {
             "edges": edges,
             "score": {"name": score, "value": learner.score_},
@@ -227,6 +338,8 @@ def _remember(learner: Any, rows: Any, facts: dict[str, Any], why: str) -> None:
     if interrupted:
         told["stopped"] = "Ctrl-C"
     facts |= told
+    told |= {"constraints": facts["constraints"]} if "constraints" in facts else {}
+    told |= {"target": facts["target"]} if facts["target"] is not None else {}
     learner.model_.provenance |= told | {"method": facts["method"]}
 
 
@@ -248,9 +361,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
         if facts["edges"]:
-            console.print(picture(model, facts["edges"], source.total_weight, facts["target"]))
+            console.print(picture(model, facts["edges"], facts["target"]))
+            console.print(bootstrap_note(facts.get("bootstrap")), end="", soft_wrap=True)
         else:
-            console.print("No edges: no column tells anything of another that pays.")
+            console.print("No edges found: no dependency improves the score.")
         size += f"{many(len(facts['edges']), 'edge')}, {many(facts['parameters'], 'parameter')}"
         size += f", {facts['score']['name']} {facts['score']['value']:,.3f}"
     else:

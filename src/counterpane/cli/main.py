@@ -6,7 +6,6 @@ Commands touch the library through `counterpane`'s lazy names, so that `--help` 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from importlib import import_module
@@ -15,15 +14,17 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from counterpane.cli.app import app, interrupted, notes
+from counterpane.cli.app import app, clear_progress, interrupted, notes
 from counterpane.cli.names import COMMANDS
-from counterpane.errors import CounterpaneError
+from counterpane.errors import Advice, CounterpaneError, Setting
 
 # Parameters of the library that are options here.
-OPTIONS = {name: name.replace("_", "-") for name in (
-    "encoding", "delimiter", "time_limit", "missing", "discretize", "target", "held_out", "folds",
-    "holdout", "user", "item", "checkpoint",
-)} | {"n_jobs": "jobs"}  # fmt: skip
+OPTIONS = {name: "--" + name.replace("_", "-") for name in (
+    "encoding", "delimiter", "decimal", "sheet", "time_limit", "missing", "discretize", "target",
+    "held_out", "folds", "holdout", "user", "item", "checkpoint",
+)} | {"n_jobs": "--jobs", "n_bins": "--bins", "max_bins": "--bins", "random_state": "--seed",
+      "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
+VALUES = {"checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK"}
 
 
 def main() -> None:
@@ -64,16 +65,11 @@ def _load(words: list[str]) -> None:
 def _sentence(error: Exception) -> tuple[str, int]:
     """What went wrong, with a next step, and the exit code."""
     if isinstance(error, CounterpaneError):
-        words = str(error).replace('; pass states=… or unseen="missing"', "; leave such rows out")
-        words = re.sub(r", or discretize=\{.*?\}| \(read with on_unusable.*?\)", "", words)
-        return re.sub(rf"\b({'|'.join(OPTIONS)})=(?!\{{)", _as_option, words), 2
+        return _spelled(error), 2
     if isinstance(error, MemoryError):
         return "memory ran out; try fewer columns or rows, or --method chow-liu.", 1
     if isinstance(error, OSError):
-        name = re.sub(
-            r"\.([^/\\]+)\.[0-9a-f]{12}\.tmp$", r"\1", str(error.filename)
-        )  # being written
-        where = "" if error.filename is None else f"{name!r}: "
+        where = "" if error.filename is None else f"{str(error.filename)!r}: "
         words = error.strerror or str(error)
         return f"{where}{words}; check the path and your rights to it, or name another.", 2
     words = " ".join(str(error).split())
@@ -81,18 +77,30 @@ def _sentence(error: Exception) -> tuple[str, int]:
     return f"this should not happen ({kind}: {words}); run again with --debug and report it.", 1
 
 
-def _as_option(match: re.Match[str]) -> str:
-    """A parameter of the library as the option that stands for it."""
-    return f"--{OPTIONS[match[1]]} "
+def _spelled(message: BaseException) -> str:
+    """The message of an error or warning, its parameters written as options of the command."""
+    parts = getattr(message, "parts", (message,))
+    return "".join(map(_part, parts))
+
+
+def _part(part: object) -> str:
+    if isinstance(part, Advice):
+        return part.command
+    if not isinstance(part, Setting) or part.name not in OPTIONS:
+        return str(part)
+    value = VALUES.get(part.name, "…") if part.value is ... else repr(part.value)
+    return f"{OPTIONS[part.name]} {value}"
 
 
 def _show_warning(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
-    text = str(message).replace("checkpoint=…", "--checkpoint FILE")
+    text = message if isinstance(message, str) else _spelled(message)
     if category.__name__ == "StoppedEarly" and "Ctrl-C" in text:
         interrupted.append(text)
+    clear_progress()
     notes.print(f"[yellow]Note:[/yellow] {escape(text)}", soft_wrap=True)
 
 
 def _say(words: str) -> None:
-    """Print to standard error, whatever was asked to be quiet."""
+    """Print to standard error, also with --quiet."""
+    clear_progress()
     Console(stderr=True, highlight=False).print(words, soft_wrap=True)

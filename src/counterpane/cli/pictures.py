@@ -10,24 +10,27 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.tree import Tree
 
-from counterpane.data.schema import state_text
+from counterpane.cli.app import many
+from counterpane.lazy import lazy
 
+schema = lazy("counterpane.data.schema")  # numpy comes with it, and --help needs none
 BAR = 30
 SHOWN = 12  # variables, and neighbors of one
 
 
-def forest_picture(
-    model: Any, edges: Sequence[Mapping[str, Any]], weight: float, first: str | None
-) -> Tree:
-    """The forest of a network with one parent at most, each edge with its gain."""
+def forest_picture(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Tree:
+    """The forest of a network with one parent at most, each edge with its strength."""
     told = {(e["parent"], e["child"]): e for e in edges}
     graph = model.graph
     top = Tree("", hide_root=True)
 
     def grow(branch: Tree, name: str) -> None:
-        for child in sorted(graph.successors(name), key=lambda c: -told[name, c]["gain"]):
-            worth = _worth(told[name, child], weight)
-            grow(branch.add(f"[bold]{escape(child)}[/bold] {worth}"), child)
+        ranked = sorted(graph.successors(name), key=lambda c: -told[name, c]["strength_bits"])
+        for child in ranked:
+            edge = told[name, child]
+            arrow = "→ " if edge["directed"] else ""  # the branch itself is a line
+            line = f"{arrow}[bold]{escape(child)}[/bold]   {_worth(edge)}"
+            grow(branch.add(line), child)
 
     roots = [n for n in graph.nodes if graph.in_degree(n) == 0]
     for root in sorted(roots, key=lambda n: (n != first, graph.out_degree(n) == 0)):
@@ -35,23 +38,51 @@ def forest_picture(
     return top
 
 
-def edge_list(
-    model: Any, edges: Sequence[Mapping[str, Any]], weight: float, first: str | None
-) -> Grid:
-    """The edges of a network, those at `first` on top, each with its gain."""
+def edge_list(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Grid:
+    """The edges of a network, those at `first` on top, each with its strength."""
     grid = Grid(box=None, show_header=False)
-    at_first = {(e["parent"], e["child"]): first in (e["parent"], e["child"]) for e in edges}
-    for edge in sorted(edges, key=lambda e: (not at_first[e["parent"], e["child"]], -e["gain"])):
+
+    def rank(edge: Mapping[str, Any]) -> tuple[bool, float]:
+        return first not in (edge["parent"], edge["child"]), -edge["strength_bits"]
+
+    for edge in sorted(edges, key=rank):
         parent, child = escape(edge["parent"]), escape(edge["child"])
-        grid.add_row(f"[bold]{parent}[/bold] → [bold]{child}[/bold]", _worth(edge, weight))
+        names = f"[bold]{parent}[/bold] {_arrow(edge)} [bold]{child}[/bold]"
+        grid.add_row(names, _worth(edge))
     return grid
 
 
-def _worth(edge: Mapping[str, Any], weight: float) -> str:
-    """What an edge gains, and how sure it is, if that is known."""
-    bits = edge["gain"] / weight / math.log(2)
-    sure = f", in {edge['confidence']:.0%} of the samples" if "confidence" in edge else ""
-    return f"[dim]gains {bits:.4f} bits a row{sure}[/dim]"
+def _arrow(edge: Mapping[str, Any]) -> str:
+    """An arrow, or a line where the data do not tell the direction."""
+    return "→" if edge["directed"] else "—"
+
+
+def _worth(edge: Mapping[str, Any]) -> str:
+    """How strong an edge is, and in how many of how many samples it was found."""
+    found = ""
+    if "confidence" in edge:
+        found = f", in {edge['confidence']:.0%} of {many(edge['samples'], 'bootstrap sample')}"
+    return f"[dim]{edge['strength_bits']:.4f} bits per row{found}[/dim]"
+
+
+def bootstrap_note(resampled: Mapping[str, Any] | None) -> str:
+    """A line on a bootstrap that was too short for shares, or shorter than it should be."""
+    if resampled is None or resampled["samples"] >= resampled["requested"] >= resampled["needed"]:
+        return ""
+    done, needed = resampled["samples"], resampled["needed"]
+    if resampled["requested"] < needed:
+        words = (
+            f"No shares are shown: {many(done, 'bootstrap sample')}; at least {needed} are needed."
+        )
+    elif done < needed:
+        within = f" within {resampled['seconds']:g} s" if resampled["seconds"] else ""
+        words = (
+            f"No shares are shown: {many(done, 'bootstrap sample')} done{within}; at least "
+            f"{needed} are needed. --bootstrap {needed} takes as long as it needs."
+        )
+    else:
+        words = f"{done:,} of {resampled['requested']:,} bootstrap samples were done in time."
+    return f"[dim]{words}[/dim]\n"
 
 
 def parts_picture(parts: Sequence[Mapping[str, Any]]) -> Grid:
@@ -59,10 +90,11 @@ def parts_picture(parts: Sequence[Mapping[str, Any]]) -> Grid:
     grid = Grid(box=None, show_header=False)
     for part in parts[:SHOWN]:
         if "parent" in part:
-            names = f"[bold]{escape(part['parent'])}[/bold] → [bold]{escape(part['child'])}[/bold]"
+            parent, child = escape(part["parent"]), escape(part["child"])
+            names = f"[bold]{parent}[/bold] {_arrow(part)} [bold]{child}[/bold]"
         else:
             names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in part["columns"])
-        note = ""
+        note = _worth(part) if "strength_bits" in part else ""
         if "share" in part:
             note = f"[dim]moves the log-odds by {part['strength']:.2f}, "
             note += f"in {part['share']:.0%} of the fits[/dim]"
@@ -108,15 +140,15 @@ def probability_bars(answer: Any, evidence: Sequence[str]) -> Grid:
     grid.add_column("probability", justify="right")
     grid.add_column("")
     for states, p in answer.rows():
-        cells = [escape(state_text(s)) for s in states]
+        cells = [escape(schema.state_text(s)) for s in states]
         grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
     return grid
 
 
-def what_was_done(schema: Any, has_missing: Iterable[bool], missing: str, rows: Any) -> str:
+def what_was_done(columns: Any, has_missing: Iterable[bool], missing: str, rows: Any) -> str:
     """Which columns and rows were left out, which were cut or have missing cells; a line each."""
-    cut = [v.name for v in schema if v.cuts is not None]
-    holes = [n for n, m in zip(schema.names, has_missing, strict=True) if m]
+    cut = [v.name for v in columns if v.cuts is not None]
+    holes = [n for n, m in zip(columns.names, has_missing, strict=True) if m]
     done = rows.prepared
     lines = [f"Left out {name}: {why}." for name, why in done.left_out.items()]
     lines += rows.notes

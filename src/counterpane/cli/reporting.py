@@ -10,17 +10,20 @@ import typer
 import counterpane as cp
 from counterpane.cli.app import (
     DATA_HELP,
+    Decimal,
     Delimiter,
     Encoding,
     Json,
     ModelFile,
     Quiet,
+    Sheet,
     app,
     check_place,
     console,
     emit,
     settle,
     tables,
+    text_options,
 )
 
 
@@ -29,24 +32,26 @@ def report(
     model: ModelFile,
     data: Annotated[str | None, typer.Option("--data", "-d", help=DATA_HELP)] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="HTML file; else MODEL's name with .html.")
+        Path | None, typer.Option("--output", "-o", help="The HTML file; by default MODEL's name.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The class; else what the model was learned for.")
+        str | None, typer.Option(help="The class; by default the target of the model.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="The title; else MODEL's name.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title; by default MODEL's name.")] = None,
     held_out: Annotated[
-        float, typer.Option(help="Share of DATA's rows kept back to measure the fit.")
+        float, typer.Option(help="The share of the rows of DATA that is held out for the test.")
     ] = 0.2,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report of MODEL: one HTML file with its graph, tables, fit and history.
 
-    With DATA it shows how well the model tells rows that it has not seen. The file needs no
-    network and no other file.
+    With DATA the report shows how well such a model predicts held-out rows. The file works
+    offline and needs no other file.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     name = model.name.split(".")[0]
@@ -54,8 +59,8 @@ def report(
     check_place(path)
     loaded, rows = cp.load(model), None
     if data is not None:
-        text = {"encoding": encoding, "delimiter": delimiter}
-        rows = tables().read_raw(data, text, progress=progress)
+        text = text_options(encoding, delimiter, decimal, sheet)
+        rows = tables().read_raw(data, text, loaded, progress=progress)
     cp.write_report(
         loaded,
         rows,

@@ -36,20 +36,20 @@ ABOUT = {
 @app.command()
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="The set to write.", autocompletion=complete_data)
+        str | None, typer.Argument(help="The data set to write.", autocompletion=complete_data)
     ] = None,
     output: CsvFile = None,
     as_json: Json = False,
 ) -> None:
-    """List the embedded sets, or write NAME to a CSV file."""
+    """List the embedded data sets, or write one of them to a CSV file."""
     if name is None:
         if output is not None:
-            raise ParameterError("which set to write is not said; name one, such as titanic.")
+            raise ParameterError("the data set to write is missing; name one, such as titanic.")
         _list(as_json=as_json)
         return
     table = cp.load_dataset(name)
     if output is None:
-        raise ParameterError(f"where to write {name} is not said; add -o {name}.csv.")
+        raise ParameterError(f"the output file is missing; add -o {name}.csv.")
     check_place(output)
     classify().write_atomically(output, classify().csv_lines(table))
     if as_json:

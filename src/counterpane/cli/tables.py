@@ -16,7 +16,7 @@ import counterpane as cp
 from counterpane.counts.reading import is_large
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.cuts import quantile_cuts
-from counterpane.data.preparing import Prepared, prepare, prepare_like
+from counterpane.data.preparing import Prepared, formats_of, prepare, prepare_like
 from counterpane.data.readers import read_any
 from counterpane.data.texts import NO_NUMBER
 from counterpane.errors import DataError, ParameterError, unknown_name
@@ -26,7 +26,23 @@ from counterpane.typing import Bools
 CUTS = ("auto", "mdl", "quantile", "none")
 MAX_CLASSES = 100  # of a target
 FEW_NUMBERS = 20  # different whole numbers that are states as they are
-INTERVALS = 4  # of a target that is numeric
+INTERVALS = 4  # of numbers, unless --bins says otherwise
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user says of columns: which to use, to drop, to take as states, and how to cut."""
+
+    use: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    bins: int | None = None
+
+    def remembered(self, text: Mapping[str, str | None]) -> dict[str, Any]:
+        """What a model's file keeps of it."""
+        found = {"dropped": list(self.drop), "categorical": list(self.categorical)}
+        found |= {"bins": self.bins, "decimal": text.get("decimal")}
+        return {name: value for name, value in found.items() if value}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +53,28 @@ class Rows:
     source: Any = None
     notes: list[str] = field(default_factory=list)
     target_cuts: tuple[float, ...] | None = None
+    choices: Mapping[str, Any] = field(default_factory=dict)  # of the user, for the model's file
 
     @property
     def n_columns(self) -> int:
         """The number of columns to learn from."""
         return len(self.prepared.columns if self.source is None else self.source.schema)
 
-    def table(self, target: str | None, discretize: str) -> Any:
-        """The rows with all columns as states."""
+    def table(self, target: str | None, discretize: str, bins: int | None = None) -> Any:
+        """The rows with all columns as states; numbers in `bins` intervals of equal counts."""
         if discretize not in CUTS:
             raise unknown_name("--discretize", discretize, CUTS)
         if self.source is not None:
             return self.source
         how = discretize
         if how == "auto":
-            how = "mdl" if target is not None and self._has_classes(target) else "quantile"
+            classes = target is not None and bins is None and self._has_classes(target)
+            how = "mdl" if classes else "quantile"
         return cp.Table.from_frame(
-            self.prepared.columns, target=target, discretize=None if how == "none" else how
+            self.prepared.columns,
+            target=target,
+            discretize=None if how == "none" else how,
+            n_bins=bins or INTERVALS,
         )
 
     def raw(self) -> Any:
@@ -71,7 +92,9 @@ class Rows:
             "left_out": done.left_out,
             "read_as": done.read_as,
             "day_first": done.day_first,
+            "number_formats": done.number_formats,
             "target_cuts": self.target_cuts,
+            **self.choices,
         }
         return {name: value for name, value in found.items() if value}
 
@@ -79,7 +102,7 @@ class Rows:
 def read_rows(
     data: str,
     target: str | None,
-    keep: Sequence[str],
+    columns: Choice,
     *,
     classes: bool,
     progress: bool,
@@ -92,25 +115,53 @@ def read_rows(
     `text` says how text files are written, `discretize` how larger ones are cut. With `classes` the
     target is one to be predicted: rows without it are left out, and numbers of many values are cut.
     """
+    if target is not None and target in columns.drop:
+        raise ParameterError(f"--drop {target!r} is the target; drop another column.")
     if is_embedded(data):
-        return Rows(Prepared([]), cp.load_dataset(data))
+        table = cp.read(cp.load_dataset(data), drop=columns.drop, categorical=columns.categorical)
+        return Rows(Prepared([]), table, choices=columns.remembered(text))
     if is_large(data) and not in_memory:
-        how = ("quantile" if target is None else "mdl") if discretize == "auto" else discretize
-        delimiter = text.get("delimiter")
-        cuts = None if how == "none" else how
-        source = cp.read(data, target=target, discretize=cuts, delimiter=delimiter)
-        return Rows(
-            Prepared([]), source, ["A folder, pattern or large file: no column is left out."]
-        )
+        return _large(data, target, columns, text, discretize)
     if Path(data).is_dir() or (has_magic(data) and not Path(data).exists()):
         raise DataError(f"{data!r} is several files, which only `learn` reads; name one file.")
     found = prepare(
-        read_file(data, text, progress=progress), keep=[*keep, *([target] if target else [])]
+        read_file(data, text, progress=progress),
+        keep=[*columns.use, *([target] if target else [])],
+        drop=columns.drop,
+        categorical=columns.categorical,
     )
     if len(found.columns) == (target is not None):
         told = found.told or "add columns."
         raise DataError(f"no column is left to learn from beside {target!r}; {told}")
-    return _with_classes(found, target) if classes and target is not None else Rows(found)
+    rows = Rows(found)
+    if classes and target is not None:
+        rows = _with_classes(found, target, columns.bins or INTERVALS)
+    return replace(rows, choices=columns.remembered(text))
+
+
+def _large(
+    data: str,
+    target: str | None,
+    columns: Choice,
+    text: Mapping[str, str | None],
+    discretize: str,
+) -> Rows:
+    """The counts of a folder, a pattern or a large file, which is read block by block."""
+    if columns.drop or columns.categorical or text.get("decimal"):
+        raise ParameterError(
+            f"{data!r} is read block by block, where --drop, --categorical and --decimal are not "
+            "known; name one smaller file, or prepare the files first."
+        )
+    how = ("quantile" if target is None else "mdl") if discretize == "auto" else discretize
+    bins: Any = {} if columns.bins is None or how != "quantile" else {"n_bins": columns.bins}
+    source = cp.read(
+        data,
+        target=target,
+        discretize=None if how == "none" else how,
+        delimiter=text.get("delimiter"),
+        **bins,
+    )
+    return Rows(Prepared([]), source, ["A folder, pattern or large file: no column is left out."])
 
 
 def is_embedded(data: str) -> bool:
@@ -118,18 +169,26 @@ def is_embedded(data: str) -> bool:
     return not (Path(data).exists() or Path(data).suffix or os.sep in data or has_magic(data))
 
 
-def read_file(data: str, text: Mapping[str, str | None], *, progress: bool) -> Any:
+def read_file(data: str, text: Mapping[str, Any], *, progress: bool) -> Any:
     """What a file holds, with a bar where that takes long; `text` are options of `read_any`."""
     bar: Any = TextBar(after=1.0) if progress else nullcontext()
     with bar as report:
         return read_any(data, report=report, **text)
 
 
-def read_raw(data: str, text: Mapping[str, str | None], *, progress: bool = False) -> list[Column]:
-    """The columns of DATA as they are; those of a kind that has no states are passed over."""
+def read_raw(
+    data: str, text: Mapping[str, str | None], model: Any, *, progress: bool = False
+) -> list[Column]:
+    """The columns of DATA as they are; those of a kind that has no states are passed over.
+
+    Numbers in texts are read in the formats that they had where `model` was learned.
+    """
     if is_embedded(data):
         return list(cp.load_dataset(data).labels())
-    return columns_of(read_file(data, text, progress=progress), unusable={})
+    told = model.provenance or {}
+    decimal = text.get("decimal") or told.get("decimal")
+    options: dict[str, Any] = {**text, "decimal": decimal, "formats": formats_of(told)}
+    return columns_of(read_file(data, options, progress=progress), unusable={})
 
 
 def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
@@ -141,7 +200,7 @@ def rows_for(
     model: Any, data: str, text: Mapping[str, str | None], *, progress: bool = False
 ) -> Any:
     """The rows of DATA in terms of a model's schema; all of its columns are needed."""
-    columns = as_learned(model, read_raw(data, text, progress=progress))
+    columns = as_learned(model, read_raw(data, text, model, progress=progress))
     named = {c.name for c in columns}
     lacking = [repr(name) for name in model.schema.names if name not in named]
     if lacking:
@@ -159,8 +218,12 @@ def what_a_model_lacks(model: Any, raw: Sequence[Column], target: str | None) ->
     asked = [v for v in model.schema if v.name != target]
     absent = [repr(v.name) for v in asked if v.name not in by_name]
     words = [f"Not in DATA, so taken as unknown: {', '.join(absent)}."] if absent else []
+    formats = formats_of(model.provenance or {})
     for variable in asked:
         column, before = by_name.get(variable.name), given.get(variable.name)
+        written = before.written if isinstance(before, Numbers) else None
+        if written is not None and written != formats.get(variable.name):
+            words.append(f"Read {variable.name} as {written.words()}.")
         if isinstance(column, Numbers) and isinstance(before, Labels):
             gaps = [i for i, s in enumerate(before.states) if s is None or s in NO_NUMBER]
             lost = before.codes[column.missing & (before.codes >= 0)]
@@ -186,7 +249,7 @@ def what_a_model_lacks(model: Any, raw: Sequence[Column], target: str | None) ->
     return words
 
 
-def _with_classes(found: Prepared, target: str) -> Rows:
+def _with_classes(found: Prepared, target: str, bins: int) -> Rows:
     """Columns whose target can be predicted: each row has a class, of which there are few."""
     column = find_column({c.name: c for c in found.columns}, target)
     gaps: Bools = column.codes < 0 if isinstance(column, Labels) else column.missing
@@ -203,7 +266,7 @@ def _with_classes(found: Prepared, target: str) -> Rows:
             f"the target {target!r} has the same value in all rows; choose another column."
         )
     if isinstance(column, Numbers) and not _is_few(column):
-        labels, cuts = _cut(column)
+        labels, cuts = _cut(column, bins)
         kind = "a date" if column.dated else "numeric"
         notes.append(f"The target {target!r} is {kind}: cut into {', '.join(labels.states)}.")  # type: ignore[arg-type]
         columns = [labels if c.name == target else c for c in columns]
@@ -226,8 +289,8 @@ def _is_few(column: Numbers) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= FEW_NUMBERS
 
 
-def _cut(column: Numbers) -> tuple[Labels, tuple[float, ...]]:
+def _cut(column: Numbers, bins: int) -> tuple[Labels, tuple[float, ...]]:
     values = column.values.astype(np.float64)
-    names, cuts = column.intervals(quantile_cuts(values, np.ones(len(values)), INTERVALS))
+    names, cuts = column.intervals(quantile_cuts(values, np.ones(len(values)), bins))
     codes = np.searchsorted(cuts, values, side="right")
     return Labels(column.name, names, codes, declared=True), cuts

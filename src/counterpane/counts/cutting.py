@@ -17,7 +17,7 @@ from counterpane.counts.survey import Survey, declared_variables
 from counterpane.data.cuts import mdl_cuts, quantile_cuts
 from counterpane.data.quantiles import find_quantiles, find_step
 from counterpane.data.schema import Variable, code_dtype
-from counterpane.errors import DiscretizeError, ParameterError
+from counterpane.errors import DiscretizeError, ParameterError, Setting
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats
 
@@ -35,12 +35,16 @@ def check_rule(discretize: Any, target: str | None, max_states: int, n_bins: int
         return None
     if discretize not in ("quantile", "mdl"):
         raise ParameterError(
-            f"discretize={discretize!r}; 'quantile', 'mdl' or a mapping of column to cuts is "
-            "allowed where rows are read block by block."
+            Setting("discretize", discretize),
+            "; 'quantile', 'mdl' or a mapping of column to cuts is "
+            "allowed where rows are read block by block.",
         )
     if discretize == "mdl" and target is None:
         raise ParameterError(
-            "discretize='mdl' cuts against a class; pass target=… with the name of its column."
+            Setting("discretize", "mdl"),
+            " cuts against a class; pass ",
+            Setting("target"),
+            " with the name of its column.",
         )
     return str(discretize)
 

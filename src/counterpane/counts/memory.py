@@ -26,7 +26,7 @@ from counterpane.counts.tasks import (
     weighted_pairs,
 )
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Array, Ints
@@ -47,7 +47,9 @@ class MemoryCounts(CountSource):
 
     def __init__(self, table: Table, *, n_jobs: int = 1) -> None:
         if n_jobs < 1:
-            raise ParameterError(f"n_jobs={n_jobs}; a positive number of threads is needed.")
+            raise ParameterError(
+                Setting("n_jobs", n_jobs), "; a positive number of threads is needed."
+            )
         self.table = table
         self.schema = table.schema
         self.has_missing = table.has_missing

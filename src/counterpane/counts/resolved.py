@@ -24,7 +24,7 @@ from counterpane.counts.batch import (
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.table import Table, with_missing_state
-from counterpane.errors import DataError, TableSizeError
+from counterpane.errors import DataError, Setting, TableSizeError
 from counterpane.progress import Control
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -55,7 +55,13 @@ def resolved(source: CountSource, missing: Policy) -> CountSource:
     if missing == "drop":
         return CompleteRows(source, np.flatnonzero(found.gaps), whole=found.whole)
     name = source.schema.names[int(np.argmax(found.gaps))]
-    raise DataError(f"column {name!r} has missing cells; pass missing='state' or missing='drop'.")
+    raise DataError(
+        f"column {name!r} has missing cells; pass ",
+        Setting("missing", "state"),
+        " or ",
+        Setting("missing", "drop"),
+        ".",
+    )
 
 
 class MissingAsState(CountSource):
@@ -225,7 +231,9 @@ class CompleteRows(CountSource):
         found = self._source.map_reduce(task, once, ctl=ctl).value
         if found is None:
             raise DataError(
-                f"each of {self._source.n_rows} rows has a missing cell; pass missing='state'."
+                f"each of {self._source.n_rows} rows has a missing cell; pass ",
+                Setting("missing", "state"),
+                ".",
             )
         return found
 

@@ -25,7 +25,7 @@ from counterpane.counts.batch import (
 from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, TableSizeError
+from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
 from counterpane.progress import Control
 from counterpane.typing import Array, Bools, Ints
 
@@ -153,7 +153,9 @@ class CountSource(ABC):
     def lay_out(self, subsets: Iterable[Scope], missing: Policy, max_cells: int) -> Layout:
         """Where the tables of a `counts` call lie while they are counted, checked."""
         if missing not in ("drop", "state", "error"):
-            raise ParameterError(f"missing={missing!r}; 'drop', 'state' or 'error' is allowed.")
+            raise ParameterError(
+                Setting("missing", missing), "; 'drop', 'state' or 'error' is allowed."
+            )
         if missing == "state":  # what is handed out is larger than what is counted
             layout = lay_out(subsets, self.schema, self.schema.cards + 1, max_cells)
             return layout.with_cards(self.counted_cards)
@@ -237,4 +239,10 @@ def _incomplete(scope: Ints, table: Array, observed: tuple[slice, ...]) -> Ints:
 
 def _missing_error(schema: Schema, columns: Ints) -> DataError:
     names = ", ".join(repr(schema.names[c]) for c in columns)
-    return DataError(f"missing cells in {names}; pass missing='drop' or missing='state'.")
+    return DataError(
+        f"missing cells in {names}; pass ",
+        Setting("missing", "drop"),
+        " or ",
+        Setting("missing", "state"),
+        ".",
+    )

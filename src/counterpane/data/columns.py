@@ -13,6 +13,7 @@ import numpy as np
 
 from counterpane.data.cuts import cut_labels
 from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
+from counterpane.data.number_formats import NumberFormat
 from counterpane.errors import DataError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Floats, State
@@ -42,13 +43,15 @@ class Labels:
 class Numbers:
     """A column of numbers; `missing` marks the rows whose number means nothing.
 
-    Where `dated`, they are dates and times, in days since 1970-01-01.
+    Where `dated`, they are dates and times, in days since 1970-01-01. `written` is the format of
+    the texts that they were, unless that was the plain one.
     """
 
     name: str
     values: Array
     missing: Bools
     dated: bool = False
+    written: NumberFormat | None = None
 
     @cached_property
     def distinct(self) -> Array:
@@ -149,6 +152,8 @@ def _of_array(array: Array, names: Sequence[str] | None) -> list[Column]:
 
 def _of_values(name: str, values: Any) -> Column:
     """A column from a numpy array, a series of a frame library, or a sequence of objects."""
+    if isinstance(values, Labels | Numbers):
+        return values
     if isinstance(values, list | tuple):
         return from_objects(name, list(values))
     if not isinstance(values, np.ndarray):

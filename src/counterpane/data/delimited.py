@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from counterpane.data.columns import Column
-from counterpane.data.texts import collect, open_text, text_column
-from counterpane.errors import FileFormatError
+from counterpane.data.number_formats import NumberFormat
+from counterpane.data.texts import collect, open_text, text_columns
+from counterpane.errors import FileFormatError, Setting
 from counterpane.progress import Report
 
 DELIMITERS = ",;\t|"
@@ -25,8 +26,10 @@ def read_delimited(
     encoding: str,
     name_blanks: bool = False,
     report: Report | None = None,
+    decimal: str | None = None,
+    formats: Mapping[str, NumberFormat] | None = None,
 ) -> list[Column]:
-    """The columns of a file with a header row; see `text_column` for their kinds.
+    """The columns of a file with a header row; see `text_columns` for their kinds.
 
     Without `delimiter`, it is the one of comma, semicolon, tab and bar that splits the header most.
     Blank lines are skipped; a row with more or fewer fields than the header is refused, and so is
@@ -48,7 +51,7 @@ def read_delimited(
             columns = collect(rows, len(header))
         except csv.Error as error:
             raise FileFormatError(f"file {str(path)!r}, line {reader.line_num}: {error}.") from None
-    return [text_column(name, *column) for name, column in zip(header, columns, strict=True)]
+    return text_columns(header, columns, decimal=decimal, semicolons=mark == ";", formats=formats)
 
 
 def _sniff(lines: list[str]) -> str:
@@ -88,5 +91,7 @@ def _rows(reader: Any, width: int, path: Path) -> Iterator[list[str]]:
         elif row:
             raise FileFormatError(
                 f"file {str(path)!r}, line {reader.line_num}: {len(row)} fields where the header "
-                f"has {width}; repair the line, or pass delimiter=… if it is not as guessed."
+                f"has {width}; repair the line, or pass ",
+                Setting("delimiter"),
+                " if it is not as guessed.",
             )

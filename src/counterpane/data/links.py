@@ -13,7 +13,7 @@ from counterpane.data.columns import Labels, columns_of, find_column
 from counterpane.data.readers import read_columns
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, TableSizeError
+from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
 from counterpane.typing import Array, Codes
 
 MAX_CELLS = 2**33  # of users × items, a byte each
@@ -84,10 +84,12 @@ def _link_columns(names: tuple[str, ...], user: str | None, item: str | None) ->
                 return pair
         if len(names) == 2:
             return names[0], names[1]
-    given = f"user={user!r}, item={item!r}"
     raise ParameterError(
-        f"{given}: which columns hold the links is not clear; name both, among "
-        f"{', '.join(map(repr, names[:12]))}."
+        Setting("user", user),
+        ", ",
+        Setting("item", item),
+        ": which columns hold the links is not clear; name both, among "
+        f"{', '.join(map(repr, names[:12]))}.",
     )
 
 

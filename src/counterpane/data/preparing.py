@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
 from counterpane.data.dates import day_number, find_day_first
-from counterpane.data.frames import encode_column
+from counterpane.data.frames import check_columns, encode_column
+from counterpane.data.number_formats import PLAIN, NumberFormat, find_format, is_number_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.texts import NO_NUMBER, NUMBER
 from counterpane.errors import DataError, unknown_name
@@ -23,6 +23,7 @@ MAX_LABELS = 256  # states of a text column
 FEW_LABELS = 20  # states that are never too many
 ROWS_A_LABEL = 5  # rows that each state of a column of texts needs on average
 OWN_VALUE = 0.98  # of the rows have a number of their own: then it may name them
+EMPTY = "no value in any row"
 SMALL = 20  # rows up to which nothing names them
 _IDENTITY = re.compile(r"(^|[^a-z])(id|ids|key|uuid|guid|index|nr|no|num|number)$")
 
@@ -36,13 +37,20 @@ class Prepared:
     """Columns to learn from, and what was done: name → words that end the sentence "column …".
 
     `left_out` columns are gone; those `read_as` something are texts no more. `day_first` says of
-    columns with dates such as 3/4/2021 which of the two numbers is the day.
+    columns with dates such as 3/4/2021 which of the two numbers is the day. `number_formats` has
+    the formats of numbers that are not written as in programs.
     """
 
     columns: list[Column]
     left_out: dict[str, str] = field(default_factory=dict)
     read_as: dict[str, str] = field(default_factory=dict)
     day_first: dict[str, bool] = field(default_factory=dict)
+    number_formats: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """What was done, by the names of the fields above; what was not done is left out."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
+        return {name: value for name, value in values.items() if value}
 
     @property
     def told(self) -> str:
@@ -51,14 +59,31 @@ class Prepared:
         return f"left out: {', '.join(each)}." if each else ""
 
 
-def prepare(frame: Any, *, keep: Collection[str] = ()) -> Prepared:
+def preparation_notes(facts: Mapping[str, Any], schema: Schema) -> list[str]:
+    """What was done to the columns of a table, a sentence for each: `facts` are of `Prepared`."""
+    notes = [f"Left out {name}: {why}." for name, why in facts.get("left_out", {}).items()]
+    notes += [f"Read {name} as {words}." for name, words in facts.get("read_as", {}).items()]
+    cut = [v.name for v in schema if v.cuts is not None]
+    return notes + ([f"Cut into intervals: {', '.join(cut)}."] if cut else [])
+
+
+def prepare(
+    frame: Any,
+    *,
+    keep: Collection[str] = (),
+    drop: Collection[str] = (),
+    categorical: Collection[str] = (),
+    leave_some: bool = False,
+) -> Prepared:
     """The columns of a frame that a model can be learned from, whatever the others are.
 
     Texts become numbers or dates where nearly all of them are written so, and the rest of them
     missing. Left out is a column without values, with one value in all rows, of a kind that has no
     states, one whose values name the rows (nearly every text differs; nearly every whole number
     differs, and they are consecutive or the column is called so), and one of texts with more than
-    256 states, or with fewer than 5 rows a state. Columns named in `keep` are not left out.
+    256 states, or with fewer than 5 rows a state. Columns named in `keep` or `categorical` are not
+    left out. `drop` and `categorical` are those of `choose_columns`. If no column would be left
+    that raises, or, with `leave_some`, all columns of values stay.
 
     >>> found = prepare({"name": [f"n{i}" for i in range(50)], "kind": ["a", "b"] * 25})
     >>> [column.name for column in found.columns], found.left_out
@@ -67,29 +92,62 @@ def prepare(frame: Any, *, keep: Collection[str] = ()) -> Prepared:
     strange: dict[str, str] = {}
     columns = columns_of(frame, unusable=strange)
     names = [column.name for column in columns]
-    if not columns or not n_rows(columns[0]):
+    if not columns:
+        kinds = f"; {', '.join(f'{n!r} holds {why}' for n, why in strange.items())}"
         raise DataError(
-            f"the table has no {'rows' if columns else 'usable columns'}; at least one is needed."
+            f"the table has no columns that can be used{kinds if strange else ''}; at least one "
+            "is needed."
         )
-    if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise DataError(f"the column name {twice!r} occurs twice; each needs its own.")
+    check_columns(columns)
     for name in keep:
         if name not in names:
             raise unknown_name("column", name, names)
-    done = Prepared([], strange)
-    for column in columns:
-        fit = _typed(column, done)
+    keep = {*keep, *categorical}
+    done = Prepared([], {name: why for name, why in strange.items() if name not in drop})
+    known = [name for name in drop if name not in strange]
+    for column in choose_columns(columns, drop=known, categorical=categorical):
+        fit = column if column.name in categorical else _typed(column, done)
         why = "" if column.name in keep else _why_unusable(fit)
         if why:
             done.left_out[column.name] = why
             done.read_as.pop(column.name, None)
             done.day_first.pop(column.name, None)
+            done.number_formats.pop(column.name, None)
         else:
             done.columns.append(fit)
+    if not done.columns and leave_some:
+        known = [c.name for c in columns if done.left_out[c.name] != EMPTY]
+        if known:
+            return prepare(columns, keep=known)
     if not done.columns:
-        raise DataError(f"no column is left to learn from; {done.told}")
+        raise DataError(f"no column is left to learn from; {done.told or 'drop fewer.'}")
     return done
+
+
+def choose_columns(
+    columns: Sequence[Column], *, drop: Collection[str] = (), categorical: Collection[str] = ()
+) -> list[Column]:
+    """The columns without those in `drop`; the numbers of those in `categorical` are states.
+
+    >>> [column] = choose_columns(columns_of({"zip": [10, 20], "x": [1, 2]}), drop=["x"],
+    ...                           categorical=["zip"])
+    >>> column.states
+    (10, 20)
+    """
+    names = [column.name for column in columns]
+    for name in (*drop, *categorical):
+        if name not in names:
+            raise unknown_name("column", name, names)
+    both = sorted(set(drop) & set(categorical))
+    if both:
+        raise DataError(f"column {both[0]!r} is both dropped and categorical; choose one.")
+    return [
+        replace(c.labels(), declared=True)
+        if c.name in categorical and isinstance(c, Numbers)
+        else c
+        for c in columns
+        if c.name not in drop
+    ]
 
 
 def prepare_like(
@@ -101,14 +159,17 @@ def prepare_like(
     """
     cut = {v.name: v for v in schema if v.cuts is not None}
     target, order = str(told.get("target")), told.get("day_first", {})
+    formats = formats_of(told)
     if told.get("target_cuts") and target not in cut:
         cut[target] = Variable(target, schema[target].states, tuple(told["target_cuts"]))
     found: list[Column] = []
     for c in columns:
         own = cut.get(c.name)
         named = isinstance(c, Labels) and (c.declared or (own and set(c.states) <= set(own.states)))
-        if own and isinstance(c, Labels) and not named:
-            c = _from_texts(c, dated=own.dated, day_first=order.get(c.name))
+        if isinstance(c, Labels) and not named and (own or c.name in formats):
+            dated = own is not None and own.dated
+            form = None if dated else _format_of(c, formats.get(c.name))
+            c = _from_texts(c, dated=dated, day_first=order.get(c.name), form=form or PLAIN)
         if own and own is not schema[own.name]:
             codes = encode_column(c, own, "unknown")
             c = Labels(c.name, own.states, np.where(codes < own.card, codes, -1), declared=True)
@@ -119,6 +180,9 @@ def prepare_like(
 def _typed(column: Column, done: Prepared) -> Column:
     """A column of texts as numbers or dates where nearly all of them are; others as they are."""
     if isinstance(column, Numbers):
+        if column.written is not None:
+            done.read_as[column.name] = column.written.words()
+            done.number_formats[column.name] = column.written.to_dict()
         endless = ~column.missing & ~np.isfinite(column.values)
         if not endless.any():
             return column
@@ -132,37 +196,62 @@ def _typed(column: Column, done: Prepared) -> Column:
     sample = texts[:: max(1, len(texts) // 100)]  # most columns are told apart by a few
     for dated in (False, True):
         order = find_day_first(texts) if dated else None
-        if not any(_number(text, dated, order) is not None for text in sample):
+        if not dated and not any(map(is_number_like, sample)):
             continue
-        found = _from_texts(column, dated=dated, day_first=order)
+        form = (None if dated else _format_of(column, None)) or PLAIN
+        if not any(_number(text, dated, order, form) is not None for text in sample):
+            continue
+        found = _from_texts(column, dated=dated, day_first=order, form=form)
         strange = known - int((~found.missing).sum())
         few = not dated and strange and len(found.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
         if strange <= (1 - MOST) * known and not few:
-            words = "dates" if dated else "numbers"
+            words = "dates" if dated else "numbers" if form.is_plain else form.words()
             if order is not None:
                 words += f", the {'day' if order else 'month'} first"
             if strange:
                 words += f", {strange:,} other cells taken as missing"
-            if strange or dated:
+            if strange or dated or not form.is_plain:
                 done.read_as[column.name] = words
+            if not form.is_plain:
+                done.number_formats[column.name] = form.to_dict()
             if order is not None:
                 done.day_first[column.name] = order
             return found
     return column
 
 
-def _from_texts(column: Labels, *, dated: bool, day_first: bool | None) -> Numbers:
+def formats_of(told: Mapping[str, Any]) -> dict[str, NumberFormat]:
+    """The formats of numbers that a model's provenance keeps, by column."""
+    stored = told.get("number_formats") or {}
+    return {name: NumberFormat.from_dict(form) for name, form in stored.items()}
+
+
+def _format_of(column: Labels, known: NumberFormat | None) -> NumberFormat | None:
+    """The format of the texts that look like numbers: the known one where it fits all of them."""
+    texts = [s for s in map(str, column.states) if s not in NO_NUMBER and is_number_like(s)]
+    if known is not None and all(known.number(text) is not None for text in texts):
+        return known
+    return find_format(texts)
+
+
+def _from_texts(
+    column: Labels, *, dated: bool, day_first: bool | None, form: NumberFormat = PLAIN
+) -> Numbers:
     """The numbers or dates that texts stand for; missing where they stand for none."""
-    found = [_number(state, dated, day_first) for state in column.states]
+    found = [_number(state, dated, day_first, form) for state in column.states]
     values = np.array([*(np.nan if v is None else v for v in found), np.nan])[column.codes]
     missing = np.isnan(values)
     return Numbers(column.name, np.where(missing, 0.0, values), missing, dated)
 
 
-def _number(state: Any, dated: bool, day_first: bool | None) -> float | None:
+def _number(
+    state: Any, dated: bool, day_first: bool | None, form: NumberFormat = PLAIN
+) -> float | None:
     text = str(state).strip()
     if dated:
         return day_number(text, day_first=day_first)
+    if not form.is_plain:
+        return form.number(text)
     return float(text) if NUMBER.fullmatch(text) else None
 
 
@@ -175,7 +264,7 @@ def _why_unusable(column: Column) -> str:
         values, known = len(column.distinct), int((~column.missing).sum())
     rows = n_rows(column)
     if not known:
-        return "no value in any row"
+        return EMPTY
     if values == 1 and known == rows:
         return "the same value in all rows"
     if rows <= SMALL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -58,7 +59,9 @@ def find_step(values: Array, *, dated: bool = False) -> float | None:
     (0.01, 1.0)
     """
     largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
-    units = TIME_UNITS if dated else tuple(10**k for k in range(MAX_DECIMALS + 1))
+    units: tuple[int, ...] = TIME_UNITS
+    if not dated:
+        units = tuple(int(10**k) for k in range(MAX_DECIMALS + 1))
     units = tuple(per for per in units if largest * per < 2**53)  # else not all are told apart
     for some in (values[:LOOK], values):  # most columns of many decimals are told by a few
         units = tuple(per for per in units if _are_multiples(some, per, dated))
@@ -123,6 +126,8 @@ def interval_points(variable: Variable, code: int) -> Floats | None:
 
 def share_below(variable: Variable, code: int, bound: float, *, inclusive: bool) -> float | None:
     """The share of an interval's weight below `bound`, or up to it; None where it is not known."""
+    if math.isinf(bound):
+        return float(bound > 0)
     cuts = variable.cuts or ()
     if code < len(cuts) and bound >= cuts[code]:
         return 1.0

@@ -13,11 +13,15 @@ from counterpane.data.cuts import mdl_cuts, quantile_cuts
 from counterpane.data.dates import day_number
 from counterpane.data.quantiles import find_quantiles, find_step
 from counterpane.data.schema import MAX_STATES, Schema, Variable
-from counterpane.errors import DataError, DiscretizeError, ParameterError
+from counterpane.errors import Advice, DataError, DiscretizeError, ParameterError, Setting
 from counterpane.typing import Array, Floats, State
 
 Discretize: TypeAlias = Any
-"""None, "mdl", "quantile", a mapping of column to cuts, or an object with `fit`."""
+"""How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
+
+"auto" is "mdl" where there is a discrete target, else "quantile". None refuses numbers that are
+not states as they are.
+"""
 
 
 def infer_schema(
@@ -32,9 +36,14 @@ def infer_schema(
 ) -> Schema:
     """The schema of columns, in their order; parameters are those of `Table.from_frame`."""
     given = discretize if isinstance(discretize, Mapping) else {}
-    _check(discretize, target)
     for name in (*states, *given, *([] if target is None else [target])):
         find_column(columns, name)
+    if isinstance(discretize, str) and discretize == "auto":
+        classes_known = target is not None and (
+            target in states or _is_discrete(columns[target], max_states)
+        )
+        discretize = "mdl" if classes_known else "quantile"
+    _check(discretize, target)
     found: dict[str, Variable] = {}
     numeric: dict[str, Numbers] = {}
     for name, column in columns.items():
@@ -51,7 +60,9 @@ def infer_schema(
         else:
             numeric[name] = column
     if numeric:
-        classes = None if target is None else _classes(columns[target], target in numeric)
+        classes = None
+        if target is not None and discretize != "quantile":
+            classes = _classes(columns[target], target in numeric)
         for name, numbers in numeric.items():
             cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
             found[name] = _cut_variable(numbers, cuts, weights)
@@ -62,16 +73,22 @@ def _check(discretize: Discretize, target: str | None) -> None:
     custom = isinstance(discretize, Mapping) or hasattr(discretize, "fit")
     if not custom and discretize not in (None, "mdl", "quantile"):
         raise ParameterError(
-            f"discretize={discretize!r}; 'mdl', 'quantile', a mapping of column to cuts, or an "
-            "object with fit is allowed."
+            Setting("discretize", discretize),
+            "; 'auto', 'mdl', 'quantile', None, a mapping of column to cuts, or an object with fit "
+            "is allowed.",
         )
     if discretize == "mdl" and target is None:
         raise ParameterError(
-            'discretize="mdl" cuts against a class; pass target=… with the name of its column.'
+            Setting("discretize", "mdl"),
+            " cuts against a class; pass ",
+            Setting("target"),
+            " with the name of its column.",
         )
 
 
-def _is_discrete(column: Numbers, max_states: int) -> bool:
+def _is_discrete(column: Column, max_states: int) -> bool:
+    if isinstance(column, Labels):
+        return True
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
 
 
@@ -80,15 +97,19 @@ def _observed_variable(column: Column) -> Variable:
     states = column.states if isinstance(column, Labels) else column.labels().states
     if not states:
         raise DataError(
-            f"column {column.name!r} has no value at all; drop it (read with "
-            f'on_unusable="drop" does), or declare what it could hold with '
-            f"states={{{column.name!r}: […]}}."
+            f"column {column.name!r} has no value at all; drop it",
+            Advice(
+                ' (read with on_unusable="drop" does), or declare what it could hold with '
+                f"states={{{column.name!r}: […]}}"
+            ),
+            ".",
         )
     if len(states) > MAX_STATES:
         raise DataError(
             f"column {column.name!r} has {len(states)} different values, and {MAX_STATES} are "
-            'allowed; drop it if it names the rows (read with on_unusable="drop" does), or group '
-            "its values."
+            "allowed; drop it if it names the rows",
+            Advice(' (read with on_unusable="drop" does)'),
+            ", or group its values.",
         )
     return Variable(column.name, states)
 
@@ -131,9 +152,14 @@ def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:
     kind = "dates" if column.dated else kind
     return DiscretizeError(
         f"column {column.name!r} holds {len(column.distinct)} different {kind} and must be "
-        f'cut into states; read the table with discretize="mdl" and target=…, '
-        f'discretize="quantile", or discretize={{{column.name!r}: [cuts, …]}} (up to '
-        f"max_states={max_states} whole numbers or dates are states as they are)."
+        "cut into states; read the table with ",
+        Setting("discretize", "mdl"),
+        " and ",
+        Setting("target"),
+        ", or with ",
+        Setting("discretize", "quantile"),
+        Advice(f", or discretize={{{column.name!r}: [cuts, …]}}"),
+        f" (up to max_states={max_states} whole numbers or dates are states as they are).",
     )
 
 

@@ -21,14 +21,15 @@ from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.data.states import Discretize
 from counterpane.data.weights import check_weights as check_weights
 from counterpane.drawing import draw
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
-    from counterpane.data import notebook
+    from counterpane.data import notebook, preparing
 else:
     notebook = lazy("counterpane.data.notebook")
+    preparing = lazy("counterpane.data.preparing")
 
 Missing = Literal["state", "drop", "error"]
 
@@ -37,6 +38,7 @@ class Table(Exportable):
     """Codes of `schema`'s variables, shape (n_variables, n_rows); a missing cell has code `card`.
 
     Built by `Table.from_frame`, `counterpane.read` or `load_dataset`; from arrays of codes here.
+    `preparation` has what `counterpane.read` did to the columns, and `notes` says it in sentences.
     `numbers`, name → floats, are the numbers of columns that were cut, NaN where missing: tables
     that a model drew have them. A table that was read has intervals only.
 
@@ -78,6 +80,7 @@ class Table(Exportable):
         self.weights = None if weights is None else check_weights(weights, given.shape[1])
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
+        self.preparation: dict[str, Any] = {}
         self.numbers = dict(numbers or {})
         for name, values in self.numbers.items():
             if schema[name].cuts is None or values.shape != (given.shape[1],):
@@ -105,7 +108,8 @@ class Table(Exportable):
         Texts, booleans, categories and whole numbers of at most `max_states` values are states;
         categories keep their declared order and unobserved states. Other numbers are cut by
         `discretize`: "mdl" (Fayyad–Irani against `target`), "quantile" (`n_bins` of equal weight),
-        {column: cuts}, or an object with `fit` that leaves `cuts_` or `bin_edges_`.
+        "auto" (the first where there is a discrete target, else the second), {column: cuts}, or an
+        object with `fit` that leaves `cuts_` or `bin_edges_`.
 
         `states` declares states by column. `schema` encodes new data as old data was: columns are
         found by name, others ignored. A value outside the states raises; with unseen="missing" it
@@ -187,7 +191,7 @@ class Table(Exportable):
     ) -> Table:
         """Another table of these data, which goes back as a frame of the same kind."""
         table = Table(schema, codes, weights, numbers=numbers)
-        table.frame_kind = self.frame_kind
+        table.frame_kind, table.preparation = self.frame_kind, self.preparation
         return table
 
     def __len__(self) -> int:
@@ -214,6 +218,11 @@ class Table(Exportable):
         for i, column in enumerate(columns):
             cells[:, i] = column
         return cells if dtype is None else cells.astype(dtype)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the columns when they were read, a sentence for each."""
+        return preparing.preparation_notes(self.preparation, self.schema)
 
     @property
     def n_rows(self) -> int:
@@ -293,7 +302,9 @@ class Table(Exportable):
         keeps the complete rows, `"error"` raises if there is any.
         """
         if policy not in ("state", "drop", "error"):
-            raise ParameterError(f"missing={policy!r}; 'state', 'drop' or 'error' is allowed.")
+            raise ParameterError(
+                Setting("missing", policy), "; 'state', 'drop' or 'error' is allowed."
+            )
         if not self.has_missing.any():
             return self
         if policy == "state":
@@ -303,13 +314,19 @@ class Table(Exportable):
         if policy == "drop":
             if incomplete.all():
                 raise DataError(
-                    f"each of {self.n_rows} rows has a missing cell; pass missing='state'."
+                    f"each of {self.n_rows} rows has a missing cell; pass ",
+                    Setting("missing", "state"),
+                    ".",
                 )
             return self.take(~incomplete)
         name = self.schema.names[int(np.argmax(self.has_missing))]
         raise DataError(
             f"column {name!r} has missing cells ({int(incomplete.sum())} of {self.n_rows} rows are "
-            "incomplete); pass missing='state' or missing='drop'."
+            "incomplete); pass ",
+            Setting("missing", "state"),
+            " or ",
+            Setting("missing", "drop"),
+            ".",
         )
 
 

@@ -7,7 +7,7 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,13 @@ from typing import IO, TypeAlias, cast
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, make_labels
-from counterpane.errors import FileFormatError, ParameterError
+from counterpane.data.number_formats import (
+    NumberFormat,
+    file_decimal,
+    find_format,
+    is_number_like,
+)
+from counterpane.errors import FileFormatError, ParameterError, Setting
 from counterpane.typing import Array
 
 Cell: TypeAlias = str | None
@@ -34,7 +40,9 @@ def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
     try:
         codecs.lookup(encoding)
     except LookupError:
-        raise ParameterError(f"encoding={encoding!r} is not known; try 'latin-1'.") from None
+        raise ParameterError(
+            Setting("encoding", encoding), " is not known; try 'latin-1'."
+        ) from None
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rt", encoding=encoding, newline="") as file:
@@ -50,8 +58,9 @@ def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
         ) from None
     except UnicodeError as error:
         raise FileFormatError(
-            f"file {str(path)!r} is not {encoding} text ({error}); pass encoding=… if it is text "
-            "of another kind."
+            f"file {str(path)!r} is not {encoding} text ({error}); pass ",
+            Setting("encoding"),
+            " if it is text of another kind.",
         ) from None
     except csv.Error as error:
         raise FileFormatError(f"file {str(path)!r} cannot be read as text: {error}.") from None
@@ -94,6 +103,59 @@ def text_column(name: str, cells: list[Cell], codes: Array) -> Column:
     if figures and all(map(NUMBER.fullmatch, figures)):
         return number_column(name, stripped, codes)
     return make_labels(name, [text or None for text in texts], codes, declared=False)
+
+
+def text_columns(
+    names: Sequence[str],
+    collected: Sequence[tuple[list[Cell], Array]],
+    *,
+    decimal: str | None = None,
+    semicolons: bool = False,
+    formats: Mapping[str, NumberFormat] | None = None,
+) -> list[Column]:
+    """The columns of a file, as `text_column` makes them, and numbers in other formats as numbers.
+
+    A column is read by its format in `formats` where all of its cells fit it. Else its format is
+    found, and where it can be read in two ways, the columns that cannot decide by which `decimal`
+    mark; see `find_format`.
+    """
+    columns = [text_column(name, *cells) for name, cells in zip(names, collected, strict=True)]
+    every = range(len(columns))
+    odd = [i for i in every if isinstance(columns[i], Labels) and _figures(collected[i][0])]
+    if decimal is None and odd:
+        decimal = file_decimal(_figures(collected[i][0]) for i in every)
+    formats = formats or {}
+    doubtful = [i for i in every if decimal == "," or i in odd or names[i] in formats]
+    for place in doubtful:
+        name, texts = names[place], _figures(collected[place][0])
+        known = formats.get(name)
+        if known is None or any(known.number(text) is None for text in texts):
+            known = find_format(texts, decimal=decimal, semicolons=semicolons)
+        if known is not None and not known.is_plain:
+            columns[place] = formatted_column(name, *collected[place], known)
+    return columns
+
+
+def formatted_column(name: str, cells: Sequence[Cell], codes: Array, form: NumberFormat) -> Numbers:
+    """The numbers that cells are in a format; missing where they are none."""
+    found = [None if cell is None else form.number(cell) for cell in cells]
+    missing = np.array([number is None for number in found] + [True], dtype=bool)
+    values = np.array([*(0.0 if number is None else number for number in found), 0.0])
+    whole = values.astype(np.int64) if (np.abs(values) < 2**53).all() else values
+    values = whole if (whole == values).all() else values
+    return Numbers(name, values[codes], missing[codes], written=form)
+
+
+def _figures(cells: Sequence[Cell]) -> list[str]:
+    """The distinct texts of a column that are not gaps; none where one cannot be a number."""
+    texts = []
+    for cell in cells:
+        text = (cell or "").strip()
+        if text not in NO_NUMBER:
+            if not is_number_like(text):
+                return []
+            texts.append(text)
+    return texts
 
 
 def number_column(name: str, texts: Sequence[Cell], codes: Array) -> Numbers:

@@ -15,7 +15,7 @@ from counterpane.data.columns import Column, Labels, columns_of
 from counterpane.data.frames import encode_column
 from counterpane.data.readers import read, read_columns
 from counterpane.data.table import Table
-from counterpane.errors import CounterpaneError, ParameterError
+from counterpane.errors import CounterpaneError, ParameterError, Setting
 from counterpane.evaluate.comparison import Comparison, Fit, Pair
 from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
@@ -117,12 +117,14 @@ def _parts(n: int, folds: int, holdout: float | None, seed: int) -> list[Bools]:
         size = round(n * holdout) if 0 < holdout < 1 else 0
         if not 0 < size < n:
             raise ParameterError(
-                f"holdout={holdout} of {n} rows; a share between 0 and 1 that leaves rows on both "
-                "sides is needed."
+                Setting("holdout", holdout),
+                f" of {n} rows; a share between 0 and 1 that leaves rows on both sides is needed.",
             )
         return [np.isin(np.arange(n), order[:size])]
     if not 2 <= folds <= n:
-        raise ParameterError(f"folds={folds} of {n} rows; from 2 to the number of rows is allowed.")
+        raise ParameterError(
+            Setting("folds", folds), f" of {n} rows; from 2 to the number of rows is allowed."
+        )
     number = np.empty(n, dtype=np.int64)
     number[order] = np.arange(n) % folds
     return [number == fold for fold in range(folds)]

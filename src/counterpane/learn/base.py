@@ -24,13 +24,22 @@ from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.exporting import frame_kind_of
+from counterpane.data.states import Discretize
 from counterpane.data.table import Table
 from counterpane.drawing import draw
-from counterpane.errors import DataError, FitError, NotFittedError, ParameterError, unknown_name
+from counterpane.errors import (
+    DataError,
+    FitError,
+    NotFittedError,
+    ParameterError,
+    Setting,
+    unknown_name,
+)
 from counterpane.lazy import lazy
 from counterpane.learn.driver import Driver
 from counterpane.learn.gains import EdgeGain
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.edges import EdgeStrength
 from counterpane.progress import Report
 from counterpane.scores import LocalScore
 
@@ -50,6 +59,7 @@ class LearnerOptions(TypedDict, total=False):
 
     equivalent_sample_size: float
     missing: Missing
+    discretize: Discretize
     time_limit: float | None
     n_jobs: int
     progress: bool | Report
@@ -68,9 +78,14 @@ class Learned(NamedTuple):
 class Learner(ABC):
     """A learner stores its parameters, `fit` finds a model, and results end in an underscore.
 
-    All take `equivalent_sample_size` of the parameters' prior, `missing`, `time_limit` in seconds,
-    `n_jobs` threads, `progress` (True, or a function), and `checkpoint`, a file to go on from.
-    `sklearn.base.clone` and all else that goes by `get_params` works.
+    All take `equivalent_sample_size` of the parameters' prior, `missing`, `discretize`,
+    `time_limit` in seconds, `n_jobs` threads, `progress` (True, or a function), and `checkpoint`, a
+    file to go on from. `sklearn.base.clone` and all else that goes by `get_params` works.
+
+    `discretize` says how numbers and dates of a frame become states, as in `counterpane.read`:
+    "auto" cuts them into intervals and leaves out ids, constants and columns of too many states,
+    as the command does; `notes_` then says what was done, a sentence for each column. A `Table` or
+    `CountSource` is taken as it is.
 
     `missing` says what missing cells are: a "state" of their own; a reason to "drop" their row, or
     an "error". Network learners and `ChowLiu` also take "em", which completes the rows as the
@@ -85,6 +100,7 @@ class Learner(ABC):
         *,
         equivalent_sample_size: float = 1.0,
         missing: Missing = "state",
+        discretize: Discretize = "auto",
         time_limit: float | None = None,
         n_jobs: int = 1,
         progress: bool | Report = False,
@@ -92,6 +108,7 @@ class Learner(ABC):
     ) -> None:
         self.equivalent_sample_size = equivalent_sample_size
         self.missing = missing
+        self.discretize = discretize
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.progress = progress
@@ -138,6 +155,20 @@ class Learner(ABC):
         """
         return draw("learned", self, kind, **options)
 
+    @property
+    def strengths_(self) -> list[EdgeStrength]:
+        """(parent, child, bits, directed) of each edge of a network, strongest first.
+
+        See `BayesianNetwork.edge_strengths`, the measure that the command and reports show.
+        """
+        strengths: list[EdgeStrength] = self.model_.edge_strengths()
+        return strengths
+
+    @property
+    def cpdag_(self) -> Any:
+        """The equivalence class of the network, a networkx graph; see `BayesianNetwork.cpdag`."""
+        return self.model_.cpdag
+
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
@@ -153,10 +184,15 @@ class Learner(ABC):
         known = ("state", "drop", "error", *self._leaves_gaps)
         if missing not in known:
             allowed = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
-            raise ParameterError(f"missing={missing!r}; {type(self).__name__} takes {allowed}.")
+            raise ParameterError(
+                Setting("missing", missing), f"; {type(self).__name__} takes {allowed}."
+            )
         kind = frame_kind_of(X)
         if not isinstance(X, CountSource | Table):
-            X = read(X)
+            X = read(X, discretize=self.discretize, target=getattr(self, "target", None))
+        self._preparation, self._notes = {}, []
+        if isinstance(X, Table):
+            self._preparation, self._notes = X.preparation, X.notes
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
@@ -166,6 +202,13 @@ class Learner(ABC):
         table = X if sample_weight is None else X.reweighted(sample_weight)
         table.frame_kind = kind or table.frame_kind
         return MemoryCounts(self._resolved(table, missing), n_jobs=n_jobs)
+
+    @property
+    def notes_(self) -> list[str]:
+        """What `fit` did to the table before it learned, a sentence for each column or kind."""
+        if "_notes" not in vars(self):
+            raise NotFittedError(f"{type(self).__name__} has no 'notes_' yet; call fit first.")
+        return list(self._notes)
 
     def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
         """A source whose missing cells stay; one that has none is the same by any policy."""
@@ -198,8 +241,11 @@ class Learner(ABC):
         """Refuse to score families on different rows by a score that is not made for it."""
         if self.missing == "available" and not score.available_case:
             raise FitError(
-                f"missing='available' scores families on different rows, for which {score.name!r} "
-                "is not made; take the score 'nal', or missing='em'."
+                Setting("missing", "available"),
+                f" scores families on different rows, for which {score.name!r} is not made; take "
+                "the score 'nal', or ",
+                Setting("missing", "em"),
+                ".",
             )
 
     def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
@@ -228,6 +274,7 @@ class Learner(ABC):
         seed = getattr(self, "random_state", None)
         kind = source.table.frame_kind if isinstance(source, MemoryCounts) else None
         return {
+            **self._preparation,
             "learner": repr(self),
             "data": digest(source),
             "rows": source.n_rows,
@@ -237,6 +284,7 @@ class Learner(ABC):
             "python": platform.python_version(),
             "numpy": np.__version__,
             "random_state": seed if isinstance(seed, int) else None,
+            "prior_size": self.equivalent_sample_size,
             "trace": _kept(vars(self).get("trace_", ())),
         } | ({} if kind is None else {"frame": kind})
 
@@ -244,7 +292,9 @@ class Learner(ABC):
 def _nothing_told(name: str) -> DataError:
     return DataError(
         f"column {name!r} has no cell that is not missing, and no family with it can be scored; "
-        "leave it out, or pass missing='em'."
+        "leave it out, or pass ",
+        Setting("missing", "em"),
+        ".",
     )
 
 

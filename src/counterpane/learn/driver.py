@@ -23,7 +23,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from counterpane.data.schema import Schema
-from counterpane.errors import FitError, ParameterError
+from counterpane.errors import FitError, ParameterError, Setting
 from counterpane.models.formats.native import Content, read_native, write_native
 from counterpane.progress import Control, Report, Stopped, TextBar
 
@@ -43,6 +43,10 @@ class StoppedEarly(UserWarning):
     >>> told[0].category.__name__, learner.model_.dag.n_edges
     ('StoppedEarly', 0)
     """
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 class Search(ABC, Generic[S]):
@@ -153,13 +157,15 @@ class Driver:
     def _check(self) -> None:
         """Refuse before the work what would fail after it."""
         if self.time_limit is not None and not self.time_limit > 0:
-            raise ParameterError(f"time_limit={self.time_limit}; seconds above zero are needed.")
+            raise ParameterError(
+                Setting("time_limit", self.time_limit), "; seconds above zero are needed."
+            )
         if self.checkpoint is not None:
             path = Path(self.checkpoint).absolute()
             if path.is_dir() or not path.parent.is_dir():
                 raise ParameterError(
-                    f"checkpoint={str(self.checkpoint)!r} is no file in a folder that exists; "
-                    "name another, or make the folder."
+                    Setting("checkpoint", str(self.checkpoint)),
+                    " is no file in a folder that exists; name another, or make the folder.",
                 )
 
     @contextmanager
@@ -173,16 +179,12 @@ class Driver:
     def _keep_for_later(
         self, state: Any, trace: list[dict[str, Any]], spent: float, reason: str, what: str
     ) -> None:
-        hint = "pass checkpoint=… to be able to go on"
+        hint = ("pass ", Setting("checkpoint"), " to be able to go on.")
         if self.checkpoint is not None:
             self._save(state, trace, spent)
-            hint = f"fit again with checkpoint={str(self.checkpoint)!r} to go on"
-        warnings.warn(
-            f"{what} was stopped ({reason}) after {len(trace)} steps; "
-            f"the result is the best so far: {hint}.",
-            StoppedEarly,
-            stacklevel=4,
-        )
+            hint = ("fit again with ", Setting("checkpoint", str(self.checkpoint)), " to go on.")
+        words = f"{what} was stopped ({reason}) after {len(trace)} steps; the result is the best so"
+        warnings.warn(StoppedEarly(words, " far: ", *hint), stacklevel=4)
 
     def _save(self, state: Any, trace: list[dict[str, Any]], spent: float) -> None:
         assert self.checkpoint is not None

@@ -13,7 +13,7 @@ from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Numbers, columns_of, n_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.drawing import draw
-from counterpane.errors import DataError, ParameterError, ScopeError
+from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
@@ -137,8 +137,8 @@ class AdditiveClassifier:
         """
         if target not in (None, self.target.name):
             raise ParameterError(
-                f"target={target!r}; an additive classifier tells the probabilities of "
-                f"{self.target.name!r} alone."
+                Setting("target", target),
+                f"; an additive classifier tells the probabilities of {self.target.name!r} alone.",
             )
         return np.exp(self.log_proba(*self.encode(frame)))
 

@@ -12,7 +12,7 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.drawing import draw
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.evidence import Evidence as Evidence
 from counterpane.models.formats import (
@@ -102,7 +102,9 @@ class Model(Questions):
         name = target or (self.provenance or {}).get("target")
         if not isinstance(name, str):
             raise ParameterError(
-                "the model was learned for no class; say with target=… which column to predict."
+                "the model was learned for no class; name the column to predict with ",
+                Setting("target"),
+                ".",
             )
         answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
         return answers.probabilities

@@ -85,8 +85,9 @@ def evidence_text(name: str, value: Any) -> str:
     """Evidence on one column as a message tells it."""
     if isinstance(value, Range):
         return value.text(name)
-    several = isinstance(value, set | frozenset | list | tuple)
-    return f"{name} in {set(value)}" if several else f"{name}={value!r}"
+    if isinstance(value, set | frozenset | list | tuple):
+        return f"{name} in {{{', '.join(sorted(map(repr, value)))}}}"
+    return f"{name}={value!r}"
 
 
 def read_likelihoods(

@@ -14,6 +14,7 @@ from counterpane.errors import (
     EvidenceError,
     ParameterError,
     ScopeError,
+    Setting,
     TableSizeError,
 )
 from counterpane.potentials.flat_parts import Part, compile_parts, segments
@@ -241,7 +242,9 @@ class Blanket:
             row = int(np.argmax(codes[v] == self.cards[v]))
             raise DataError(
                 f"{self._name(v)}, row {row}: the cell is missing and the answer depends on it; "
-                "drop such rows, or learn with missing='state'."
+                "drop such rows, or learn with ",
+                Setting("missing", "state"),
+                ".",
             )
 
     def _refuse_impossible(self, place: int) -> None:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
@@ -63,7 +63,9 @@ def write_report(
             f"{type(model).__name__}."
         )
     if not 0 <= held_out < 1:
-        raise ParameterError(f"held_out={held_out}; a share from 0 to below 1 is allowed.")
+        raise ParameterError(
+            Setting("held_out", held_out), "; a share from 0 to below 1 is allowed."
+        )
     content = content_of(
         model,
         None if data is None else rows_of(data, model.schema, model.provenance),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from counterpane.data.cuts import mdl_cuts
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.states import cut_variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import Missing
 from counterpane.typing import Array, Bools, Floats, Ints
 
@@ -48,7 +48,7 @@ def make_training(
     target: Labels,
     weights: Array | None,
     *,
-    categorical: Iterable[str | int] | None,
+    categorical: Collection[str] | None,
     max_states: int,
     max_bins: int | None,
     missing: Missing,
@@ -93,7 +93,9 @@ def missing_cells(column: Column) -> Bools:
 def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Missing) -> Bools:
     """The rows that have a weight and, unless missing cells are states, no missing cell."""
     if missing not in ("state", "drop", "error"):
-        raise ParameterError(f"missing={missing!r}; 'state', 'drop' or 'error' is allowed.")
+        raise ParameterError(
+            Setting("missing", missing), "; 'state', 'drop' or 'error' is allowed."
+        )
     used = np.ones(len(missing_cells(columns[0])), dtype=bool) if weights is None else weights > 0
     if missing == "state":
         return used
@@ -102,11 +104,15 @@ def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Miss
         if missing == "error" and holes.any():
             raise DataError(
                 f"column {column.name!r} has missing cells, the first of them in row "
-                f"{int(np.argmax(holes))}; pass missing='state' or missing='drop'."
+                f"{int(np.argmax(holes))}; pass ",
+                Setting("missing", "state"),
+                " or ",
+                Setting("missing", "drop"),
+                ".",
             )
         used = used & ~holes
     if not used.any():
-        raise DataError("each row has a missing cell; pass missing='state'.")
+        raise DataError("each row has a missing cell; pass ", Setting("missing", "state"), ".")
     return used
 
 
@@ -127,7 +133,7 @@ def _take_labels(labels: Labels, rows: Bools) -> Labels:
 
 
 def _numeric(
-    columns: Sequence[Column], categorical: Iterable[str | int] | None, max_states: int
+    columns: Sequence[Column], categorical: Collection[str] | None, max_states: int
 ) -> tuple[int, ...]:
     """The positions of the columns that are numbers, by the rule that `Classifier` tells."""
     numbers = {i: c for i, c in enumerate(columns) if isinstance(c, Numbers)}
@@ -135,29 +141,12 @@ def _numeric(
     if categorical is None:
         named = [i for i, c in numbers.items() if _has_few_values(c, max_states)]
     else:
-        named = _positions([c.name for c in columns], categorical)
+        named = [i for i, c in enumerate(columns) if c.name in categorical]
     return tuple(i for i in numbers if i not in named)
 
 
 def _has_few_values(column: Numbers, max_states: int) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
-
-
-def _positions(names: Sequence[str], asked: Iterable[str | int]) -> set[int]:
-    found = set()
-    for item in [asked] if isinstance(asked, str) else asked:
-        if isinstance(item, str) and item in names:
-            found.add(names.index(item))
-        elif isinstance(item, int | np.integer) and 0 <= item < len(names):
-            found.add(int(item))
-        elif isinstance(item, str):
-            raise unknown_name("categorical column", item, names)
-        else:
-            raise ParameterError(
-                f"categorical names column {item!r}; names or positions 0 … {len(names) - 1} are "
-                "allowed."
-            )
-    return found
 
 
 def _state_variable(column: Column, known: Variable | None) -> Variable:

@@ -20,7 +20,7 @@ from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import Learner, LearnerOptions, digest
 from counterpane.learn.fields.by_variable import VariableSearch
 from counterpane.learn.fields.logistic import LogisticSearch
@@ -149,7 +149,9 @@ class DependencyNetworkLearner(Learner):
         for i in np.flatnonzero(table.has_missing):
             raise DataError(
                 f"column {schema.names[i]!r} has missing cells in the validation rows, and none in "
-                "the rows learned from; pass missing='drop', or leave such rows out."
+                "the rows learned from; pass ",
+                Setting("missing", "drop"),
+                ", or leave such rows out.",
             )
         return table
 

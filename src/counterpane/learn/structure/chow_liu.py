@@ -108,8 +108,9 @@ class ChowLiu(Learner):
     "em", or "available" with the score "nal"), and those of every long learner: `time_limit` in
     seconds, `n_jobs` threads, `progress`, `checkpoint`.
 
-    Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `gains_` (parent,
-    child, gain in nats; largest first), `trace_`.
+    Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `strengths_` (parent,
+    child, bits, directed; strongest first), `gains_` (parent, child, gain of the score in nats;
+    largest first), `trace_`.
 
     >>> import counterpane as cp
     >>> learner = cp.ChowLiu(score="bic", root="survived").fit(cp.load_dataset("titanic"))

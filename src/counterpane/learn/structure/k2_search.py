@@ -12,9 +12,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from counterpane.errors import GraphError, ParameterError
+from counterpane.graphs.bits import unpack
 from counterpane.learn.driver import Search
 from counterpane.learn.structure.moves import Moves
 from counterpane.learn.structure.network import NetworkLearner, NetworkOptions, NetworkState, stored
+from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
 from counterpane.scores import LocalScore
 from counterpane.typing import Ints, Words
@@ -33,6 +35,16 @@ class OrderSearch(Search[NetworkState]):
         rows = stored(np.zeros_like(self.moves.limits.allowed))
         return NetworkState(rows, -np.inf, rows, "order", 0, -np.inf)
 
+    def _after_parents(self, order: Ints) -> Ints:
+        """The order, with each variable moved behind the parents that are required for it."""
+        required = unpack(self.moves.limits.required, self.moves.n)
+        waiting, placed = order.tolist(), []
+        while waiting:
+            free = next(x for x in waiting if not required[x, waiting].any())
+            waiting.remove(free)
+            placed.append(free)
+        return np.array(placed, dtype=np.int64)
+
     def done(self, state: NetworkState) -> bool:
         return state.rounds >= self.n_orders
 
@@ -43,7 +55,7 @@ class OrderSearch(Search[NetworkState]):
         order = self.order
         if order is None:
             rng = np.random.default_rng([self.seed, state.rounds])
-            order = rng.permutation(self.moves.n)
+            order = self._after_parents(rng.permutation(self.moves.n))
         parents, score = self.moves.parents_in_order(order, shrink=False)
         if score > state.score + self.moves.limits.tolerance:
             state = state._replace(best=stored(parents), score=score)
@@ -75,6 +87,12 @@ class K2Search(NetworkLearner):
         self.order = order
         self.restarts = restarts
 
+    def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
+        """All edges where an order was given, which is knowledge; else as for any learner."""
+        if self.order is not None:
+            return list(model.dag.edges)
+        return super()._known_directions(model)
+
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         if self.restarts < 0:
             raise ParameterError(f"restarts={self.restarts}; zero or more is allowed.")
@@ -83,6 +101,13 @@ class K2Search(NetworkLearner):
             names = moves.cache.names
             schema = moves.cache.source.schema
             order = np.array([schema.index(name) for name in self.order], dtype=np.int64)
+            must = unpack(moves.limits.required, moves.n)
+            for place, x in enumerate(order.tolist()):
+                if must[x, order[place:]].any():
+                    raise GraphError(
+                        f"the order puts {names[x]!r} before a parent that is required for it; "
+                        "move one of the two, or drop the edge."
+                    )
             if len(set(self.order)) != len(names) or len(self.order) != len(names):
                 raise GraphError(
                     f"the order lists {len(self.order)} columns; each of {len(names)} must "

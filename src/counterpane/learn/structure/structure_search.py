@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from counterpane.errors import FitError, unknown_name
+from counterpane.errors import Advice, FitError, unknown_name
 from counterpane.graphs import Dag
 from counterpane.learn.driver import Search
 from counterpane.learn.structure.constraints import is_symmetric
@@ -207,11 +207,14 @@ class GES(NetworkLearner):
         if not moves.cache.score.is_score_equivalent:
             raise FitError(
                 f"GES needs a score_equivalent score; {moves.cache.score.name} with its prior is "
-                "not: try BIC() or BDeu(), or HillClimb."
+                "not: try ",
+                Advice("BIC() or BDeu(), or HillClimb", "--score bic, or --method hill-climb"),
+                ".",
             )
         if not is_symmetric(moves.limits):
             raise FitError(
-                "GES works on classes of networks and cannot obey constraints on directions; "
-                "use StructureSearch or HillClimb."
+                "GES works on classes of networks and cannot obey constraints on directions; use ",
+                Advice("StructureSearch or HillClimb", "--method structure-search or hill-climb"),
+                ".",
             )
         return StagedSearch(moves, start, "fast", classes=True)

@@ -28,9 +28,11 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> N
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.filename is not None:
+            error.filename = str(path)  # the name that the caller knows
         raise
     if os.name == "posix":  # the rename itself must reach the disk
         folder = os.open(target.parent, os.O_RDONLY)

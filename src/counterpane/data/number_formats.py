@@ -1,0 +1,229 @@
+"""How numbers are written: decimal marks, thousands separators, currencies and percent signs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from counterpane.errors import ParameterError, Setting
+
+SPACES = " \u00a0\u202f"
+APOSTROPHES = "'’"
+CURRENCIES = ("$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR")
+_UNIT = "|".join(map(re.escape, sorted(("%", *CURRENCIES), key=len, reverse=True)))
+_SHAPE = re.compile(
+    rf"(?P<open>\()?(?P<sign>[+\-−])?(?P<before>{_UNIT})?[{SPACES}]?(?P<inner>[+\-−])?"
+    rf"(?P<body>[0-9.,{APOSTROPHES}{SPACES}]*[0-9.,])(?P<power>[eE][+-]?[0-9]+)?"
+    rf"[{SPACES}]?(?P<after>{_UNIT})?(?P<close>\))?"
+)
+_WHOLE = "(?:0|[1-9][0-9]*)"
+_MARKS = [(d, g) for g in ("", ",", ".", SPACES, APOSTROPHES) for d in (".", ",") if d != g]
+SHOWN = 1000  # texts among which an example is chosen
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """The marks of a column's numbers, and the unit that its cells have in common.
+
+    `group` holds the characters that separate thousands. `reason` says how an ambiguous column was
+    decided, and `example` is one of the texts; neither matters for reading.
+
+    >>> NumberFormat(".", ",", "$").number("-$1,234.50"), NumberFormat(",").number("1,5")
+    (-1234.5, 1.5)
+    """
+
+    decimal: str = "."
+    group: str = ""
+    unit: str = ""
+    example: str = field(default="", compare=False)
+    reason: str = field(default="", compare=False)
+
+    @cached_property
+    def _body(self) -> re.Pattern[str]:
+        return _body(self.decimal, self.group)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether numbers are written as in programs: 1234.5."""
+        return (self.decimal, self.group, self.unit) == (".", "", "")
+
+    def number(self, text: str) -> float | None:
+        """The number that `text` stands for; None where it is not written in this format.
+
+        A currency may be left out, a percent sign may not.
+        """
+        parts = _parts(text)
+        if parts is None:
+            return None
+        negative, unit, body, power = parts
+        same = unit == self.unit or (unit == "" and self.unit != "%")
+        if not same or not self._body.fullmatch(body):
+            return None
+        for mark in self.group:
+            body = body.replace(mark, "")
+        value = float(body.replace(self.decimal, ".") + power)
+        return -value if negative else value
+
+    def words(self) -> str:
+        """How the numbers were read, as words after "Read COLUMN as …"."""
+        value = self.number(self.example)
+        shown = "" if value is None else f": {self.example!r} is {value:.15g}"
+        return f"numbers{shown}{self.reason}"
+
+    def to_dict(self) -> dict[str, str]:
+        """The format as the provenance of a model keeps it."""
+        return {"decimal": self.decimal, "group": self.group, "unit": self.unit}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> NumberFormat:
+        """The format that `to_dict` described."""
+        return cls(*(str(stored.get(name, "")) for name in ("decimal", "group", "unit")))
+
+
+PLAIN = NumberFormat()
+
+
+def check_decimal(decimal: str | None) -> None:
+    """Refuse a decimal mark that is none."""
+    if decimal not in (None, ".", ","):
+        raise ParameterError(Setting("decimal", decimal), "; '.' or ',' is allowed.")
+
+
+def is_number_like(text: str) -> bool:
+    """Whether a text could be a number in some format."""
+    return _parts(text) is not None
+
+
+def find_format(
+    texts: Sequence[str], *, decimal: str | None = None, semicolons: bool = False
+) -> NumberFormat | None:
+    """The format in which all of the texts are numbers; None where there is none.
+
+    Texts such as 1,234 can be read in two ways where every comma has three digits after it. Then
+    `decimal`, the decimal mark of the file, decides. Without it, the comma separates thousands,
+    unless fields are separated by `semicolons`, as they are where the comma is the decimal mark.
+    The same holds for 1.234, which is 1234 only if `decimal` is the comma. In amounts of money
+    either mark separates thousands.
+
+    >>> find_format(["1,234", "22,50"]).decimal, find_format(["1,234", "22,500"]).decimal
+    (',', '.')
+    """
+    bodies, unit = _bodies(texts)
+    fits = _fitting(bodies)
+    if not fits:
+        return None
+    example = max(texts[:SHOWN], key=lambda text: sum(not c.isalnum() for c in text))
+    first = fits[0]
+    pair = _two_readings(fits, bodies)
+    if pair is None:
+        return NumberFormat(*first, unit, example)
+    mark, why = _decided(pair, decimal, unit, semicolons=semicolons)
+    chosen, left = sorted(pair, key=lambda marks: marks[0] != mark)
+    other = NumberFormat(*left, unit).number(example)
+    reason = f", {why}; with the decimal mark {left[0]!r} it would be {other:.15g}"
+    return NumberFormat(*chosen, unit, example, reason)
+
+
+def decimal_mark(texts: Sequence[str]) -> str | None:
+    """The decimal mark of texts that can be read in one way only; None where nothing is decided."""
+    bodies, _ = _bodies(texts)
+    fits = _fitting(bodies)
+    marks = {decimal for decimal, _ in fits}
+    return marks.pop() if len(marks) == 1 else None
+
+
+def file_decimal(columns: Iterable[Sequence[str]]) -> str | None:
+    """The decimal mark that the columns of a file have in common; None where they tell none.
+
+    >>> file_decimal([["1,5", "2"], ["1.234"], ["a"]]), file_decimal([["1,234"], ["7"]])
+    (',', None)
+    """
+    found = {decimal_mark(texts) for texts in columns} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _decided(
+    pair: tuple[tuple[str, str], tuple[str, str]],
+    decimal: str | None,
+    unit: str,
+    *,
+    semicolons: bool,
+) -> tuple[str, str]:
+    """The decimal mark of a column that can be read in two ways, and why."""
+    if decimal is not None:
+        return decimal, f"as {decimal!r} is the decimal mark of the file"
+    separator = pair[0][0]
+    if unit in CURRENCIES:
+        return _other(separator), "as amounts of money rarely have three decimals"
+    if separator == "." or not semicolons:
+        why = "as three digits follow every comma" if separator == "," else "as is usual"
+        return ".", why
+    return ",", "as semicolons separate the fields"
+
+
+def _other(mark: str) -> str:
+    return "." if mark == "," else ","
+
+
+def _two_readings(
+    fits: Sequence[tuple[str, str]], bodies: Sequence[str]
+) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    """The two ways to read a column of one separator, with three digits after each."""
+    for mark in ",.":
+        pair = ((mark, ""), (_other(mark), mark))
+        if all(marks in fits for marks in pair) and any(mark in body for body in bodies):
+            return pair
+    return None
+
+
+def _fitting(bodies: Sequence[str]) -> list[tuple[str, str]]:
+    """The (decimal mark, thousands separators) by which all bodies are numbers."""
+    if not bodies:
+        return []
+    return [marks for marks in _MARKS if all(map(_body(*marks).fullmatch, bodies))]
+
+
+def _bodies(texts: Iterable[str]) -> tuple[list[str], str]:
+    """The digits and marks of texts, and their unit; none where a text is no number."""
+    bodies, units = [], set()
+    for text in texts:
+        parts = _parts(text)
+        if parts is None:
+            return [], ""
+        units.add(parts[1])
+        bodies.append(parts[2])
+    return (bodies, units.pop()) if len(units) == 1 else ([], "")
+
+
+def _parts(text: str) -> tuple[bool, str, str, str] | None:
+    """(negative, unit, digits and marks, power) of a text that looks like a number."""
+    found = _SHAPE.fullmatch(text.strip())
+    if found is None:
+        return None
+    before, after = found["before"], found["after"]
+    brackets = found["open"] is not None
+    signs = [sign for sign in (found["sign"], found["inner"]) if sign]
+    odd = brackets != (found["close"] is not None) or len(signs) + brackets > 1
+    if odd or (before and after) or before == "%":
+        return None
+    negative = brackets or "-" in signs or "−" in signs
+    return negative, before or after or "", found["body"], found["power"] or ""
+
+
+_PATTERNS: dict[tuple[str, str], re.Pattern[str]] = {}
+
+
+def _body(decimal: str, group: str) -> re.Pattern[str]:
+    """The pattern of digits and marks; numbers with leading zeros are codes, and do not fit."""
+    if (decimal, group) not in _PATTERNS:
+        point = re.escape(decimal)
+        whole = _WHOLE
+        if group:
+            first = f"[{re.escape(group)}]"
+            same = rf"[1-9][0-9]{{0,2}}(?P<mark>{first})[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
+            whole = f"(?:{same}|{_WHOLE})"
+        _PATTERNS[decimal, group] = re.compile(f"{whole}(?:{point}[0-9]*)?|{point}[0-9]+")
+    return _PATTERNS[decimal, group]

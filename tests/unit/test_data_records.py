@@ -1,0 +1,169 @@
+"""Excel sheets and JSON lines as tables."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+import counterpane as cp
+from counterpane.data.columns import Labels, Numbers, columns_of
+from counterpane.data.excel import SheetChosen
+from counterpane.data.readers import read_any
+from counterpane.errors import DataError, FileFormatError, MissingExtraError, ParameterError
+
+ROWS = [
+    {"id": i, "height": i / 7, "kind": "ab"[i % 2], "seen": i % 3 == 0, "n": i % 4}
+    for i in range(60)
+]
+
+
+def workbook(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        page = book.create_sheet(name)
+        for row in rows:
+            page.append(row)
+    book.save(path)
+    return path
+
+
+def lines(path: Path, records: list[Any]) -> Path:
+    path.write_text("\n".join(json.dumps(record) for record in records))
+    return path
+
+
+def csv(path: Path) -> Path:
+    texts = [",".join(str(value) for value in row.values()) for row in ROWS]
+    path.write_text("\n".join([",".join(ROWS[0]), *texts]))
+    return path
+
+
+def test_all_kinds_of_files_hold_the_same_table(tmp_path: Path) -> None:
+    table = [list(ROWS[0]), *(list(row.values()) for row in ROWS)]
+    files = [
+        csv(tmp_path / "a.csv"),
+        lines(tmp_path / "a.jsonl", ROWS),
+        lines(tmp_path / "a.ndjson", ROWS),
+        workbook(tmp_path / "a.xlsx", {"rows": table}),
+    ]
+    packed = tmp_path / "b.jsonl.gz"
+    packed.write_bytes(gzip.compress(files[1].read_bytes()))
+    options = {"discretize": "quantile", "drop": ["id"]}
+    tables = [cp.read(path, **options) for path in [*files, packed]]
+    for other in tables[1:]:
+        assert other.schema == tables[0].schema
+        assert (other.codes == tables[0].codes).all()
+
+
+def test_cells_of_json(tmp_path: Path) -> None:
+    records = [{"a": 1, "b": "x"}, {"b": None, "c": "$1,500"}, {"a": "NA", "c": "$20"}]
+    a, b, c = columns_of(read_any(lines(tmp_path / "t.jsonl", records)))
+    assert isinstance(a, Numbers) and a.missing.tolist() == [False, True, True]
+    assert isinstance(b, Labels) and b.codes.tolist() == [0, -1, -1]
+    assert isinstance(c, Numbers) and c.values[1:].tolist() == [1500, 20]
+
+
+def test_nested_json_is_refused_or_left_out(run, tmp_path: Path) -> None:
+    records = [{**row, "tags": ["x"], "more": {"y": 1}} for row in ROWS]
+    lines(tmp_path / "t.jsonl", records)
+    with pytest.raises(DataError, match="column 'tags' holds list values"):
+        cp.read(tmp_path / "t.jsonl", discretize="quantile")
+    code, out, _ = run("learn", "t.jsonl", "--target", "kind")
+    assert code == 0
+    assert "Left out tags: list values, which have no states." in out
+    assert "Left out more: dict values" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ('{"a": 1}\n[1, 2]', "line 2 is a JSON list"),
+        ('{"a": 1}\n{"a": ', "line 2 is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ('{"": 1}', "empty key"),
+        ('{"a": ' + "9" * 10_000 + "}", "is no JSON"),
+    ],
+)
+def test_damaged_json(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "t.jsonl").write_text(text)
+    with pytest.raises(FileFormatError, match=words):
+        cp.read(tmp_path / "t.jsonl")
+
+
+def test_sheets(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "t.xlsx", {"one": [["a"], ["x"]], "two": [["b"], ["y"]]})
+    with pytest.warns(SheetChosen, match="has 2 sheets; 'one' was read, and not 'two'"):
+        assert cp.read(path).schema.names == ("a",)
+    assert cp.read(path, sheet="two").schema.names == ("b",)
+    assert cp.read(path, sheet=1).schema.names == ("a",)
+    with pytest.raises(cp.CounterpaneError, match="sheet 'tow' is not known; did you mean 'two'"):
+        cp.read(path, sheet="tow")
+    with pytest.raises(ParameterError, match=r"sheet='3'; .* has 2, counted from 1"):
+        cp.read(path, sheet="3")
+    with pytest.raises(ParameterError, match=r"sheet='x'; .* is no Excel file"):
+        cp.read(csv(tmp_path / "a.csv"), sheet="x")
+
+
+def test_messy_sheets(tmp_path: Path) -> None:
+    day = datetime.datetime(2021, 3, 4)
+    rows = [
+        [],
+        ["name ", None, "when", "value", 5, None],
+        ["x", None, day, 1, "#N/A", None],
+        [],
+        [" ", None, day + datetime.timedelta(days=1), "n/a", 2],
+        ["y", None, None, 2.5, 3, None, "extra"],
+    ]
+    path = workbook(tmp_path / "t.xlsx", {"only": rows})
+    with pytest.raises(FileFormatError, match="column 7 has no name"):
+        cp.read(path, discretize=None)
+    name, when, value, five, last = columns_of(read_any(path))
+    assert (name.name, five.name, last.name) == ("name", "5", "column 7")
+    assert isinstance(name, Labels) and name.codes.tolist() == [0, -1, 1]
+    assert isinstance(when, Numbers) and when.dated and when.values[1] - when.values[0] == 1
+    assert isinstance(value, Labels) and value.states == ("1", "2.5", "n/a")
+    assert isinstance(five, Numbers) and five.missing.tolist() == [True, False, False]
+
+
+def test_empty_and_double_columns(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="is empty"):
+        cp.read(workbook(tmp_path / "a.xlsx", {"only": []}))
+    with pytest.raises(DataError, match="'a' occurs twice"):
+        cp.read(workbook(tmp_path / "b.xlsx", {"only": [["a", "a"], [1, 2]]}))
+    with pytest.raises(DataError, match="no rows"):
+        cp.read(workbook(tmp_path / "c.xlsx", {"only": [["a", "b"]]}))
+
+
+def test_without_openpyxl(tmp_path: Path, monkeypatch) -> None:
+    path = workbook(tmp_path / "t.xlsx", {"one": [["a"], ["x"]]})
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'counterpane\[excel\]'"):
+        cp.read(path)
+
+
+def test_the_commands_read_them(run, tmp_path: Path) -> None:
+    rows = [list(ROWS[0]), *(list(row.values()) for row in ROWS)]
+    workbook(tmp_path / "t.xlsx", {"no": [["q"], [1]], "rows": rows})
+    lines(tmp_path / "t.jsonl", ROWS)
+    words = ("--method", "naive-bayes", "--target", "kind", "--drop", "id")
+    assert run("learn", "t.xlsx", "--sheet", "rows", "-o", "x.cp", *words)[0] == 0
+    assert run("learn", "t.jsonl", "-o", "j.cp", *words)[0] == 0
+    _, out, _ = run("predict", "x.cp", "t.jsonl", "--json")
+    _, same, _ = run("predict", "j.cp", "t.xlsx", "--sheet", "2", "--json")
+    first, second = json.loads(out), json.loads(same)
+    assert first["predicted"] == second["predicted"]
+    assert first["log_loss"] == second["log_loss"]
+    assert run("score", "j.cp", "t.xlsx", "--sheet", "rows")[0] == 0
+    assert run("report", "j.cp", "-d", "t.xlsx", "--sheet", "rows")[0] == 0
+    code, out, _ = run("compare", "t.xlsx", "--sheet", "rows", "--target", "kind", "--method",
+                       "naive-bayes", "--method", "chow-liu", "--json")  # fmt: skip
+    assert code == 0
