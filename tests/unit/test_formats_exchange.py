@@ -160,7 +160,7 @@ def test_words_say_what_the_originals_are(tmp_path):
     [
         ("<0.28", "lt_0_28"), ("≥0.28", "ge_0_28"), ("[0.28, 0.41)", "from_0_28_to_0_41"),
         ("[-1.5, -0.25)", "from_minus_1_5_to_minus_0_25"), ("≥1e-05", "ge_1e_05"),
-        ("<-3", "lt_minus_3"), ("<=50K", "le_50K"), (">50K", "gt_50K"), ("≤ 4", "le_4"),
+        ("10–19.5", "from_10_to_19_5"), ("<-3", "lt_minus_3"), ("<=50K", "le_50K"), (">50K", "gt_50K"), ("≤ 4", "le_4"),
         ("<2020-01-31", "lt_2020_01_31"), ("65+", "65_plus"), ("A-", "A_minus"), ("x-ray", "x_ray"),
         ("5 %", "5_pct"), ("Größe", "Grosse"), ("Überlingen", "Uberlingen"), ("№ 5", "No_5"),
         ("変数", ""), ("__", ""), ("(missing)", "missing"), ("R&D", "R_and_D"),
