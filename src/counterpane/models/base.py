@@ -168,7 +168,7 @@ class Model(Questions):
 
         An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
         `excess`, how far below the mean row that is (a gap counts as the mean cell of its column);
-        and `cells`, those that are less probable than expected: column, value, P(value | rest
+        and `cells`, those that are far less probable than expected: column, value, P(value | rest
         of the row), and the expected state with its probability. A state that the model does not
         know is impossible. Of a dependency network ln P is Σ ln P(cell | rest of the row).
 
