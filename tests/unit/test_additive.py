@@ -18,6 +18,8 @@ from counterpane.errors import (
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import DENSE_CELLS, Member
 from counterpane.models.coding import Coding
+from counterpane.models.effects import measure_effects
+from counterpane.models.purified import purified
 
 SCHEMA = Schema(
     [
@@ -95,7 +97,6 @@ def test_contributions_sum_to_the_log_odds():
     parts = found.contributions(codes, numbers)
     assert parts.shape == (4, 3, 3)
     assert found.faces == ((0,), (1,), (0, 1))
-    assert found.shares.tolist() == [1.0, 0.5, 0.5]
     assert np.abs(parts.sum(axis=2)).max() < 1e-12
     eta = np.mean([m.predictor(codes, numbers) for m in found.members], axis=0)
     assert parts.sum(axis=0) == pytest.approx(eta - eta.mean(axis=1, keepdims=True))
@@ -168,7 +169,7 @@ def test_saved_and_loaded_bit_for_bit(tmp_path):
     assert again.provenance == {"target": "kind"}
     codes, numbers = np.array([[0, 1, 2], [0, 0, 0]]), np.array([[0.5, 1.0, np.nan]])
     assert (again.log_proba(codes, numbers) == found.log_proba(codes, numbers)).all()
-    assert repr(again) == "AdditiveClassifier(3 faces of 2 columns, class 'kind')"
+    assert repr(again) == "AdditiveClassifier(3 interactions of 2 columns, class 'kind')"
     with pytest.raises(ParameterError, match=r"saved as '.bif'"):
         found.save(tmp_path / "model.bif")
 
@@ -188,10 +189,20 @@ def test_saved_and_loaded_bit_for_bit(tmp_path):
         ("1.numeric", lambda a: a - 1),
         ("members", lambda a: a + 1),
         ("total", lambda a: -a),
+        ("0.moved_to", lambda a: a + 1),
+        ("0.moved_from", lambda a: a + 7),
+        ("0.moved_cells", lambda a: a[::-1]),
+        ("0.moved", lambda a: a[:, :2]),
+        ("effects.sizes", lambda a: a[1:]),
     ],
 )
 def test_nonsense_in_a_file_is_refused(tmp_path, monkeypatch, name, change):
-    found = model()
+    rng = np.random.default_rng(0)
+    codes, numbers = rng.integers(0, 2, (2, 40)), rng.choice([0.5, 1.0, np.nan], (1, 40))
+    members = [purified(m, codes, numbers, np.ones(40)) for m in model().members]
+    parts = AdditiveClassifier(SCHEMA, members, 9.0).contributions(codes, numbers)[1:]
+    effects = measure_effects(parts, np.ones(40), np.full(3, 1 / 3))
+    found = AdditiveClassifier(SCHEMA, members, 9.0, effects=effects)
     arrays = found.to_arrays()
     arrays[name] = change(arrays[name])
     monkeypatch.setattr(found, "to_arrays", lambda: arrays)

@@ -69,7 +69,12 @@ def test_the_default_with_a_target_is_the_interaction_classifier(run) -> None:
     assert facts["method"] == "interaction"
     assert facts["model"] == "titanic.cp"
     assert facts["classes"] == ["no", "yes"]
-    assert {"columns", "share", "strength"} <= set(facts["parts"][0])
+    assert "parts" not in facts
+    assert [i["columns"] for i in facts["interactions"][:2]] == [["sex"], ["status"]]
+    assert {"columns", "order", "effect", "explained"} == set(facts["interactions"][0])
+    pair = next(i for i in facts["interactions"] if i["order"] == 2)
+    assert 0 <= pair["share"] <= 1
+    assert pair["samples"] == 30
     answer = json.loads(
         run("query", "titanic.cp", "survived", "--given", "sex=female", "--json")[1]
     )

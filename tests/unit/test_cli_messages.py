@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import sys
 import warnings
 from pathlib import Path
@@ -86,8 +87,10 @@ def test_a_note_does_not_mix_with_the_progress_line(monkeypatch) -> None:
             bar._drawn = 0.0  # as if time had passed
             bar("searching", 4, 10)
         stream.flush()
-        text = os.read(shown, 2**16).decode()
-    screen = _screen(text)
+        text = b""
+        while select.select([shown], [], [], 0.2)[0]:  # what a terminal has comes in pieces
+            text += os.read(shown, 2**16)
+    screen = _screen(text.decode())
     assert screen == ["Note: something to know"]
 
 

@@ -43,7 +43,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def fitted(frame):
-    return cp.InteractionClassifier().fit(frame, "y")
+    return cp.InteractionClassifier(bootstrap="auto").fit(frame, "y")
 
 
 def log_loss(classifier, frame, target="y"):
@@ -55,11 +55,13 @@ def log_loss(classifier, frame, target="y"):
 def test_tic_tac_toe_is_its_eight_lines():
     table = cp.load_dataset("tictactoe")
     target = table.schema.names[-1]
-    found = cp.InteractionClassifier().fit(table, target)
+    found = cp.InteractionClassifier(bootstrap="auto").fit(table, target)
     names = table.schema.names
     lines = {tuple(names[c] for c in line) for line in LINES}
-    triples = {r["face"]: r["share"] for r in found.faces_ if r["order"] == 3}
-    assert {face for face, share in triples.items() if share == 1} == lines
+    # Of all triples the eight lines have the largest effects, and half of the rows shows them.
+    triples = [r for r in found.interactions_ if r["order"] == 3]
+    assert {tuple(r["columns"]) for r in triples[:8]} == lines
+    assert {tuple(r["columns"]) for r in triples if r["share"] > 0.9} == lines
     assert found.structure_ == "leave-one-out"
     assert found.inner_log_loss_ < 0.01
 
@@ -80,13 +82,16 @@ def test_permuted_labels_are_no_better_than_the_classes_shares():
 
 
 def test_it_finds_the_interaction_and_predicts(frame, fitted):
-    pairs = [r for r in fitted.faces_ if r["order"] == 2]
-    assert pairs[0]["face"] == ("a", "b")
-    assert pairs[0]["share"] == 1
-    assert {r["face"] for r in fitted.faces_ if r["order"] == 1} == {(c,) for c in "abcnm"}
-    strengths = [r["strength"] for r in fitted.faces_]
-    assert strengths == sorted(strengths, reverse=True)
-    assert fitted.faces_[-1]["strength"] < strengths[0] / 3
+    pairs = [r for r in fitted.interactions_ if r["order"] == 2]
+    assert pairs[0]["columns"] == ["a", "b"]
+    assert pairs[0]["share"] > 0.9
+    assert pairs[0]["samples"] == 30
+    singles = {tuple(r["columns"]) for r in fitted.interactions_ if r["order"] == 1}
+    assert singles == {(c,) for c in "abcnm"}
+    sizes = [r["effect"] for r in fitted.interactions_]
+    assert sizes == sorted(sizes, reverse=True)
+    assert fitted.interactions_[-1]["effect"] < sizes[0] / 3
+    assert [f["strength"] for f in fitted.faces_] == sizes
     fresh = make_frame(2000, seed=1)
     main = cp.InteractionClassifier().fit(frame.drop(columns=["b"]), "y")
     assert log_loss(fitted, fresh) < log_loss(main, fresh) - 0.05
@@ -107,9 +112,10 @@ def test_an_explanation_sums_to_the_log_odds(frame, fitted):
     for i in (0, 7):
         row = frame.drop(columns="y").iloc[[i]]
         records = fitted.explain(row)
-        total = sum(r["contributions"]["yes"] - r["contributions"]["no"] for r in records)
+        total = {c: sum(r["contributions"][c] for r in records) for c in ("yes", "no")}
         log_proba = fitted.predict_log_proba(row)[0]
-        assert total == pytest.approx(log_proba[1] - log_proba[0], abs=1e-9)
+        assert total["yes"] == pytest.approx(log_proba[1] - log_proba[0], abs=1e-9)
+        assert total["no"] == pytest.approx(-total["yes"], abs=1e-9)
         assert records[0]["size"] == max(r["size"] for r in records)
     same = fitted.explain(frame.drop(columns="y").iloc[7].to_dict())
     assert same == records
@@ -119,9 +125,9 @@ def test_an_explanation_sums_to_the_log_odds(frame, fitted):
 
 def test_results_depend_on_neither_threads_nor_order(frame, fitted):
     expected = fitted.predict_log_proba(frame)
-    threads = cp.InteractionClassifier(n_jobs=2).fit(frame, "y")
+    threads = cp.InteractionClassifier(bootstrap="auto", n_jobs=2).fit(frame, "y")
     assert (threads.predict_log_proba(frame) == expected).all()
-    assert threads.faces_ == fitted.faces_
+    assert threads.interactions_ == fitted.interactions_
     turned = frame.sample(frac=1, random_state=3)
     assert np.allclose(
         cp.InteractionClassifier().fit(turned, "y").predict_log_proba(frame), expected, atol=1e-12
@@ -140,10 +146,12 @@ def test_the_model_is_saved_and_predicts_the_same(frame, fitted, tmp_path):
 
 
 def test_a_single_fit_is_one_member(frame, fitted):
-    single = cp.InteractionClassifier(single_fit=True).fit(frame, "y")
+    single = cp.InteractionClassifier(single_fit=True, bootstrap=20).fit(frame, "y")
     assert len(single.model_.members) == 1
     assert (single.structure_, single.penalty_) == (fitted.structure_, fitted.penalty_)
-    assert {r["share"] for r in single.faces_} == {1.0}
+    shares = {len(r["columns"]): r.get("share") for r in single.interactions_}
+    assert shares[1] is None  # all models have the single columns
+    assert 0 <= shares[2] <= 1
 
 
 @pytest.mark.parametrize("done", [0, 1])
@@ -186,8 +194,10 @@ def test_a_checkpoint_goes_on_to_the_same_result(frame, fitted, monkeypatch, tmp
 
 def test_progress_counts_structures(frame):
     seen = []
-    cp.InteractionClassifier(progress=lambda *told: seen.append(told)).fit(frame, "y")
-    assert [told[1:] for told in seen] == [(k, 5.0) for k in (1.0, 2.0, 3.0, 4.0, 5.0)]
+    report = lambda *told: seen.append(told)  # noqa: E731
+    cp.InteractionClassifier(bootstrap=21, progress=report).fit(frame, "y")
+    assert [told[1:] for told in seen[:5]] == [(k, 5.0) for k in (1.0, 2.0, 3.0, 4.0, 5.0)]
+    assert [told[1:] for told in seen[5:]] == [(k, 21.0) for k in [*range(2, 21, 2), 21]]
 
 
 def test_a_picture_shows_the_faces(fitted):

@@ -227,10 +227,14 @@ def test_comparisons_and_interactions(titanic, ax):
     classifier = cp.InteractionClassifier().fit(titanic, "survived")
     shown = classifier.plot("interactions", ax=Figure().subplots())
     assert [p.get_width() for p in shown.patches] == sorted(
-        (r["strength"] for r in classifier.faces_), reverse=True
+        (r["effect"] for r in classifier.interactions_), reverse=True
     )
-    assert len(classifier.plot(ax=Figure().subplots()).lines) == 2
-    assert len(classifier.model_.plot(ax=Figure().subplots()).lines) == 2
+    orders = [r["order"] for r in classifier.interactions_]
+    # A line for each pair, three for a triple; the learner's picture leaves out pairs within one.
+    drawn = orders.count(2) + 3 * orders.count(3)
+    assert len(classifier.model_.plot(ax=Figure().subplots()).lines) == drawn
+    fewer = 3 * orders.count(3) if 3 in orders else drawn
+    assert len(classifier.plot(ax=Figure().subplots()).lines) == fewer
     with pytest.raises(ParameterError, match="InteractionClassifier has them once fitted"):
         plots.interactions(cp.NaiveBayes())
 

@@ -118,14 +118,16 @@ def test_each_kind_of_classifier(name: str, titanic: cp.Table, tmp_path: Path) -
 def test_faces_of_a_classifier_have_their_shares_and_tables(
     titanic: cp.Table, tmp_path: Path
 ) -> None:
-    learner = cp.InteractionClassifier().fit(titanic, "survived")
+    learner = cp.InteractionClassifier(bootstrap=20).fit(titanic, "survived")
     found = report(tmp_path, learner.model_, titanic)
+    assert "share of 20 half samples" in found["shares"]
     names = [c["n"] for c in found["columns"]]
     listed = {tuple(names[c] for c in k[0]): k for k in found["listed"]}
-    for face in learner.faces_:
-        _, _, strength, share, bits = listed[face["face"]]
-        assert strength == pytest.approx(face["strength"], rel=0.01)
-        assert share == face["share"]
+    for record in learner.interactions_:
+        _, _, strength, share, bits, explained = listed[tuple(record["columns"])]
+        assert strength == pytest.approx(record["effect"], rel=0.01)
+        assert explained == pytest.approx(record["explained"], abs=1e-4)
+        assert share == record.get("share")
         assert bits >= 0
     sex = names.index("sex")
     blocks = [found["panels"]["blocks"][b] for b in found["panels"]["of"][str(sex)]]
@@ -207,7 +209,7 @@ def test_potentials_are_shown_from_each_side(tmp_path: Path) -> None:
     found = report(tmp_path, model)
     blocks = [found["panels"]["blocks"][found["panels"]["of"][c][0]] for c in "01"]
     assert [b["c"] for b in blocks] == [[1, 0], [0, 1]]
-    assert blocks[0]["t"] == [0.0, 0.0, 0.5, -0.5, 2.5, -2.5]
+    assert blocks[0]["t"] == [0.0, 0.0, 1.0, -1.0, 5.0, -5.0]  # log-odds of two states
     assert blocks[1]["t"] == [-2.0, -1.0, 3.0, 0.0, 0.0, 0.0]
 
 

@@ -30,20 +30,18 @@ from counterpane.typing import Array, Floats, Ints
 base = lazy("counterpane.learn.base")
 
 BLOCK = 2**16  # rows predicted at a time
-SHOWN = 12  # parts of a model, or rows of a prediction, on a terminal
+SHOWN = 12  # rows of a prediction on a terminal
 CHUNK = 2**14  # rows written at a time
 
 
-def parts_of(learner: Any) -> list[dict[str, Any]]:
-    """What a classifier is made of: faces with their shares, hyperedges, or edges."""
-    if hasattr(learner, "faces_"):
-        return [
-            {"columns": list(f["face"]), "share": f["share"], "strength": f["strength"]}
-            for f in learner.faces_
-        ]
+def parts_of(learner: Any) -> dict[str, list[dict[str, Any]]]:
+    """What a classifier is made of: `interactions` with their effects if known, or `edges`."""
+    if hasattr(learner, "interactions_"):
+        return {"interactions": learner.interactions_}
     if hasattr(learner, "hyperedges_"):
-        return [{"columns": list(names)} for names in learner.hyperedges_]
-    return [{"parent": p, "child": c} for p, c in learner.graph_.edges]
+        found = [{"columns": list(names), "order": len(names)} for names in learner.hyperedges_]
+        return {"interactions": found}
+    return {"edges": [{"parent": p, "child": c} for p, c in learner.graph_.edges]}
 
 
 @dataclass(frozen=True, eq=False)

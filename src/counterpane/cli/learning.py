@@ -56,6 +56,7 @@ from counterpane.cli.choosing import (
 from counterpane.cli.knowledge import Knowledge, read_knowledge
 from counterpane.cli.pictures import (
     edge_list,
+    effect_words,
     field_picture,
     forest_picture,
     parts_picture,
@@ -127,8 +128,9 @@ def learn(
         int | None,
         typer.Option(
             min=0,
-            help="The number of bootstrap samples that measure how stable each edge is. By "
-            "default 100, for at most 5 seconds, if the method is chosen automatically.",
+            help="The number of samples that measure how stable each edge or interaction is. By "
+            "default 100 for edges, for at most 5 seconds, if the method is chosen automatically, "
+            "and 30 for the interactions of small tables.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -184,6 +186,8 @@ def learn(
     options |= limits | seed_option(method, seed)
     if bins is not None and method in CLASSIFIERS and discretize in ("auto", "mdl"):
         options["max_bins"] = bins
+    if method == "interaction":
+        options["bootstrap"] = "auto" if bootstrap is None else bootstrap
     began = time.monotonic()
     learner = _fit(method, score, target, source, options)
     if method in METHODS and samples and not interrupted:
@@ -289,7 +293,7 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
         return facts | {
             "columns": len(learner.schema_) + 1,
             "classes": [str(c) for c in learner.classes_],
-            "parts": classify().parts_of(learner),
+            **classify().parts_of(learner),
         }
     facts["columns"] = len(source.schema)
     if method in METHODS:
@@ -331,8 +335,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     place, name = quote(str(path)), quote(first)
     step = f"counterpane query {place} {name}"
     if classifier:
-        console.print(parts_picture(facts["parts"]))
-        size += f"{many(len(facts['parts']), 'part')}, {len(facts['classes'])} classes"
+        kind = "interaction" if "interactions" in facts else "edge"
+        console.print(parts_picture({f"{kind}s": facts[f"{kind}s"]}))
+        console.print(effect_words(facts.get("interactions", ())), end="", soft_wrap=True)
+        size += f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list

@@ -55,22 +55,48 @@ def _worth(edge: Mapping[str, Any], weight: float) -> str:
     return f"[dim]gains {bits:.4f} bits a row{sure}[/dim]"
 
 
-def parts_picture(parts: Sequence[Mapping[str, Any]]) -> Grid:
-    """The first parts of a classifier, one a line."""
-    grid = Grid(box=None, show_header=False)
-    for part in parts[:SHOWN]:
-        if "parent" in part:
-            names = f"[bold]{escape(part['parent'])}[/bold] → [bold]{escape(part['child'])}[/bold]"
-        else:
-            names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in part["columns"])
-        note = ""
-        if "share" in part:
-            note = f"[dim]moves the log-odds by {part['strength']:.2f}, "
-            note += f"in {part['share']:.0%} of the fits[/dim]"
-        grid.add_row(names, note)
-    if len(parts) > SHOWN:
-        grid.add_row(f"[dim]… and {len(parts) - SHOWN} more[/dim]")
+def parts_picture(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Grid:
+    """The first interactions, with their effects if known, or edges of a classifier."""
+    effects = [i for i in parts.get("interactions", ()) if "effect" in i]
+    grid = Grid(box=None, show_header=bool(effects), header_style="dim")
+    grid.add_column("interaction")
+    for edge in parts.get("edges", ())[:SHOWN]:
+        grid.add_row(
+            f"[bold]{escape(edge['parent'])}[/bold] → [bold]{escape(edge['child'])}[/bold]"
+        )
+    if effects:
+        for title in ("log-odds", "explains", "selected"):
+            grid.add_column(title, justify="right")
+    for interaction in parts.get("interactions", ())[:SHOWN]:
+        names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in interaction["columns"])
+        grid.add_row(names, *(f"[dim]{cell}[/dim]" for cell in _effect(interaction)))
+    more = sum(map(len, parts.values())) - SHOWN
+    if more > 0:
+        grid.add_row(f"[dim]… and {more} more[/dim]")
     return grid
+
+
+def effect_words(interactions: Sequence[Mapping[str, Any]]) -> str:
+    """What the columns of `parts_picture` mean."""
+    if not interactions or "effect" not in interactions[0]:
+        return ""
+    samples = max(interaction.get("samples", 0) for interaction in interactions)
+    words = (
+        "log-odds: standard deviation over the rows of what the interaction adds to the log-odds"
+    )
+    words += " of the class; explains: share of the variance of the log-odds"
+    if samples:
+        words += f"; selected: share of {samples} random halves of the rows on which the search"
+        words += " selects it"
+    return f"[dim]{words}.[/dim]\n"
+
+
+def _effect(interaction: Mapping[str, Any]) -> list[str]:
+    """How much an interaction changes the log-odds, and how often it is selected, if known."""
+    if "effect" not in interaction:
+        return []
+    cells = [f"±{interaction['effect']:.2f}", f"{interaction['explained']:.0%}"]
+    return [*cells, f"{interaction['share']:.0%}"] if "share" in interaction else cells
 
 
 def field_picture(model: Any, first: str | None) -> Grid:

@@ -204,9 +204,9 @@ def _losses(logs: Any, codes: Ints) -> tuple[float, float]:
 
 
 def _pairs(learner: Any) -> Iterator[Pair]:
-    """The pairs of columns that a learner joins: by an edge, or in a face, the class included."""
-    if hasattr(learner, "faces_"):
-        groups = [(*record["face"], learner.target_.name) for record in learner.faces_]
+    """The pairs of columns that a learner joins: by an edge or an interaction with the class."""
+    if hasattr(learner, "interactions_"):
+        groups = [(*r["columns"], learner.target_.name) for r in learner.interactions_]
     elif hasattr(learner, "hyperedges_"):
         groups = [(*face, learner.target_.name) for face in learner.hyperedges_]
     else:

@@ -17,6 +17,7 @@ from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
+from counterpane.models.effects import Effects, log_odds
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -36,7 +37,7 @@ class AdditiveClassifier:
     different rows, of a table on the member's own cuts; for a column of numbers it also has the
     member's numeric terms. A member without the face counts as zero there, and so does a cell that
     a member never saw. The mean predictor is smoothed by (m p + 1/C) / (m + 1), m being `total`,
-    the weight of the rows.
+    the weight of the rows. `effects` tells how much each of `faces` changes the log-odds.
     """
 
     kind = "additive"
@@ -47,11 +48,13 @@ class AdditiveClassifier:
         members: Iterable[Member],
         total: float,
         *,
+        effects: Effects | None = None,
         provenance: dict[str, Any] | None = None,
     ) -> None:
         self.schema = schema
         self.members = tuple(members)
         self.total = float(total)
+        self.effects = effects
         self.provenance = provenance
         if not self.members or not self.total > 0:
             raise ParameterError(
@@ -70,10 +73,14 @@ class AdditiveClassifier:
                 )
             if member.coding.numeric.tolist() != self.numeric.tolist():
                 raise ScopeError(f"member {place} takes other columns for numbers than the first.")
+        if effects is not None and len(effects.sizes) != len(self.faces):
+            raise ScopeError(
+                f"{len(effects.sizes)} effects were told of {len(self.faces)} interactions."
+            )
 
     def __repr__(self) -> str:
         return (
-            f"AdditiveClassifier({len(self.faces)} faces of {len(self.schema) - 1} columns, "
+            f"AdditiveClassifier({len(self.faces)} interactions of {len(self.schema) - 1} columns, "
             f"class {self.target.name!r})"
         )
 
@@ -81,13 +88,18 @@ class AdditiveClassifier:
         return notebook.model_html(self, repr(self))
 
     def plot(self, **options: Any) -> Any:
-        """The hypergraph of all faces; `options` are those of `counterpane.plots.hypergraph`.
+        """The hypergraph of all interactions; see `counterpane.plots.hypergraph` for `options`.
 
-        Opacity is the share of the members that hold a face.
+        Labels are effects, see `counterpane.models.effects`; opacity is the share of bootstrap
+        samples on which an interaction was selected, where that is known.
         """
         records = [
-            {"hyperedge": names, "share": share, "label": ""}
-            for names, share in zip(self.hyperedges, self.shares.tolist(), strict=True)
+            {
+                "hyperedge": tuple(record["columns"]),
+                "share": record.get("share", 1.0),
+                "label": f"{record['effect']:.2f}" if "effect" in record else "",
+            }
+            for record in self.interactions()
         ]
         return draw("hypergraph", records, **{"title": self.target.name} | options)
 
@@ -112,16 +124,31 @@ class AdditiveClassifier:
         found = {face for member in self.members for face in member.all_faces}
         return tuple(sorted(found, key=lambda face: (len(face), face)))
 
-    @cached_property
-    def shares(self) -> Floats:
-        """The share of the members that hold each of `faces`."""
-        held = [sum(face in m.all_faces for m in self.members) for face in self.faces]
-        return np.array(held) / len(self.members)
-
     @property
     def hyperedges(self) -> list[tuple[str, ...]]:
         """The faces by the names of their columns."""
         return [tuple(self.schema.names[c] for c in face) for face in self.faces]
+
+    def interactions(self) -> list[dict[str, Any]]:
+        """A record for each of `faces`, the largest effect first.
+
+        It has `columns`, their number `order`, and where effects are known `effect` (nats) and
+        `explained`; `share` and `samples` where it was looked for on enough bootstrap samples.
+        """
+        records: list[dict[str, Any]] = []
+        for place, names in enumerate(self.hyperedges):
+            records.append({"columns": list(names), "order": len(names)})
+            if self.effects is not None:
+                records[-1]["effect"] = float(self.effects.sizes[place])
+                records[-1]["explained"] = float(self.effects.explained[place])
+                share = self.effects.share_of(place)
+                if share is not None:
+                    records[-1] |= {"share": share, "samples": self.effects.samples}
+        # Effects that differ by rounding only are in the order of the names.
+        return sorted(
+            records,
+            key=lambda r: (-round(r.get("effect", 0.0), 9), r["order"], sorted(r["columns"])),
+        )
 
     def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
         """P(class | row) for each row of a frame, shape (rows, classes).
@@ -182,20 +209,20 @@ class AdditiveClassifier:
         return smooth
 
     def contributions(self, codes: Codes, numbers: Floats) -> Floats:
-        """What each face adds to the predictors, (1 + faces, rows, classes); the constant is first.
+        """What each face adds to the log-odds, (1 + faces, rows, classes); the constant is first.
 
-        Of each row and face the classes sum to zero. The sum over faces is ln P, but for smoothing
-        and for a constant that is the same for all classes.
+        Log-odds are those of `counterpane.models.effects.log_odds`: of two classes, the log of
+        P(class) / P(other class); of more, relative to their geometric mean. The sum over faces is
+        that of `log_proba`, but for smoothing. Faces are purified where members tell what moved.
         """
         out: Floats = np.zeros((1 + len(self.faces), codes.shape[1], self.n_classes))
-        place = {face: 1 + f for f, face in enumerate(self.faces)}
+        place = {(): 0} | {face: 1 + f for f, face in enumerate(self.faces)}
         for member in self.members:
             out[0] += member.constant
-            for face, part in member.parts(codes, numbers):
+            for face, part in member.pure_parts(codes, numbers):
                 out[place[face]] += part
         out /= len(self.members)
-        out -= out.mean(axis=2, keepdims=True)
-        return out
+        return log_odds(out)
 
     def to_arrays(self) -> dict[str, Array]:
         """All that `from_arrays` needs beside the schema."""
@@ -205,6 +232,8 @@ class AdditiveClassifier:
         }
         for place, member in enumerate(self.members):
             arrays |= {f"{place}.{name}": array for name, array in member.to_arrays().items()}
+        if self.effects is not None:
+            arrays |= {f"effects.{n}": array for n, array in self.effects.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -217,7 +246,9 @@ class AdditiveClassifier:
             number, _, own = name.partition(".")
             owned.setdefault(number, {})[own] = array
         members = [Member.from_arrays(owned[str(k)]) for k in range(int(arrays["members"][0]))]
-        return cls(schema, members, float(arrays["total"][0]), provenance=provenance)
+        effects = Effects.from_arrays(owned["effects"]) if "effects" in owned else None
+        total = float(arrays["total"][0])
+        return cls(schema, members, total, effects=effects, provenance=provenance)
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
         """Write the model to a native file (`.cp`); `counterpane.load` reads it back."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -20,12 +20,25 @@ Face = tuple[int, ...]
 DENSE_CELLS = 2**16  # tables of at most so many cells are looked up directly
 
 
+class Moved(NamedTuple):
+    """What of a face's table belongs to a smaller face: values by cell of the latter.
+
+    The smaller face may be empty, the constant; its one cell is then 0.
+    """
+
+    source: Face
+    target: Face
+    keys: Ints
+    table: Floats  # (cells, classes)
+
+
 @dataclass(frozen=True, eq=False)
 class Member:
     """Faces with tables by cell and class; cells are numbered in mixed radix, `keys` are rising.
 
     `terms` holds the weights of the coding's numeric terms, (2 × varying columns, classes), z
-    before r; it may be empty.
+    before r; it may be empty. `moved` changes no prediction: it tells what the tables are made of,
+    see `counterpane.models.purified`.
     """
 
     coding: Coding
@@ -34,51 +47,81 @@ class Member:
     keys: tuple[Ints, ...]
     tables: tuple[Floats, ...]  # (cells, classes) each
     terms: Floats
+    moved: tuple[Moved, ...] = ()
 
     def __post_init__(self) -> None:
-        n_classes, n_columns = len(self.constant), len(self.coding.cards)
         if len(self.terms) not in (0, 2 * len(self.coding.varying)):
             raise ScopeError(
                 f"{len(self.coding.varying)} varying columns of numbers have {len(self.terms)} "
                 "terms; two of each, or none, are needed."
             )
         for face, keys, table in zip(self.faces, self.keys, self.tables, strict=True):
-            rising = all(a < b for a, b in pairwise(face))
-            if not face or not rising or face[0] < 0 or face[-1] >= n_columns:
-                raise ScopeError(f"the face {face} is no rising set of {n_columns} columns.")
-            if table.shape != (len(keys), n_classes):
-                raise ScopeError(
-                    f"the face {face} has {len(keys)} cells and a table of shape {table.shape}."
-                )
-            size = math.prod(self.coding.cards[list(face)].tolist())
-            if len(keys) and (keys[0] < 0 or keys[-1] >= size or (np.diff(keys) <= 0).any()):
-                raise ScopeError(f"the cells of face {face} do not rise from 0 to {size - 1}.")
+            if not face:
+                raise ScopeError("a face without columns has a table; the constant is told apart.")
+            self._check_table(face, keys, table)
+        for moved in self.moved:
+            self._check_table(moved.target, moved.keys, moved.table)
+            if not set(moved.target) < set(moved.source) <= set(range(len(self.coding.cards))):
+                raise ScopeError(f"what moves from {moved.source} cannot move to {moved.target}.")
+
+    def _check_table(self, face: Face, keys: Ints, table: Floats) -> None:
+        n_columns = len(self.coding.cards)
+        rising = all(a < b for a, b in pairwise(face))
+        if not rising or (face and (face[0] < 0 or face[-1] >= n_columns)):
+            raise ScopeError(f"the face {face} is no rising set of {n_columns} columns.")
+        if table.shape != (len(keys), len(self.constant)):
+            raise ScopeError(
+                f"the face {face} has {len(keys)} cells and a table of shape {table.shape}."
+            )
+        size = math.prod(self.coding.cards[list(face)].tolist())
+        if len(keys) and (keys[0] < 0 or keys[-1] >= size or (np.diff(keys) <= 0).any()):
+            raise ScopeError(f"the cells of face {face} do not rise from 0 to {size - 1}.")
 
     @cached_property
     def all_faces(self) -> frozenset[Face]:
-        """The faces, with those that have numeric terms only."""
+        """The faces, with those that have numeric terms only, or what larger ones leave to them."""
+        found = frozenset(self.faces) | {m.target for m in self.moved if m.target}
         if not len(self.terms):
-            return frozenset(self.faces)
+            return found
         numeric = self.coding.numeric[self.coding.varying].tolist()
-        return frozenset(self.faces) | {(c,) for c in numeric}
+        return found | {(c,) for c in numeric}
 
     def parts(self, codes: Codes, numbers: Floats) -> Iterator[tuple[Face, Floats]]:
         """What each table and each pair of terms adds to the predictors, (rows, classes)."""
         coded = self.coding.codes(codes, numbers).astype(np.int64)
-        unknown = coded >= self.coding.cards[:, None]
-        for face, lookup in zip(self.faces, self._lookups, strict=True):
-            cells = np.zeros(coded.shape[1], dtype=np.int64)
-            strange = np.zeros(coded.shape[1], dtype=np.bool_)
-            for c in face:
-                cells = cells * self.coding.cards[c] + coded[c]
-                strange |= unknown[c]
-            yield face, lookup(cells, strange)
+        for face, lookup in zip(self.faces, self.lookups, strict=True):
+            yield face, lookup(*self._cells(coded, face))
+        yield from self.term_parts(numbers)
+
+    def pure_parts(self, codes: Codes, numbers: Floats) -> Iterator[tuple[Face, Floats]]:
+        """The same, with what moved taken from one face and added to another one.
+
+        The empty face is the constant, less what it is for all rows anyway.
+        """
+        yield from self.parts(codes, numbers)
+        coded = self.coding.codes(codes, numbers).astype(np.int64)
+        for moved, lookup in zip(self.moved, self._moved_lookups, strict=True):
+            part = lookup(*self._cells(coded, moved.target))
+            yield moved.source, -part
+            yield moved.target, part
+
+    def term_parts(self, numbers: Floats) -> Iterator[tuple[Face, Floats]]:
+        """What the numeric terms of each column add to the predictors."""
         if len(self.terms):
             terms = self.coding.terms(numbers)
             n = len(self.coding.varying)
             for a, c in enumerate(self.coding.numeric[self.coding.varying].tolist()):
                 z, r = terms[a, :, None], terms[n + a, :, None]
                 yield (c,), z * self.terms[a] + r * self.terms[n + a]
+
+    def _cells(self, coded: Ints, face: Face) -> tuple[Ints, Array]:
+        """The number of each row's cell, and which rows have a state that is not known."""
+        cells = np.zeros(coded.shape[1], dtype=np.int64)
+        strange = np.zeros(coded.shape[1], dtype=np.bool_)
+        for c in face:
+            cells = cells * self.coding.cards[c] + coded[c]
+            strange |= coded[c] >= self.coding.cards[c]
+        return cells, strange
 
     def predictor(self, codes: Codes, numbers: Floats) -> Floats:
         """The sum of all parts and the constant, (rows, classes)."""
@@ -88,9 +131,15 @@ class Member:
         return total
 
     @cached_property
-    def _lookups(self) -> list[_Lookup]:
+    def lookups(self) -> list[_Lookup]:
+        """Each face's table by cell."""
         sizes = [math.prod(self.coding.cards[list(face)].tolist()) for face in self.faces]
         return [_Lookup(*own) for own in zip(sizes, self.keys, self.tables, strict=True)]
+
+    @cached_property
+    def _moved_lookups(self) -> list[_Lookup]:
+        sizes = [math.prod(self.coding.cards[list(m.target)].tolist()) for m in self.moved]
+        return [_Lookup(n, m.keys, m.table) for n, m in zip(sizes, self.moved, strict=True)]
 
     def to_arrays(self) -> dict[str, Array]:
         """All of it as int64 and float64 arrays."""
@@ -101,6 +150,12 @@ class Member:
         arrays["keys"], arrays["key_ends"] = joined(self.keys, np.int64)
         n_classes = len(self.constant)
         arrays["tables"] = np.concatenate([np.empty((0, n_classes)), *self.tables])
+        if self.moved:
+            sources, targets, keys, tables = zip(*self.moved, strict=True)
+            for name, each in (("from", sources), ("to", targets), ("cells", keys)):
+                whole = [np.array(e, dtype=np.int64) for e in each]
+                arrays[f"moved_{name}"], arrays[f"moved_{name}_ends"] = joined(whole, np.int64)
+            arrays["moved"] = np.concatenate(tables)
         return arrays
 
     @classmethod
@@ -114,7 +169,17 @@ class Member:
             parted(arrays["keys"], arrays["key_ends"]),
             parted(arrays["tables"], arrays["key_ends"]),
             arrays["terms"],
+            tuple(_moved_of(arrays)) if "moved" in arrays else (),
         )
+
+
+def _moved_of(arrays: Mapping[str, Array]) -> Iterator[Moved]:
+    """What `Member.to_arrays` told of what moved."""
+    parts = [parted(arrays[f"moved_{n}"], arrays[f"moved_{n}_ends"]) for n in ("from", "to")]
+    ends = arrays["moved_cells_ends"]
+    cells = parted(arrays["moved_cells"], ends), parted(arrays["moved"], ends)
+    for source, target, keys, table in zip(*parts, *cells, strict=True):
+        yield Moved(tuple(source.tolist()), tuple(target.tolist()), keys, table)
 
 
 class _Lookup:

@@ -1,4 +1,4 @@
-"""Named values, ranked: methods beside each other, and interactions by strength."""
+"""Named values, ranked: methods beside each other, and interactions by effect."""
 
 from __future__ import annotations
 
@@ -46,29 +46,32 @@ def comparison(
 
 
 def interactions(learner: Any, *, most: int = 20, title: str = "", ax: Any = None) -> Any:
-    """Matplotlib axes with the strongest sets of columns of a classifier, or of its `faces_`.
+    """Matplotlib axes with the largest interactions of a classifier, or of its `interactions_`.
 
-    Bars are strengths in nats, and their opacity the share of the fits that hold the set.
+    Bars are effects on the log-odds in nats, with their numbers; opacity is the share of half
+    samples on which an interaction was selected, where that is known.
 
     >>> from matplotlib.figure import Figure
-    >>> faces = [{"face": ("sex",), "strength": 1.0, "share": 1.0}]
-    >>> ax = interactions(faces, ax=Figure().subplots())
+    >>> found = [{"columns": ["sex"], "effect": 1.0}]
+    >>> ax = interactions(found, ax=Figure().subplots())
     >>> ax.get_yticklabels()[0].get_text(), float(ax.patches[0].get_width())
     ('sex', 1.0)
     """
-    records = learner if isinstance(learner, list) else getattr(learner, "faces_", None)
+    records = learner if isinstance(learner, list) else getattr(learner, "interactions_", None)
     if not records:
         raise ParameterError(
-            f"a {type(learner).__name__} has no strengths of interactions; InteractionClassifier "
+            f"a {type(learner).__name__} has no effects of interactions; InteractionClassifier "
             "has them once fitted."
         )
-    shown = sorted(records, key=lambda r: -r["strength"])[: min(most, MAX_BARS)]
+    shown = sorted(records, key=lambda r: -r["effect"])[: min(most, MAX_BARS)]
     ax = axes_or_new(ax, (6.4, 1.0 + 0.3 * len(shown)))
-    bars = ax.barh(range(len(shown)), [r["strength"] for r in shown])
+    bars = ax.barh(range(len(shown)), [r["effect"] for r in shown])
     for bar, record in zip(bars, shown, strict=True):
-        bar.set_alpha(min(1.0, 0.25 + 0.75 * float(record["share"])))
-    _name_rows(ax, [" × ".join(r["face"]) for r in shown])
-    ax.set(title=title, xlabel="strength (nats)")
+        bar.set_alpha(min(1.0, 0.25 + 0.75 * float(record.get("share", 1.0))))
+    ax.bar_label(bars, [f"{r['effect']:.2f}" for r in shown], padding=3)
+    ax.margins(x=0.12)
+    _name_rows(ax, [" × ".join(r["columns"]) for r in shown])
+    ax.set(title=title, xlabel="effect on the log-odds (standard deviation over rows, nats)")
     return ax
 
 

@@ -28,7 +28,7 @@ def learned(learner: Any, kind: str = "graph", **options: Any) -> Any:
 
     The widths of a graph's edges show their probability, or else what each adds to the score, on a
     log scale. "edges" is the matrix of edge probabilities where there is one, and "interactions"
-    the strengths of sets of columns.
+    the effects of sets of columns.
 
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure

@@ -167,7 +167,7 @@ def _flat(link: Link) -> list[Any]:
 
 
 def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
-    """The strongest links: columns, directed, strength, share, mutual information in the data."""
+    """The strongest links: columns, directed, strength, share, bits in the data, explained."""
     found = []
     for k in links.links[:MOST_LISTED]:
         bits = None
@@ -176,7 +176,8 @@ def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
         elif rows is not None and len(k.scope) == 2:
             bits = short(pair_information(rows.table, k.scope[:1], k.scope[1:]))
         share = None if k.share is None else round(k.share, 3)
-        found.append([list(k.scope), int(k.directed), short(k.strength), share, bits])
+        explained = None if k.explained is None else round(k.explained, 4)
+        found.append([list(k.scope), int(k.directed), short(k.strength), share, bits, explained])
     return found
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.effects import MEANING, MIN_SAMPLES, log_odds, measure_effects
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential, Rules, Tree
@@ -33,9 +34,11 @@ ODDS = (
     "How far the columns' joint table moves log-odds beyond what each of them does alone, as a "
     "root mean square over its cells, in nats.",
 )
-CLASS_ODDS = (
-    "log-odds",
-    "How far the part moves the log-odds of the class, as a root mean square, in nats.",
+CLASS_ODDS = ("effect", MEANING)
+TABLE_ODDS = (
+    "effect",
+    "How far the interaction's table moves the log-odds of the class, as a root mean square over "
+    "its cells, in nats.",
 )
 SHIFT = (
     "shift",
@@ -52,6 +55,7 @@ class Link(NamedTuple):
     strength: float
     share: float | None = None
     directed: bool = False
+    explained: float | None = None  # of an interaction's variance, see `counterpane.models.effects`
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Links:
     """All links of a model, the strongest first, and what their strength means.
 
     `shape` is "dag", "conditional" (an arrow to each column from those that its own conditional
-    reads), "undirected", or "faces" (parts of a classifier, all of which also hold the class).
+    reads), "undirected", or "faces" (interactions of a classifier, which all hold the class too).
     """
 
     links: tuple[Link, ...]
@@ -72,8 +76,10 @@ class Links:
 def links_of(model: Any, target: int | None, rows: Rows | None, marginals: Sequence[Any]) -> Links:
     """The links of any model."""
     if isinstance(model, AdditiveClassifier):
-        found = _of_additive(model, rows)
-        return _ordered(found, "faces", CLASS_ODDS, "share of the fits that hold the part")
+        samples = 0 if model.effects is None else model.effects.samples
+        words = f"share of {samples} half samples on which the interaction was selected"
+        shares = words if samples >= MIN_SAMPLES else ""
+        return _ordered(_of_additive(model, rows), "faces", CLASS_ODDS, shares)
     if isinstance(model, Mixture):
         return _of_mixture(model, target, marginals)
     if isinstance(model, BayesianNetwork):
@@ -228,23 +234,23 @@ def _splits(tree: Tree) -> dict[int, float]:
 
 
 def _of_additive(model: AdditiveClassifier, rows: Rows | None) -> list[Link]:
-    shares = model.shares.tolist()
-    if rows is None:
-        sums = dict.fromkeys(model.faces, 0.0)
-        for member in model.members:
-            for face, table in zip(member.faces, member.tables, strict=True):
-                centered = table - table.mean(axis=1, keepdims=True)
-                sums[face] += float((centered**2).mean()) if centered.size else 0.0
-        strengths = [float(np.sqrt(s / len(model.members))) for s in sums.values()]
-    else:
+    """The model's own effects; of a file without them, those of the rows, or else none."""
+    effects = model.effects
+    if effects is None and rows is not None:
         most = max(ENTRIES // ((1 + len(model.faces)) * model.n_classes), 1)
         some = np.linspace(0, rows.table.n_rows - 1, min(most, rows.table.n_rows))
         part = rows.take(some.astype(np.int64))
-        codes, numbers = model.encode(part.columns)
-        moved = model.contributions(codes, numbers)[1:]
-        strengths = np.sqrt((moved**2).mean(axis=(1, 2))).tolist()
-    pairs = zip(model.faces, strengths, shares, strict=True)
-    return [Link(face, strength, share) for face, strength, share in pairs]
+        moved = model.contributions(*model.encode(part.columns))[1:]
+        even = np.full(model.n_classes, 1 / model.n_classes)
+        effects = measure_effects(moved, np.ones(moved.shape[1]), even)
+    if effects is None:
+        return [Link(face, 0.0) for face in model.faces]
+    return [
+        Link(face, size, effects.share_of(place), explained=explained)
+        for place, (face, size, explained) in enumerate(
+            zip(model.faces, effects.sizes.tolist(), effects.explained.tolist(), strict=True)
+        )
+    ]
 
 
 def _of_mixture(model: Mixture, target: int | None, marginals: Sequence[Any]) -> Links:
@@ -253,7 +259,7 @@ def _of_mixture(model: Mixture, target: int | None, marginals: Sequence[Any]) ->
     shape, measure = "undirected", ODDS
     for weight, part in zip(model.weights.tolist(), model.models, strict=True):
         if model.fixed and isinstance(part, MarkovNetwork) and target is not None:
-            shape, measure, own = "faces", CLASS_ODDS, _class_faces(part, target)
+            shape, measure, own = "faces", TABLE_ODDS, _class_faces(part, target)
         else:
             inner = links_of(part, target, None, marginals)
             own, shape = list(inner.links), inner.shape
@@ -278,7 +284,7 @@ def _class_faces(model: MarkovNetwork, target: int) -> list[Link]:
     for potential in model.potentials:
         if len(potential.scope) > 1 and target in potential.scope:
             table = np.maximum(potential.log_values, FLOOR)
-            table = table - table.mean(axis=potential.scope.index(target), keepdims=True)
+            table = log_odds(np.moveaxis(table, potential.scope.index(target), -1))
             scope = tuple(sorted(set(potential.scope) - {target}))
             found.append(Link(scope, float(np.sqrt((table**2).mean()))))
     return found

@@ -12,6 +12,7 @@ from counterpane.data.schema import Schema, state_text
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.effects import log_odds
 from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
@@ -86,8 +87,7 @@ def _blocks(model: Any, c: int) -> list[Block]:
 def _potential(schema: Schema, part: Potential, c: int) -> list[Block]:
     """A potential as what it adds to the log-odds of the column's states, given the others."""
     own = part.scope.index(c)
-    table = np.moveaxis(np.maximum(part.log_values, FLOOR), own, -1)
-    table = table - table.mean(axis=-1, keepdims=True)
+    table = log_odds(np.moveaxis(np.maximum(part.log_values, FLOOR), own, -1))
     scope = (*(u for u in part.scope if u != c), c)
     return _grids(schema, scope, table, "w", "Adds to the log-odds")
 
@@ -159,7 +159,7 @@ def _weights(rules: Rules, c: int) -> list[Block]:
 
 
 def _additive_faces(model: AdditiveClassifier, links: Links) -> list[Block]:
-    """What each of the strongest faces adds to the log-odds of each class, at levels of it."""
+    """What each of the largest interactions adds to the log-odds of each class, at its levels."""
     last, numeric = len(model.schema) - 1, model.numeric.tolist()
     blocks = []
     for link in links.links[:MOST_FACES]:
@@ -175,8 +175,7 @@ def _additive_faces(model: AdditiveClassifier, links: Links) -> list[Block]:
             codes[c] = own[place]
             if c in numeric:
                 numbers[numeric.index(c)] = values[place]
-        face = model.faces.index(link.scope)
-        table = model.contributions(codes, numbers)[1 + face]
+        table = model.contributions(codes, numbers)[1 + model.faces.index(link.scope)]
         block = _grids(
             model.schema,
             (*link.scope, last),
@@ -185,7 +184,9 @@ def _additive_faces(model: AdditiveClassifier, links: Links) -> list[Block]:
             "Adds to the log-odds",
         )[0]
         block["labels"] = [labels for labels, _, _ in levels]
-        blocks.append({**block, "share": round(link.share or 0.0, 4)})
+        if link.share is not None:
+            block["share"] = round(link.share, 4)
+        blocks.append(block)
     return blocks
 
 

@@ -471,21 +471,21 @@
   }
   function interactions() {
     if (!R.listed.length) return;
-    const bits = R.listed.some((k) => k[4] !== null), shares = R.listed.some((k) => k[3] !== null);
-    const line = ([columns, directed, strength, share, own]) => {
+    const bits = R.listed.some((k) => k[4] !== null), shares = R.listed.some((k) => k[3] !== null), explains = R.listed.some((k) => k[5] !== null);
+    const line = ([columns, directed, strength, share, own, explained]) => {
       const parts = columns.flatMap((c, i) => [i ? (directed ? " → " : " × ") : "", button(names[c], () => go(c))]);
       const meter = el("i", { class: "meter" });
       meter.style.width = (8 * strength) / strongest + "rem";
       return el("tr", null, el("td", { class: "wide" }, el("div", { class: "links" }, ...parts)), el("td", { class: "num" }, number(strength)), el("td", null, meter),
-        shares ? el("td", { class: "num" }, percent(share)) : null, bits ? el("td", { class: "num" }, number(own)) : null);
+        explains ? el("td", { class: "num" }, percent(explained)) : null, shares ? el("td", { class: "num" }, share === null ? "" : percent(share)) : null, bits ? el("td", { class: "num" }, number(own)) : null);
     };
     const make = (items) => {
-      const node = table([th("columns"), th(R.measure, "num"), th(""), shares ? th("share", "num") : null, bits ? th("bits in the data", "num") : null], items.map(line));
+      const node = table([th("columns"), th(R.measure, "num"), th(""), explains ? th("variance explained", "num") : null, shares ? th("share", "num") : null, bits ? th("bits in the data", "num") : null], items.map(line));
       return { node, add: (rest) => node.querySelector("tbody").append(...rest.map(line)) };
     };
     const class_ = R.target === null ? "" : names[R.target];
     section("interactions", "Strongest interactions",
-      el("p", { class: "note" }, R.meaning + (shares && R.shares ? ` Share: ${R.shares}.` : "") + (bits ? ` Bits in the data: mutual information of ${R.shape === "faces" ? `the columns and ${class_}` : "the two columns alone"}.` : "")),
+      el("p", { class: "note" }, R.meaning + (explains ? " Variance explained: the share of the variance of the whole log-odds." : "") + (shares && R.shares ? ` Share: ${R.shares}.` : "") + (bits ? ` Bits in the data: mutual information of ${R.shape === "faces" ? `the columns and ${class_}` : "the two columns alone"}.` : "")),
       ...growing(R.listed, MOST_ROWS, make, "listed"),
       R.nLinks > R.listed.length ? el("p", { class: "note" }, `The strongest ${R.listed.length} of ${R.nLinks.toLocaleString("en")}.`) : null);
   }
@@ -650,7 +650,7 @@
   }
   function summary() {
     const rows = R.rows === null ? "" : `, beside ${count(R.rows, "row")} of data`;
-    const parts = { faces: "part", dag: "edge" }[R.shape] || "link";
+    const parts = { faces: "interaction", dag: "edge" }[R.shape] || "link";
     $("summary").textContent = `${R.kind} of ${count(names.length, "column")} and ${count(R.nLinks, parts)}${R.target === null ? "" : `, for the class ${names[R.target]}`}${rows}.`;
     const lines = R.picture.edges.length + R.picture.hyperedges.length;
     const wide = !lines ? "No two columns are joined." : certain ? `Edges are as wide as they are sure: ${R.shares}.` : `Edges are as wide as they are strong (${R.measure}).`;

@@ -1,4 +1,4 @@
-"""Why a row gets its class probabilities: what each face adds, in the same form for all."""
+"""Why a row gets its class probabilities: what each interaction adds to the log-odds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.errors import DataError
+from counterpane.models.effects import log_odds
 from counterpane.typing import Array, Floats, State
 
 Explanation = list[dict[str, Any]]
@@ -18,35 +19,38 @@ def explanation(
     faces: Sequence[tuple[str, ...] | None],
     states: Sequence[tuple[State, ...]],
     values: Floats,
-    shares: Sequence[float],
+    shares: Sequence[float | None],
     log_proba: Floats,
     classes: Array,
 ) -> Explanation:
     """What moved the probabilities of one row, the largest first.
 
-    `values`, (faces, classes), are logs that each face adds to each class. A record has `face` (the
-    names of its columns; empty for the classes as such), `states` of the row, `share` (the weight
-    of the structures or fits that hold the face), `contributions` by class, relative to their mean
-    over the classes, and `size`, the largest of these. The contributions of two classes differ, in
-    sum over the records, by exactly the log-odds of the two; where averaging over structures is no
-    sum over faces, what is left over is the record whose face is None.
+    `values`, (faces, classes), are what each interaction adds to the log-odds of each class, as
+    `counterpane.models.effects.log_odds` has them. A record has `columns` (the names; empty for the
+    classes as such), also as a tuple called `face`, `states` of the row, `share` (the weight of the
+    structures that hold the interaction, or the share of half samples; None where neither is
+    known), `contributions`, the values by class, and `size`, the largest of these. The
+    contributions to a class sum over the records to exactly its log-odds, ln P(class) / P(other
+    class) for two classes; where averaging over structures is no sum over interactions, what is
+    left over is the record whose columns are None.
 
     >>> logs = np.log(np.array([0.2, 0.8]))
-    >>> record, = explanation([("x",)], [("a",)], logs[None], [1.0], logs, np.array(["n", "y"]))
-    >>> record["face"], round(record["contributions"]["y"], 4)
-    (('x',), 0.6931)
+    >>> odds = log_odds(logs)[None]
+    >>> record, = explanation([("x",)], [("a",)], odds, [1.0], logs, np.array(["n", "y"]))
+    >>> record["columns"], round(record["contributions"]["y"], 4)
+    (['x'], 1.3863)
     """
-    centered = values - values.mean(axis=1, keepdims=True)
-    left = log_proba - log_proba.mean() - centered.sum(axis=0)
-    rows = list(zip(faces, states, shares, centered, strict=True))
+    left = log_odds(log_proba) - values.sum(axis=0)
+    rows = list(zip(faces, states, shares, values, strict=True))
     if np.abs(left).max() > NEGLIGIBLE:
-        rows.append((None, (), 1.0, left))
+        rows.append((None, (), None, left))
     labels = classes.tolist()
     records = [
         {
+            "columns": None if face is None else list(face),
             "face": face,
             "states": own,
-            "share": float(share),
+            "share": None if share is None else float(share),
             "contributions": dict(zip(labels, row.tolist(), strict=True)),
             "size": float(np.abs(row).max()),
         }

@@ -30,8 +30,8 @@ class TAN(NetworkClassifier):
     """Learns P(class | row) with a tree over the features beside the class.
 
     Of all trees, in which each feature has at most one parent besides the class, the one of
-    greatest likelihood: a maximum spanning tree on I(X_i; X_j | class), rooted at the first
-    feature. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
+    greatest likelihood: a maximum spanning tree on I(X_i; X_j | class), rooted at the feature of the
+    largest entropy. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
     Learning 29 (1997). Cost: n²/2 tables of three columns.
 
     Parameters and results are those of every `Classifier`, and `model_`, `graph_`, `gains_`

@@ -23,6 +23,7 @@ from counterpane.learn.classify.training import Training
 from counterpane.learn.faces.face_average import FaceAverage
 from counterpane.learn.faces.face_climb import Structure
 from counterpane.learn.faces.face_search import FaceSearch, Prior
+from counterpane.models.effects import log_odds
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential
@@ -173,7 +174,7 @@ class MarkovClassifier(Classifier):
         return self.model_.graph
 
     def explain(self, row: Any) -> Explanation:
-        """What each face adds to the logs of the class probabilities of one row, largest first.
+        """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
         `counterpane.learn.classify.explain.explanation` for the records.
@@ -188,7 +189,7 @@ class MarkovClassifier(Classifier):
         return explanation(
             [tuple(variables[c].name for c in face) for face in faces],
             [tuple((*variables[c].states, "?")[cells[c]] for c in face) for face in faces],
-            average.values(codes) * np.append(1.0, average.shares)[:, None],
+            log_odds(average.values(codes) * np.append(1.0, average.shares)[:, None]),
             [1.0, *average.shares],
             average.log_proba(codes)[0],
             self.classes_,

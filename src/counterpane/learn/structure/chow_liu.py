@@ -12,6 +12,7 @@ With a `target` the tree is the tree-augmented naive Bayes network (Friedman, Ge
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
@@ -34,6 +35,7 @@ from counterpane.scores.pairs import score_pairs
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Floats
 
+DIGITS = 11  # of a gain, relative to the largest
 MAX_GAINS = 2**28  # entries of the matrix of gains: 2 GB
 STEP_CELLS = 2**24  # cells of pair tables counted in one step
 
@@ -103,7 +105,7 @@ class ChowLiu(Learner):
     """Learns the best tree, forest or branching of a table.
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
-    a forest), `root` (a column name), `target` (a column name, for the tree-augmented network of a
+    a forest), `root` (a column name; by default the column of the largest entropy), `target` (a column name, for the tree-augmented network of a
     class), `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop", "error",
     "em", or "available" with the score "nal"), and those of every long learner: `time_limit` in
     seconds, `n_jobs` threads, `progress`, `checkpoint`.
@@ -142,7 +144,9 @@ class ChowLiu(Learner):
         source.prepare()
         n = len(source.schema)
         target = None if self.target is None else source.schema.index(self.target)
-        root = int(target == 0 and n > 1) if self.root is None else source.schema.index(self.root)
+        order = intrinsic_order(source)
+        first = next((c for c in order if c != target), 0)
+        root = first if self.root is None else source.schema.index(self.root)
         if self.root is not None and root == target:
             raise FitError(
                 f"root and target are both {self.root!r}; the target is above the tree anyway: "
@@ -155,12 +159,11 @@ class ChowLiu(Learner):
             )
         driver = self._driver(source)
         if self.missing == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
-            order = intrinsic_order(source)
             search = self._structural_em(source, order, score, root, target)
             found = learned(search, driver, source.schema, order)
         else:
             outcome = driver.run(GainSearch(source, score, target), "scoring pairs")
-            dag = self._tree(outcome.state.gains, score, root, target)
+            dag = self._tree(outcome.state.gains, score, root, target, order)
             model = fit_parameters(
                 source,
                 dag,
@@ -170,9 +173,25 @@ class ChowLiu(Learner):
             found = Learned(model, *score_and_gains(score, source, dag), outcome.trace)
         return self._keep(found, self._provenance(source, time.monotonic() - began))
 
-    def _tree(self, gains: Floats, score: LocalScore, root: int, target: int | None) -> Dag:
-        """The tree, forest or branching of greatest gain."""
+    def _tree(
+        self,
+        gains: Floats,
+        score: LocalScore,
+        root: int,
+        target: int | None,
+        order: Sequence[int],
+    ) -> Dag:
+        """The tree, forest or branching of greatest gain; of equal gains the first in `order`."""
         n = len(gains)
+        if list(order) != list(range(n)):
+            places = np.argsort(order)
+            inner = None if target is None else int(places[target])
+            gains = gains[np.ix_(order, order)]
+            found = self._tree(gains, score, int(places[root]), inner, range(n))
+            return Dag(n, [(order[p], order[c]) for p, c in found.edges])
+        # The order of states changes the last bits of a gain, and must not decide between equals.
+        gains /= gains.max(initial=0.0) or 1.0
+        np.round(gains, DIGITS, out=gains)
         if score.is_score_equivalent:
             free = isinstance(score.structure_prior, UniformPrior)
             spanning = isinstance(score, LogLikelihood) and free  # an edge never lowers the score
@@ -200,7 +219,8 @@ class ChowLiu(Learner):
         target = None if target is None else order.index(target)
 
         def best(rows: MemoryCounts, by: LocalScore, ctl: Control) -> Dag:
-            return self._tree(to_end(GainSearch(rows, by, target), ctl).gains, by, root, target)
+            gains = to_end(GainSearch(rows, by, target), ctl).gains
+            return self._tree(gains, by, root, target, range(len(order)))
 
         return StructuralEM(
             inner,
