@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import pty
 import select
 import sys
@@ -62,7 +63,9 @@ def test_parameters_are_written_as_options(run) -> None:
 def test_a_message_keeps_its_parts() -> None:
     error = ParameterError("pass ", Setting("folds", 3), Advice(" or call fit", " or try"), ".")
     assert str(error) == "pass folds=3 or call fit."
-    assert error.parts[1] == Setting("folds", 3)
+    assert isinstance(error.parts[1], Setting)
+    assert (error.parts[1].name, error.parts[1].value) == ("folds", 3)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert str(Setting("encoding")) == "encoding=…"
 
 

@@ -83,7 +83,7 @@ def explain(
         raise ParameterError(
             "one row is needed: give it as column=value pairs, or as --data FILE --row NUMBER."
         )
-    loaded = cp.load(model)
+    loaded: Any = cp.load(model)
     _check_kind(loaded)
     if data is None:
         columns = _of_pairs(loaded, row or [], decimal)
