@@ -12,6 +12,7 @@ _HOMES = {
     "counterpane.data": ("Schema", "Table", "Variable", "dataset_names", "load_dataset"),
     "counterpane.data.discretize": ("MDLDiscretizer",),
     "counterpane.data.links": ("read_links",),
+    "counterpane.data.ranges": ("Range",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
     "counterpane.counts.dask": ("DaskSource",),
     "counterpane.counts.files": ("FileSource",),
@@ -112,6 +113,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.data import load_dataset as load_dataset
     from counterpane.data.discretize import MDLDiscretizer as MDLDiscretizer
     from counterpane.data.links import read_links as read_links
+    from counterpane.data.ranges import Range as Range
     from counterpane.errors import CounterpaneError as CounterpaneError
     from counterpane.evaluate import compare_structures as compare_structures
     from counterpane.evaluate import independence_accuracy as independence_accuracy

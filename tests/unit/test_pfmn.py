@@ -278,7 +278,7 @@ def test_small_and_odd_tables():
     assert (list(two.graph_.edges), two.cost_) == ([("a", "b")], 2)
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 500))
-    odd = cp.PFMN(random_state=0).fit(
+    odd = cp.PFMN(random_state=0, discretize=None).fit(
         {"a": a, "twin": a, "b": b, "sum": a + b, "constant": np.zeros(500)}
     )
     assert odd.blankets_["constant"] == ()

@@ -85,7 +85,7 @@ Given = Annotated[
     typer.Option(
         "--given",
         "-g",
-        help="Evidence as column=state; repeat for each column.",
+        help="Evidence: column=state, column=a|b, or, in quotes, 'column>30'; repeat.",
         autocompletion=complete_evidence,
     ),
 ]

@@ -33,7 +33,7 @@ from counterpane.cli.app import (
     tables,
     text_options,
 )
-from counterpane.cli.evidence import evidence_for, evidence_of
+from counterpane.cli.evidence import evidence_of
 from counterpane.cli.pictures import probability_bars, ranking
 from counterpane.errors import ParameterError, unknown_name
 
@@ -73,18 +73,17 @@ def query(
 ) -> None:
     """Print P(COLUMNS | evidence)."""
     settle(as_json=as_json, quiet=quiet)
-    evidence = evidence_of(given)
     loaded = cp.load(model)
-    evidence = evidence_for(loaded, evidence)
-    answer = loaded.query(variables, evidence, method=method)
-    left = [n for n in loaded.schema.names if n not in evidence and n not in answer.names]
+    known = evidence_of(loaded, given)
+    answer = loaded.query(variables, known.evidence, method=method)
+    left = [n for n in loaded.schema.names if n not in known.evidence and n not in answer.names]
     if loaded.kind == "additive" and left:
         note(f"Taken as unknown, not summed out: {', '.join(left)}.")
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
-        emit({"variables": list(answer.names), "given": evidence, "cells": cells})
+        emit({"columns": list(answer.names), "given": known.facts(), "cells": cells})
         return
-    console.print(probability_bars(answer, evidence))
+    console.print(probability_bars(answer, known.texts))
 
 
 @app.command()
@@ -215,20 +214,29 @@ def sample(
     given: Given = None,
     output: CsvFile = None,
     seed: Seed = None,
+    as_intervals: Annotated[
+        bool,
+        typer.Option("--as-intervals", help="Write intervals instead of numbers drawn in them."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Draw random rows from MODEL, given evidence, and write them as CSV."""
+    """Draw rows from MODEL, given evidence; CSV to OUTPUT, or to the terminal or a pipe.
+
+    Columns of numbers that were cut into intervals are numbers again, drawn as the values of
+    the training data lie in the interval.
+    """
     check_place(output)
     loaded = cp.load(model)
     _check_whole(loaded, "`sample` draws")
-    table = loaded.sample(n, evidence_for(loaded, evidence_of(given)), random_state=seed)
+    evidence = evidence_of(loaded, given).evidence
+    table = loaded.sample(n, evidence, random_state=seed, as_intervals=as_intervals)
     lines = classify().csv_lines(table)
     if output is not None:
         classify().write_atomically(output, lines)
     if as_json:
-        own = {name: table.column(name).tolist() for name in table.schema.names}
-        told = {"output": str(output)} if output is not None else {"columns": own}
-        emit({"model": str(model), "rows": n, **told})
+        cells = classify().json_columns(table)
+        result = {"output": str(output)} if output is not None else {"columns": cells}
+        emit({"model": str(model), "rows": n, **result})
         return
     if output is None:
         for chunk in lines:

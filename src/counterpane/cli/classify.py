@@ -19,6 +19,7 @@ import counterpane as cp
 from counterpane.cli.tables import as_learned, read_raw, what_a_model_lacks
 from counterpane.data.columns import Column, Labels, n_rows
 from counterpane.data.dates import date_texts
+from counterpane.data.exporting import column_list
 from counterpane.data.frames import encode_column
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError
@@ -197,7 +198,7 @@ def slice_rows(column: Column, low: int, high: int) -> Column:
 
 def csv_lines(table: cp.Table) -> Iterator[bytes]:
     """A table as CSV, in chunks."""
-    columns = table.labels()
+    columns = table.to_columns()
     for low in range(0, max(table.n_rows, 1), CHUNK):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -207,13 +208,24 @@ def csv_lines(table: cp.Table) -> Iterator[bytes]:
         yield text.getvalue().encode()
 
 
+def json_columns(table: cp.Table) -> dict[str, list[Any]]:
+    """The cells of a table by column as JSON has them: dates are texts, missing cells null."""
+    found = {}
+    for column in table.to_columns():
+        cells = row_cells(column, 0, table.n_rows)
+        if isinstance(column, Labels):
+            cells = column_list(column)
+        found[column.name] = [None if cell == "" else cell for cell in cells]
+    return found
+
+
 def row_cells(column: Column, low: int, high: int) -> list[Any]:
     """Some cells as they are written; a missing one is empty."""
     if isinstance(column, Labels):
         states: Array = np.array([*map(_text, column.states), ""], dtype=object)
         return list(states[column.codes[low:high]])
     values: Sequence[Any] = column.values[low:high].tolist()
-    if column.dated:
+    if column.dated and len(values):
         values = date_texts(column.values[low:high])
     gaps = column.missing[low:high].tolist()
     return ["" if gap else value for gap, value in zip(gaps, values, strict=True)]

@@ -1,33 +1,124 @@
-"""Evidence on the command line: `--given column=state`, as a model takes it."""
+"""Evidence on the command line: `--given column=state`, sets and ranges, as a model takes it."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy
 
 dates = lazy("counterpane.data.dates")
 np = lazy("numpy")
+ranges = lazy("counterpane.data.ranges")
+schemas = lazy("counterpane.data.schema")
+
+SIGNS = (">=", "<=", "≥", "≤", "=", ">", "<")
+_BELOW = "(<=|≤|<)"
 
 
-def evidence_of(given: list[str] | None) -> dict[str, str]:
-    """The evidence in options of the form column=state."""
-    evidence = {}
-    for item in given or []:
-        name, sign, state = item.partition("=")
-        if not sign or not name:
-            raise ParameterError(
-                f"--given {item!r} is not of the form column=state; write it as sex=female."
-            )
-        evidence[name.strip()] = state.strip()
-    return evidence
+@dataclass(frozen=True)
+class Given:
+    """What the options --given say: evidence by column, and each option as it was written."""
+
+    evidence: dict[str, Any]
+    texts: tuple[str, ...]
+
+    def facts(self) -> dict[str, Any]:
+        """The evidence for JSON: a state, a list of states, or the ends of a range."""
+        return {
+            name: asdict(value) if isinstance(value, ranges.Range) else value
+            for name, value in self.evidence.items()
+        }
 
 
-def evidence_for(model: Any, evidence: dict[str, str]) -> dict[str, str]:
-    """Evidence with dates such as 3/4/2021 read as they were when the model was learned."""
+def evidence_of(model: Any, options: Sequence[str] | None) -> Given:
+    """The evidence in options such as sex=female, port=a|b, mpg>30 and 20<mpg<=30.
+
+    A column name or a state that has one of these signs in it is looked for first. Ranges of one
+    column are taken together; any other column may be named once.
+    """
     order = (model.provenance or {}).get("day_first", {})
-    read = {n: dates.day_number(s, day_first=order[n]) for n, s in evidence.items() if n in order}
-    return evidence | {
-        n: dates.date_texts(np.array([d]))[0] for n, d in read.items() if d is not None
-    }
+    evidence: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    for option in options or ():
+        name, value = _read(option, model.schema, order)
+        if name in evidence:
+            both = (evidence[name], value)
+            if not all(isinstance(v, ranges.Range) for v in both):
+                raise ParameterError(
+                    f"--given names the column {name!r} twice ({texts[name]}, {option.strip()}); "
+                    f"give it once, and several states as {name}=a|b."
+                )
+            value = both[0] & both[1]
+        evidence[name] = value
+        texts[name] = f"{texts[name]}, {option.strip()}" if name in texts else option.strip()
+    return Given(evidence, tuple(texts.values()))
+
+
+def _read(option: str, schema: Any, order: dict[str, bool]) -> tuple[str, Any]:
+    """The column of an option and what it says of it."""
+    text = option.strip()
+    names = sorted(schema.names, key=len, reverse=True)
+    for name in names:
+        rest = text.removeprefix(name).lstrip() if text.startswith(name) else ""
+        sign = next((s for s in SIGNS if rest.startswith(s)), None)
+        if sign is not None:
+            value = rest[len(sign) :].strip()
+            if sign == "=":
+                return name, _states(schema[name], value, order.get(name))
+            end = _end(schema[name], value, order.get(name))
+            whole = sign in (">=", "<=", "≥", "≤")
+            if sign in (">", ">=", "≥"):
+                return name, ranges.Range(low=end, include_low=whole)
+            return name, ranges.Range(high=end, include_high=whole)
+    for name in names:
+        match = re.fullmatch(rf"(.+?)\s*{_BELOW}\s*{re.escape(name)}\s*{_BELOW}\s*(.+)", text)
+        if match:
+            low, high = (_end(schema[name], match[i], order.get(name)) for i in (1, 4))
+            return name, ranges.Range(low, high, match[2] != "<", match[3] != "<")
+    column = re.split("[=<>≤≥]", text)[0].strip()
+    if column and column != text:
+        raise unknown_name("column", column, schema.names)
+    raise ParameterError(
+        f"--given {option!r} is not of the form column=state; write it as sex=female, port=a|b, "
+        "or, in quotes, 'mpg>30'."
+    )
+
+
+def _states(variable: Any, value: str, day_first: bool | None) -> Any:
+    """The state that is named, or the list of those between bars."""
+    state = _state(variable, value, day_first)
+    if "|" not in value or variable.find(state) is not None:
+        variable.code(state)  # an unknown one raises
+        return state
+    several = [_state(variable, part.strip(), day_first) for part in value.split("|")]
+    for part in several:
+        variable.code(part)
+    return several
+
+
+def _state(variable: Any, text: str, day_first: bool | None) -> str | None:
+    if text == schemas.MISSING and variable.find(text) is None:
+        return None
+    return _date(text, day_first)
+
+
+def _end(variable: Any, text: str, day_first: bool | None) -> Any:
+    """An end of a range: a number, or a date as text."""
+    text = text.strip()
+    if not variable.dated:
+        with suppress(ValueError):
+            return float(text) if "." in text or "e" in text.lower() else int(text)
+    return _date(text, day_first)
+
+
+def _date(text: str, day_first: bool | None) -> str:
+    """A date such as 3/4/2021 as the model's columns were read; other texts as they are."""
+    if day_first is None:
+        return text
+    day = dates.day_number(text, day_first=day_first)
+    return text if day is None else dates.date_texts(np.array([day]))[0]

@@ -125,9 +125,9 @@ def ranking(found: Sequence[tuple[str, float]], chosen: Sequence[str]) -> Grid:
     return grid
 
 
-def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
-    """A table of states and probabilities with bars."""
-    given = ", ".join(f"{k}={v}" for k, v in evidence.items())
+def probability_bars(answer: Any, evidence: Sequence[str]) -> Grid:
+    """A table of states and probabilities with bars; `evidence` is as it was written."""
+    given = ", ".join(evidence)
     asked = ", ".join(answer.names)
     grid = Grid(title=escape(f"P({asked} | {given})" if given else f"P({asked})"), box=None)
     for name in answer.names:

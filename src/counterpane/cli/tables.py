@@ -153,7 +153,7 @@ def _large(
             "known; name one smaller file, or prepare the files first."
         )
     how = ("quantile" if target is None else "mdl") if discretize == "auto" else discretize
-    bins = {} if columns.bins is None or how != "quantile" else {"n_bins": columns.bins}
+    bins: Any = {} if columns.bins is None or how != "quantile" else {"n_bins": columns.bins}
     source = cp.read(
         data,
         target=target,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from counterpane.counts.encoding import weights_of
 from counterpane.counts.file_readers import BlockReader
 from counterpane.counts.survey import Survey, declared_variables
 from counterpane.data.cuts import mdl_cuts, quantile_cuts
+from counterpane.data.quantiles import find_quantiles, find_step
 from counterpane.data.schema import Variable, code_dtype
 from counterpane.errors import DiscretizeError, ParameterError, Setting
 from counterpane.progress import Control
@@ -91,7 +93,15 @@ class Cutting:
             ).tolist()
             for name, (values, codes, weights) in tallies.items()
         }
-        return {v.name: v for v in declared_variables(self._reader, list(cuts), {}, cuts)}
+        variables = {v.name: v for v in declared_variables(self._reader, list(cuts), {}, cuts)}
+        for name in tallies.keys() - set(wide):  # of the others not all values are known
+            values, _, weights = tallies[name]
+            variables[name] = replace(
+                variables[name],
+                quantiles=find_quantiles(values, weights, cuts[name]),
+                step=find_step(values),
+            )
+        return variables
 
     def _classes(self, target: str | None) -> Variable | None:
         if target is None:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from glob import has_magic
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from counterpane.counts.file_readers import kind_of
 from counterpane.counts.files import FileSource, ScanOptions
 from counterpane.counts.frames import FrameSource
 from counterpane.counts.source import CountSource
+from counterpane.data.frames import Unseen
 from counterpane.data.readers import read as read_table
+from counterpane.data.schema import Schema
+from counterpane.data.states import Discretize
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy
+from counterpane.typing import State
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -29,28 +34,101 @@ else:
 LARGE_FILE = 2**29  # bytes: what is larger is not read into memory unless asked for
 
 
-def read(source: Any, **options: Any) -> Table | CountSource:
-    """The table of a file, a frame, an array, or a mapping of columns; see `counterpane.data.read`.
+def read(
+    source: Any,
+    *,
+    discretize: Discretize = "auto",
+    target: str | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    schema: Schema | None = None,
+    weights: str | npt.ArrayLike | None = None,
+    unseen: Unseen = "error",
+    max_states: int = 20,
+    n_bins: int = 4,
+    on_unusable: Literal["error", "drop"] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
+    drop: Collection[str] = (),
+    categorical: Collection[str] = (),
+    **source_options: Any,
+) -> Table | CountSource:
+    """The table of a file, a frame, an array, or a mapping of columns.
 
-    What may not fit into memory comes as a source of counts, which takes the place of a table in
-    every learner that works from counts; `options` are then its own. That is a `FileSource` for a
-    folder, a pattern such as `"visits/*.parquet"`, a list of files, an Arrow file, and any file of
-    half a gigabyte or more; a `FrameSource` for a lazy frame of polars, DuckDB or Ibis; a
-    `DaskSource` or `SparkSource` for a frame of theirs. A source comes back as it is.
+    - `discretize` says how numbers and dates become states. "auto" reads a table as the command
+      does: columns of ids, constants and columns of too many states are left out, texts that are
+      numbers or dates are read as such, and numbers are cut into intervals: against `target` where
+      that is discrete (minimum description length), else into `n_bins` intervals of equal weight.
+      `Table.notes` says what was done. "mdl", "quantile", {column: [cuts]} and an object with `fit`
+      cut the columns as they are; None refuses numbers that need cuts.
+    - `states` declares the states of columns, in order; whole numbers of at most `max_states`
+      values are states as they are; `schema` encodes the rows as an older table was. `unseen` says
+      what a cell outside these states is: an "error", "missing", or "unknown".
+    - `weights` is an array, or names a column.
+    - on_unusable="drop" leaves out, with a warning, columns from which nothing can be learned also
+      where `discretize` is not "auto".
+    - `drop` names columns to leave out, `categorical` columns whose numbers are states.
+    - `delimiter`, `encoding` and the `decimal` mark are found unless given; `sheet` is the name or
+      the number of a sheet of an Excel file.
 
-    >>> read({"rain": ["no", "yes", "no"], "wet": [False, True, True]})
-    Table(3 rows × 2 columns: Schema(rain:2, wet:2))
+    A path is read by its suffix: .csv, .tsv, .txt, .jsonl, .arff, .data (Libra's), each also with
+    .gz; .xlsx, .parquet or .pq. What may not fit into memory comes as a source of counts, which
+    takes the place of a table in every learner that works from counts; `source_options` are its
+    own. That is a
+    `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a list of files, an Arrow
+    file, and any file of half a gigabyte or more; a `FrameSource` for a lazy frame of polars,
+    DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of theirs, whose numbers are cut at
+    given cuts only. A source comes back as it is.
+
+    >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
+    >>> table.schema["age"].states
+    ('<23', '23–29.625', '29.625–37.75', '≥37.75')
+    >>> table.notes
+    ['Cut into intervals: age.']
     """
-    if isinstance(source, CountSource) and not options:
+    options: Any = {"discretize": discretize, "target": target, "states": states, "schema": schema,
+               "weights": weights, "unseen": unseen, "max_states": max_states, "n_bins": n_bins,
+               "on_unusable": on_unusable, "delimiter": delimiter, "encoding": encoding,
+               "decimal": decimal, "sheet": sheet, "drop": drop,
+               "categorical": categorical}  # fmt: skip
+    changed = source_options | {
+        name: value for name, value in options.items() if not _is_default(name, value)
+    }
+    if isinstance(source, CountSource) and not changed:
         return source
     if is_large(source):
-        return FileSource(source, **_allowed(FileSource, options))
+        return FileSource(source, **_allowed(FileSource, _cut(changed)))
     frame = _lazy(source)
     if frame is None:
+        for name in source_options:
+            raise unknown_name("option", name, options)
         return read_table(source, **options)
     made = source_class(frame)
-    found: CountSource = made(frame.to_native(), **_allowed(made, options))
-    return found
+    if made is FrameSource:
+        changed = _cut(changed)
+    counts: CountSource = made(frame.to_native(), **_allowed(made, changed))
+    return counts
+
+
+READ_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(read).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY
+}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = READ_DEFAULTS[name]
+    plain = isinstance(value, str | int | list | tuple | set | frozenset)
+    return value is default or (plain and (value == default or not (value or default)))
+
+
+def _cut(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the rule of "auto" for what is read block by block."""
+    if "discretize" in options or options.get("schema") is not None:
+        return options
+    return options | {"discretize": "quantile" if options.get("target") is None else "mdl"}
 
 
 def read_blocks(source: Any, target: Any) -> CountSource | None:
@@ -62,7 +140,9 @@ def read_blocks(source: Any, target: Any) -> CountSource | None:
     if frame is None and not is_large(source):
         return None
     cut = frame is None or source_class(frame) is FrameSource
-    options = {"target": target, "discretize": "mdl"} if cut and isinstance(target, str) else {}
+    options: Any = (
+        {"target": target, "discretize": "mdl"} if cut and isinstance(target, str) else {}
+    )
     found = read(source, **options)
     assert isinstance(found, CountSource)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -138,7 +139,7 @@ def declared_variables(
                 name, ("",), np.zeros(1))  # fmt: skip
             schema = infer_schema({name: column}, {}, {name: (cuts or {})[name]}, None, np.ones(1),
                                   max_states=1, n_bins=1)  # fmt: skip
-            yield schema[0]
+            yield replace(schema[0], quantiles=None, step=None)  # those of the column of zeros
 
 
 class _Known:

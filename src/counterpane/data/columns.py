@@ -28,13 +28,15 @@ else:
 class Labels:
     """A discrete column: its states in order, and for each row a position among them or -1.
 
-    The states are the frame's `declared` categories, else the sorted observed values.
+    The states are the frame's `declared` categories, else the sorted observed values. They are
+    `ordered` where they are intervals of numbers.
     """
 
     name: str
     states: tuple[State, ...]
     codes: Array
     declared: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True, eq=False)

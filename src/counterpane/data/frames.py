@@ -42,7 +42,7 @@ def encode_frame(
         raise ParameterError(f"unseen={unseen!r}; 'error', 'missing' or 'unknown' is allowed.")
     if max_states < 1 or n_bins < 1:
         raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
-    columns = _by_name(columns_of(frame, None if schema is None else schema.names))
+    columns = check_columns(columns_of(frame, None if schema is None else schema.names))
     rows = n_rows(next(iter(columns.values())))
     if isinstance(weights, str):
         column = find_column(columns, weights)
@@ -88,8 +88,8 @@ def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") 
     return codes
 
 
-def _by_name(columns: Iterable[Column]) -> dict[str, Column]:
-    """Columns by name; checks that there are some, all of one length and with rows."""
+def check_columns(columns: Iterable[Column]) -> dict[str, Column]:
+    """Columns by name; refuses none, no rows, a name that occurs twice, and different lengths."""
     found: dict[str, Column] = {}
     for column in columns:
         if column.name in found:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
 from counterpane.data.dates import day_number, find_day_first
-from counterpane.data.frames import encode_column
+from counterpane.data.frames import check_columns, encode_column
 from counterpane.data.number_formats import PLAIN, NumberFormat, find_format, is_number_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.texts import NO_NUMBER, NUMBER
@@ -24,6 +23,7 @@ MAX_LABELS = 256  # states of a text column
 FEW_LABELS = 20  # states that are never too many
 ROWS_A_LABEL = 5  # rows that each state of a column of texts needs on average
 OWN_VALUE = 0.98  # of the rows have a number of their own: then it may name them
+EMPTY = "no value in any row"
 SMALL = 20  # rows up to which nothing names them
 _IDENTITY = re.compile(r"(^|[^a-z])(id|ids|key|uuid|guid|index|nr|no|num|number)$")
 
@@ -47,11 +47,24 @@ class Prepared:
     day_first: dict[str, bool] = field(default_factory=dict)
     number_formats: dict[str, dict[str, str]] = field(default_factory=dict)
 
+    def facts(self) -> dict[str, Any]:
+        """What was done, by the names of the fields above; what was not done is left out."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
+        return {name: value for name, value in values.items() if value}
+
     @property
     def told(self) -> str:
         """What was left out, as one sentence; empty where nothing was."""
         each = [f"{name!r} ({why})" for name, why in self.left_out.items()]
         return f"left out: {', '.join(each)}." if each else ""
+
+
+def preparation_notes(facts: Mapping[str, Any], schema: Schema) -> list[str]:
+    """What was done to the columns of a table, a sentence for each: `facts` are of `Prepared`."""
+    notes = [f"Left out {name}: {why}." for name, why in facts.get("left_out", {}).items()]
+    notes += [f"Read {name} as {words}." for name, words in facts.get("read_as", {}).items()]
+    cut = [v.name for v in schema if v.cuts is not None]
+    return notes + ([f"Cut into intervals: {', '.join(cut)}."] if cut else [])
 
 
 def prepare(
@@ -60,6 +73,7 @@ def prepare(
     keep: Collection[str] = (),
     drop: Collection[str] = (),
     categorical: Collection[str] = (),
+    leave_some: bool = False,
 ) -> Prepared:
     """The columns of a frame that a model can be learned from, whatever the others are.
 
@@ -68,7 +82,8 @@ def prepare(
     states, one whose values name the rows (nearly every text differs; nearly every whole number
     differs, and they are consecutive or the column is called so), and one of texts with more than
     256 states, or with fewer than 5 rows a state. Columns named in `keep` or `categorical` are not
-    left out. `drop` and `categorical` are those of `choose_columns`.
+    left out. `drop` and `categorical` are those of `choose_columns`. If no column would be left
+    that raises, or, with `leave_some`, all columns of values stay.
 
     >>> found = prepare({"name": [f"n{i}" for i in range(50)], "kind": ["a", "b"] * 25})
     >>> [column.name for column in found.columns], found.left_out
@@ -77,13 +92,13 @@ def prepare(
     strange: dict[str, str] = {}
     columns = columns_of(frame, unusable=strange)
     names = [column.name for column in columns]
-    if not columns or not n_rows(columns[0]):
+    if not columns:
+        kinds = f"; {', '.join(f'{n!r} holds {why}' for n, why in strange.items())}"
         raise DataError(
-            f"the table has no {'rows' if columns else 'usable columns'}; at least one is needed."
+            f"the table has no columns that can be used{kinds if strange else ''}; at least one "
+            "is needed."
         )
-    if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise DataError(f"the column name {twice!r} occurs twice; each needs its own.")
+    check_columns(columns)
     for name in keep:
         if name not in names:
             raise unknown_name("column", name, names)
@@ -100,6 +115,10 @@ def prepare(
             done.number_formats.pop(column.name, None)
         else:
             done.columns.append(fit)
+    if not done.columns and leave_some:
+        known = [c.name for c in columns if done.left_out[c.name] != EMPTY]
+        if known:
+            return prepare(columns, keep=known)
     if not done.columns:
         raise DataError(f"no column is left to learn from; {done.told or 'drop fewer.'}")
     return done
@@ -245,7 +264,7 @@ def _why_unusable(column: Column) -> str:
         values, known = len(column.distinct), int((~column.missing).sum())
     rows = n_rows(column)
     if not known:
-        return "no value in any row"
+        return EMPTY
     if values == 1 and known == rows:
         return "the same value in all rows"
     if rows <= SMALL:

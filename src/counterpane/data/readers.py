@@ -5,19 +5,25 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy.typing as npt
 
 from counterpane.data.arff import read_arff
 from counterpane.data.columns import columns_of
 from counterpane.data.datasets import dataset_names
 from counterpane.data.delimited import read_delimited
 from counterpane.data.excel import read_excel
+from counterpane.data.exporting import frame_kind_of
+from counterpane.data.frames import Unseen
 from counterpane.data.json_lines import read_json_lines
 from counterpane.data.libra import read_libra_data
 from counterpane.data.number_formats import NumberFormat, check_decimal
 from counterpane.data.preparing import ColumnsLeftOut, Prepared, choose_columns, prepare
+from counterpane.data.schema import Schema
+from counterpane.data.states import Discretize
 from counterpane.data.table import Table
 from counterpane.errors import (
     DataError,
@@ -28,6 +34,7 @@ from counterpane.errors import (
     no_file,
 )
 from counterpane.progress import Report
+from counterpane.typing import State
 
 _SUFFIXES = ".csv, .tsv, .txt, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
 _OTHERS = {
@@ -40,52 +47,76 @@ _OTHERS = {
 def read(
     source: Any,
     *,
+    discretize: Discretize = "auto",
+    target: str | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    schema: Schema | None = None,
+    weights: str | npt.ArrayLike | None = None,
+    unseen: Unseen = "error",
+    max_states: int = 20,
+    n_bins: int = 4,
+    on_unusable: Literal["error", "drop"] | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8-sig",
+    encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | int | None = None,
     drop: Collection[str] = (),
     categorical: Collection[str] = (),
-    on_unusable: Literal["error", "drop"] = "error",
-    **options: Any,
 ) -> Table:
     """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
 
-    A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is guessed unless
+    A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is found unless
     given), .jsonl or .ndjson (one JSON object a line), .arff, .data (Libra's: state numbers and no
     header), all of them also packed as .gz; .xlsx or .xlsm (with openpyxl; the first sheet, or the
-    one that `sheet` names or counts from 1), and .parquet or .pq (with pyarrow or polars).
+    one that `sheet` names or counts from 1), and .parquet or .pq (with pyarrow or polars). Without
+    `encoding` text is UTF-8, UTF-16 where it begins as such, else Windows-1252.
 
     Numbers of a text file may be written as 1,234.5 or 1.234,5, with a currency or a percent sign;
     `decimal` says which mark is the decimal one where a column can be read in two ways. Columns in
     `drop` are left out; numbers of columns in `categorical` are states and are not cut.
-    `options` are those of `Table.from_frame`: states, weights, discretize, target, schema, ….
 
-    With on_unusable="drop" columns that nothing can be learned from are left out with a warning
-    that names them, and texts that are dates or numbers become such; see
-    `counterpane.data.preparing.prepare`. The target, the weights and what has `states` stay.
+    With discretize="auto" a table as people have it becomes fit to learn from, as the command does:
+    texts that are numbers or dates become such; columns from which nothing can be learned (ids,
+    constants, too many states) are left out; numbers are cut into intervals, against `target`
+    where that is discrete ("mdl"), else of equal weight ("quantile"). `Table.notes` says what was
+    done. See `counterpane.data.preparing.prepare` for the rules. The target, the weights and what
+    has `states` stay. Any other `discretize` takes the columns as they are; with
+    on_unusable="drop" it also leaves out what cannot be used, with a warning.
 
-    >>> read({"rain": ["no", "yes", "no"], "wet": [False, True, True]})
-    Table(3 rows × 2 columns: Schema(rain:2, wet:2))
+    The other options are those of `Table.from_frame`.
+
+    >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
+    >>> table.schema["age"].states
+    ('<23', '23–29.625', '29.625–37.75', '≥37.75')
+    >>> table.notes
+    ['Cut into intervals: age.']
     """
-    if on_unusable not in ("error", "drop"):
+    if on_unusable not in ("error", "drop", None):
         raise ParameterError(f"on_unusable={on_unusable!r}; 'error' or 'drop' is allowed.")
-    text: Any = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    if on_unusable == "error" or isinstance(source, Table):
-        if isinstance(source, str | os.PathLike):
-            source = _read_file(source, **text)
-        if isinstance(source, Table):
-            kept = choose_columns(source.labels(), drop=drop, categorical=categorical)
-            source = source.select([column.name for column in kept]) if drop else source
-        elif drop or categorical:
-            source = choose_columns(columns_of(source), drop=drop, categorical=categorical)
-        return Table.from_frame(source, **options)
-    named = (options.get("target"), options.get("weights"), *(options.get("states") or ()))
-    keep = [name for name in named if isinstance(name, str)]
-    found = read_prepared(source, keep=keep, drop=drop, categorical=categorical, **text)
-    if found.left_out:
+    options: dict[str, Any] = {"schema": schema, "states": states, "weights": weights,
+                               "unseen": unseen, "discretize": discretize, "target": target,
+                               "max_states": max_states, "n_bins": n_bins}  # fmt: skip
+    auto = isinstance(discretize, str) and discretize == "auto" and schema is None
+    lenient = on_unusable == "drop" or (auto and on_unusable is None)
+    columns = source
+    if isinstance(source, str | os.PathLike):
+        columns = read_file(source, delimiter=delimiter, encoding=encoding, decimal=decimal,
+                            sheet=sheet, lenient=lenient)  # fmt: skip
+    if isinstance(columns, Table):
+        kept = choose_columns(columns.labels(), drop=drop, categorical=categorical)
+        columns = columns.select([c.name for c in kept]) if drop else columns
+        return Table.from_frame(columns, **options)
+    if not lenient:
+        if drop or categorical:
+            columns = choose_columns(columns_of(columns), drop=drop, categorical=categorical)
+        return Table.from_frame(columns, **options)
+    keep = [name for name in (target, weights, *(states or ())) if isinstance(name, str)]
+    found = prepare(columns, keep=keep, drop=drop, categorical=categorical, leave_some=auto)
+    if found.left_out and not auto:
         warnings.warn(found.told, ColumnsLeftOut, stacklevel=2)
-    return Table.from_frame(found.columns, **options)
+    table = Table.from_frame(found.columns, **options)
+    table.preparation, table.frame_kind = found.facts(), frame_kind_of(source)
+    return table
 
 
 def read_prepared(
@@ -106,7 +137,13 @@ def read_prepared(
     return prepare(source, keep=keep, drop=drop, categorical=categorical)
 
 
-def read_any(
+def read_any(source: str | os.PathLike[str], **options: Any) -> Any:
+    """What a file holds, as `columns_of` takes it; `options` are those of `read_file`."""
+    found = read_file(source, **options)
+    return found.labels() if isinstance(found, Table) else found
+
+
+def read_file(
     source: str | os.PathLike[str],
     *,
     delimiter: str | None = None,
@@ -115,26 +152,29 @@ def read_any(
     sheet: str | int | None = None,
     formats: Mapping[str, NumberFormat] | None = None,
     report: Report | None = None,
+    lenient: bool = True,
 ) -> Any:
-    """What a file holds, as `columns_of` takes it; unnamed columns are called after their place.
+    """The columns or frame in a file; a table where it says codes and weights itself.
 
-    Without `encoding` text is UTF-8, UTF-16 where it begins as such, else Windows-1252. `formats`
-    are those in which numbers of some columns were written before.
+    Unnamed columns are called after their place. Without `encoding` text is UTF-8, UTF-16 where it
+    begins as such, else Windows-1252. Not `lenient`, an unnamed column and text that is not UTF-8
+    are refused. `formats` are those in which numbers of some columns were written before.
     """
     path = Path(source)
     options: Any = {"delimiter": delimiter, "decimal": decimal, "sheet": sheet, "formats": formats}
+    if not lenient:
+        return _read_file(path, encoding=encoding or "utf-8-sig", **options)
     options |= {"name_blanks": True, "report": report}
     first = encoding or ("utf-16" if _is_wide(path) else "utf-8-sig")
     try:
-        found = _read_file(path, encoding=first, **options)
+        return _read_file(path, encoding=first, **options)
     except FileFormatError as error:
         if first != "utf-8-sig" or encoding or not isinstance(error.__context__, UnicodeError):
             raise
         try:
-            found = _read_file(path, encoding="cp1252", **options)
+            return _read_file(path, encoding="cp1252", **options)
         except FileFormatError:
             raise error from None
-    return found.labels() if isinstance(found, Table) else found
 
 
 def _is_wide(path: Path) -> bool:

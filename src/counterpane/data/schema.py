@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.dates import are_dates, day_number
+from counterpane.data.quantiles import Quantiles
 from counterpane.errors import DataError, StateError, unknown_name
 from counterpane.typing import Ints, State
 
@@ -27,7 +28,9 @@ class Variable:
 
     `cuts` is set for a numeric column that was discretized: state i holds the values in
     [cuts[i-1], cuts[i]), so that new numbers find their state without the old data. A last state
-    None, the missing cell, has no interval.
+    None, the missing cell, has no interval. `quantiles` of the values in each interval, and `step`,
+    of which all values were multiples (1 for whole numbers, .01 for two decimals, days for dates),
+    are what numbers are drawn from again; two variables are equal whatever these are.
 
     >>> age = Variable("age", ("[0, 18)", "[18, 99]"), cuts=(18.0,))
     >>> age.card, age.code("[18, 99]")
@@ -37,6 +40,8 @@ class Variable:
     name: str
     states: tuple[State, ...]
     cuts: tuple[float, ...] | None = None
+    quantiles: Quantiles | None = field(default=None, repr=False, compare=False)
+    step: float | None = field(default=None, repr=False, compare=False)
     _codes: Mapping[State, int] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +64,21 @@ class Variable:
                 f"column {self.name!r} has {len(self.states)} states and the cuts {self.cuts}; "
                 f"{needed} finite, rising cuts are needed."
             )
+        if self.quantiles is not None:
+            self._check_quantiles(needed + 1)
         object.__setattr__(self, "_codes", codes)
+
+    def _check_quantiles(self, n_intervals: int) -> None:
+        kept = self.quantiles or ()
+        numbers = [q for part in kept for q in part]
+        sound = all(isinstance(q, (int, float)) and math.isfinite(q) for q in numbers)
+        sound = sound and all(a <= b for a, b in pairwise(numbers))
+        step = self.step is None or (isinstance(self.step, float) and 0 < self.step <= 1)
+        if self.cuts is None or len(kept) != n_intervals or not sound or not step:
+            raise DataError(
+                f"column {self.name!r} has quantiles that do not fit its cuts; rising numbers for "
+                f"each of {n_intervals} intervals are needed, and a step of at most 1."
+            )
 
     @property
     def card(self) -> int:
@@ -105,8 +124,12 @@ class Variable:
 
     def not_a_state(self, value: Any) -> str:
         """The words that say that `value` is none of the states, and which there are."""
-        shown = ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
-        return f"{value!r} is not one of {self.card} states ({shown})"
+        return f"{value!r} is not one of {self.card} states ({self.shown_states})"
+
+    @property
+    def shown_states(self) -> str:
+        """The first of the states, for a message."""
+        return ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
 
 
 def state_text(state: State) -> str:

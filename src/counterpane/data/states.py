@@ -11,12 +11,17 @@ import numpy as np
 from counterpane.data.columns import Column, Labels, Numbers, find_column
 from counterpane.data.cuts import mdl_cuts, quantile_cuts
 from counterpane.data.dates import day_number
+from counterpane.data.quantiles import find_quantiles, find_step
 from counterpane.data.schema import MAX_STATES, Schema, Variable
 from counterpane.errors import Advice, DataError, DiscretizeError, ParameterError, Setting
 from counterpane.typing import Array, Floats, State
 
 Discretize: TypeAlias = Any
-"""None, "mdl", "quantile", a mapping of column to cuts, or an object with `fit`."""
+"""How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
+
+"auto" is "mdl" where there is a discrete target, else "quantile". None refuses numbers that are
+not states as they are.
+"""
 
 
 def infer_schema(
@@ -31,29 +36,36 @@ def infer_schema(
 ) -> Schema:
     """The schema of columns, in their order; parameters are those of `Table.from_frame`."""
     given = discretize if isinstance(discretize, Mapping) else {}
-    _check(discretize, target)
     for name in (*states, *given, *([] if target is None else [target])):
         find_column(columns, name)
+    if isinstance(discretize, str) and discretize == "auto":
+        classes_known = target is not None and (
+            target in states or _is_discrete(columns[target], max_states)
+        )
+        discretize = "mdl" if classes_known else "quantile"
+    _check(discretize, target)
     found: dict[str, Variable] = {}
     numeric: dict[str, Numbers] = {}
     for name, column in columns.items():
         if name in states:
             found[name] = Variable(name, tuple(states[name]))
         elif name in given:
-            found[name] = _cut_variable(column, given[name])
+            found[name] = _cut_variable(column, given[name], weights)
         elif isinstance(column, Labels) or _is_discrete(column, max_states):
             found[name] = _observed_variable(column)
         elif len(column.distinct) == 1:  # one real number needs no cut
-            found[name] = _cut_variable(column, ())
+            found[name] = _cut_variable(column, (), None)
         elif discretize is None or given:
             raise _needs_cuts(column, max_states)
         else:
             numeric[name] = column
     if numeric:
-        classes = None if target is None else _classes(columns[target], target in numeric)
+        classes = None
+        if target is not None and discretize != "quantile":
+            classes = _classes(columns[target], target in numeric)
         for name, numbers in numeric.items():
             cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
-            found[name] = _cut_variable(numbers, cuts)
+            found[name] = _cut_variable(numbers, cuts, weights)
     return Schema(found[name] for name in columns)
 
 
@@ -62,7 +74,8 @@ def _check(discretize: Discretize, target: str | None) -> None:
     if not custom and discretize not in (None, "mdl", "quantile"):
         raise ParameterError(
             Setting("discretize", discretize),
-            "; 'mdl', 'quantile', a mapping of column to cuts, or an object with fit is allowed.",
+            "; 'auto', 'mdl', 'quantile', None, a mapping of column to cuts, or an object with fit "
+            "is allowed.",
         )
     if discretize == "mdl" and target is None:
         raise ParameterError(
@@ -73,7 +86,9 @@ def _check(discretize: Discretize, target: str | None) -> None:
         )
 
 
-def _is_discrete(column: Numbers, max_states: int) -> bool:
+def _is_discrete(column: Column, max_states: int) -> bool:
+    if isinstance(column, Labels):
+        return True
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
 
 
@@ -99,7 +114,22 @@ def _observed_variable(column: Column) -> Variable:
     return Variable(column.name, states)
 
 
-def _cut_variable(column: Column, cuts: Sequence[float] | Floats) -> Variable:
+def cut_variable(column: Numbers, cuts: Floats, weights: Array | None = None) -> Variable:
+    """The variable of a column of numbers cut at rising `cuts`, with what its numbers were like."""
+    names, plain = column.intervals(cuts)
+    values = column.values
+    rows = ~column.missing & np.isfinite(values)
+    if weights is not None:
+        rows &= weights > 0
+        weights = None if (weights[rows] == 1).all() else weights[rows]
+    quantiles = find_quantiles(values[rows], weights, plain) if rows.any() else None
+    step = find_step(values[rows], dated=column.dated)
+    return Variable(column.name, names, plain, quantiles, None if quantiles is None else step)
+
+
+def _cut_variable(
+    column: Column, cuts: Sequence[float] | Floats, weights: Floats | None
+) -> Variable:
     """The variable of a numeric column cut at `cuts`."""
     if isinstance(column, Labels):
         raise DiscretizeError(
@@ -114,7 +144,7 @@ def _cut_variable(column: Column, cuts: Sequence[float] | Floats) -> Variable:
         raise DiscretizeError(
             f"column {column.name!r}: the cuts are {cuts!r}; finite, rising numbers are needed."
         )
-    return Variable(column.name, *column.intervals(array.astype(np.float64)))
+    return cut_variable(column, array.astype(np.float64), weights)
 
 
 def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.data.columns import Labels
+from counterpane.data.columns import Column, Labels
+from counterpane.data.exporting import Exportable, column_array, frame_kind_of, numbers_column
 from counterpane.data.frames import Unseen, encode_frame
-from counterpane.data.schema import Schema, Variable
+from counterpane.data.quantiles import draw_numbers
+from counterpane.data.ranges import Range
+from counterpane.data.schema import Schema
 from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.data.states import Discretize
 from counterpane.data.weights import check_weights as check_weights
@@ -22,25 +26,37 @@ from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
-    from counterpane.data import notebook
+    from counterpane.data import notebook, preparing
 else:
     notebook = lazy("counterpane.data.notebook")
+    preparing = lazy("counterpane.data.preparing")
 
 Missing = Literal["state", "drop", "error"]
 
 
-class Table:
+class Table(Exportable):
     """Codes of `schema`'s variables, shape (n_variables, n_rows); a missing cell has code `card`.
 
     Built by `Table.from_frame`, `counterpane.read` or `load_dataset`; from arrays of codes here.
+    `preparation` has what `counterpane.read` did to the columns, and `notes` says it in sentences.
+    `numbers`, name → floats, are the numbers of columns that were cut, NaN where missing: tables
+    that a model drew have them. A table that was read has intervals only.
+
+    It becomes a frame again by `to_pandas`, `to_polars`, `to_arrow`, or `to_frame`, of the kind
+    that was read; `table["name"]` is a column as an array.
 
     >>> table = Table(Schema.from_cards([2, 3]), [[0, 1, 1], [2, 0, 3]])
-    >>> table.n_rows, table.has_missing.tolist()
-    (3, [False, True])
+    >>> len(table), table.has_missing.tolist(), table["x0"].tolist()
+    (3, [False, True], [0, 1, 1])
     """
 
     def __init__(
-        self, schema: Schema, codes: npt.ArrayLike, weights: npt.ArrayLike | None = None
+        self,
+        schema: Schema,
+        codes: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        *,
+        numbers: Mapping[str, Floats] | None = None,
     ) -> None:
         given = np.asarray(codes)
         if len(schema) == 0:
@@ -64,6 +80,14 @@ class Table:
         self.weights = None if weights is None else check_weights(weights, given.shape[1])
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
+        self.preparation: dict[str, Any] = {}
+        self.numbers = dict(numbers or {})
+        for name, values in self.numbers.items():
+            if schema[name].cuts is None or values.shape != (given.shape[1],):
+                raise DataError(
+                    f"column {name!r} was not cut, or its numbers have shape {values.shape}; "
+                    f"{given.shape[1]} numbers of a cut column are needed."
+                )
 
     @classmethod
     def from_frame(
@@ -84,7 +108,8 @@ class Table:
         Texts, booleans, categories and whole numbers of at most `max_states` values are states;
         categories keep their declared order and unobserved states. Other numbers are cut by
         `discretize`: "mdl" (Fayyad–Irani against `target`), "quantile" (`n_bins` of equal weight),
-        {column: cuts}, or an object with `fit` that leaves `cuts_` or `bin_edges_`.
+        "auto" (the first where there is a discrete target, else the second), {column: cuts}, or an
+        object with `fit` that leaves `cuts_` or `bin_edges_`.
 
         `states` declares states by column. `schema` encodes new data as old data was: columns are
         found by name, others ignored. A value outside the states raises; with unseen="missing" it
@@ -100,8 +125,8 @@ class Table:
             if states is None and schema in (None, frame.schema):
                 return frame if weights is None else frame.reweighted(weights)
             weights = frame.weights if weights is None else weights
-            frame = frame.labels()
-        return cls(
+            frame = frame.labels() if schema is None else frame.to_columns()
+        table = cls(
             *encode_frame(
                 frame,
                 schema=schema,
@@ -114,11 +139,90 @@ class Table:
                 n_bins=n_bins,
             )
         )
+        table.frame_kind = frame_kind_of(frame)
+        return table
 
     def labels(self) -> list[Labels]:
-        """The columns as they were before they were encoded."""
+        """The columns by their states, intervals where they were cut."""
         places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
-        return [Labels(v.name, v.states, p, True) for v, p in zip(self.schema, places, strict=True)]
+        return [
+            Labels(v.name, v.states, p, declared=True, ordered=v.cuts is not None)
+            for v, p in zip(self.schema, places, strict=True)
+        ]
+
+    def to_columns(self) -> list[Column]:
+        """The columns as frames have them: numbers where there are any, else labels."""
+        return [
+            numbers_column(c.name, self.numbers[c.name], v.step, dated=v.dated)
+            if c.name in self.numbers
+            else c
+            for c, v in zip(self.labels(), self.schema, strict=True)
+        ]
+
+    def with_numbers(
+        self,
+        random_state: int | np.random.Generator | None = None,
+        within: Mapping[str, Range] | None = None,
+    ) -> Table:
+        """The same rows with a number in each interval, drawn by the quantiles that were kept.
+
+        Whole numbers stay whole, dates stay dates, and decimals are as many as there were. `within`
+        bounds the numbers of some columns. A column whose quantiles are not known (of a model saved
+        by an older release, or learned from counts of a database) keeps its intervals.
+        """
+        rng = np.random.default_rng(random_state)
+        numbers = {
+            v.name: draw_numbers(v, codes, rng, (within or {}).get(v.name))
+            for v, codes in zip(self.schema, self.codes, strict=True)
+            if v.quantiles is not None
+        }
+        return self._kin(self.schema, self.codes, self.weights, numbers)
+
+    def without_numbers(self) -> Table:
+        """The same rows with intervals alone."""
+        return self._kin(self.schema, self.codes, self.weights, {})
+
+    def _kin(
+        self,
+        schema: Schema,
+        codes: Codes,
+        weights: npt.ArrayLike | None,
+        numbers: Mapping[str, Floats],
+    ) -> Table:
+        """Another table of these data, which goes back as a frame of the same kind."""
+        table = Table(schema, codes, weights, numbers=numbers)
+        table.frame_kind, table.preparation = self.frame_kind, self.preparation
+        return table
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.schema.names)
+
+    def __getitem__(self, name: str) -> Array:
+        """A column as an array: numbers and dates where there are any, else states, None missing.
+
+        Whole numbers with missing cells are floats.
+        """
+        return column_array(self.to_columns()[self.schema.index(name)])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The cells, shape (n_rows, n_columns): numbers if all columns are, else objects."""
+        columns = [column_array(c) for c in self.to_columns()]
+        kinds = {c.dtype.kind for c in columns}
+        common = None if kinds <= set("iuf") or len(kinds) == 1 else object
+        cells: Array = np.empty(
+            (self.n_rows, len(columns)), dtype=common or np.result_type(*columns)
+        )
+        for i, column in enumerate(columns):
+            cells[:, i] = column
+        return cells if dtype is None else cells.astype(dtype)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the columns when they were read, a sentence for each."""
+        return preparing.preparation_notes(self.preparation, self.schema)
 
     @property
     def n_rows(self) -> int:
@@ -168,17 +272,20 @@ class Table:
     def select(self, columns: Sequence[str | int]) -> Table:
         """The table of some columns, in the order given."""
         where = [c if isinstance(c, int) else self.schema.index(c) for c in columns]
-        return Table(self.schema.select(where), self.codes[where], self.weights)
+        schema = self.schema.select(where)
+        numbers = {n: self.numbers[n] for n in schema.names if n in self.numbers}
+        return self._kin(schema, self.codes[where], self.weights, numbers)
 
     def take(self, rows: npt.ArrayLike) -> Table:
         """The table of some rows: positions or a mask."""
         rows = np.asarray(rows)
         weights = None if self.weights is None else self.weights[rows]
-        return Table(self.schema, self.codes[:, rows], weights)
+        numbers = {name: values[rows] for name, values in self.numbers.items()}
+        return self._kin(self.schema, self.codes[:, rows], weights, numbers)
 
     def reweighted(self, weights: npt.ArrayLike | None) -> Table:
         """The same rows with other weights."""
-        return Table(self.schema, self.codes, weights)
+        return self._kin(self.schema, self.codes, weights, self.numbers)
 
     def distinct(self, columns: Sequence[str | int] | None = None) -> Table:
         """Distinct rows over some columns, sorted, each with the weight of its copies.
@@ -202,7 +309,7 @@ class Table:
             return self
         if policy == "state":
             schema = with_missing_state(self.schema, self.has_missing)
-            return Table(schema, self.codes, self.weights)
+            return self._kin(schema, self.codes, self.weights, self.numbers)
         incomplete = (self.codes == self.schema.cards[:, None]).any(axis=0)
         if policy == "drop":
             if incomplete.all():
@@ -251,6 +358,6 @@ def distinct_rows(codes: Codes, weights: Array | None, cards: Ints) -> tuple[Cod
 def with_missing_state(schema: Schema, columns: Iterable[bool]) -> Schema:
     """`schema` with one more state, None, for the columns flagged."""
     return Schema(
-        Variable(v.name, (*v.states, None), v.cuts) if flag else v
+        replace(v, states=(*v.states, None)) if flag else v
         for v, flag in zip(schema, columns, strict=True)
     )

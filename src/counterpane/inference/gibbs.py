@@ -162,6 +162,7 @@ class Sampler:
         self,
         n: int,
         evidence: Mapping[int, int],
+        likelihoods: Mapping[int, Floats] | None = None,
         *,
         settings: Gibbs,
         start: Mapping[int, int] | None = None,
@@ -171,7 +172,10 @@ class Sampler:
         each = -(-n // chains)
         longer = replace(settings, n_samples=max(settings.n_samples // each, 1) * each)
         units = self._units(evidence, chains)
-        _, kept = self._run(units, _seeds(settings, chains), longer, start=start, keep=each)
+        _, kept = self._run(
+            units, _seeds(settings, chains), longer,
+            start=start, likelihoods=likelihoods, keep=each,
+        )  # fmt: skip
         return np.ascontiguousarray(kept.reshape(-1, self.blanket.cards.size)[:n].T)
 
     def _estimate(

@@ -17,6 +17,7 @@ def answer_interval(
     cards: Ints,
     asked: Sequence[int],
     evidence: Mapping[int, int],
+    known: Sequence[Potential] = (),
     *,
     level: float,
     draws: int,
@@ -25,7 +26,8 @@ def answer_interval(
     """(mean, lower, upper) of P(asked | evidence) over tables drawn from Dirichlet distributions.
 
     `families` maps scopes (parents…, variable) to the Dirichlet parameters of their tables. The
-    bounds hold the middle `level` of the answers, cell by cell.
+    bounds hold the middle `level` of the answers, cell by cell. `known` are potentials without
+    uncertainty.
     """
     if not (0 < level < 1 and draws >= 2):
         raise ParameterError(
@@ -35,7 +37,10 @@ def answer_interval(
     found = np.stack(
         [
             marginal(
-                [Potential(scope, draw_logs(rng, alpha)) for scope, alpha in families.items()],
+                [
+                    *(Potential(scope, draw_logs(rng, alpha)) for scope, alpha in families.items()),
+                    *known,
+                ],
                 cards,
                 asked,
                 evidence,

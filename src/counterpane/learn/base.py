@@ -23,6 +23,8 @@ from counterpane.counts.reading import read
 from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
+from counterpane.data.exporting import frame_kind_of
+from counterpane.data.states import Discretize
 from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import (
@@ -56,6 +58,7 @@ class LearnerOptions(TypedDict, total=False):
 
     equivalent_sample_size: float
     missing: Missing
+    discretize: Discretize
     time_limit: float | None
     n_jobs: int
     progress: bool | Report
@@ -74,9 +77,14 @@ class Learned(NamedTuple):
 class Learner(ABC):
     """A learner stores its parameters, `fit` finds a model, and results end in an underscore.
 
-    All take `equivalent_sample_size` of the parameters' prior, `missing`, `time_limit` in seconds,
-    `n_jobs` threads, `progress` (True, or a function), and `checkpoint`, a file to go on from.
-    `sklearn.base.clone` and all else that goes by `get_params` works.
+    All take `equivalent_sample_size` of the parameters' prior, `missing`, `discretize`,
+    `time_limit` in seconds, `n_jobs` threads, `progress` (True, or a function), and `checkpoint`, a
+    file to go on from. `sklearn.base.clone` and all else that goes by `get_params` works.
+
+    `discretize` says how numbers and dates of a frame become states, as in `counterpane.read`:
+    "auto" cuts them into intervals and leaves out ids, constants and columns of too many states,
+    as the command does; `notes_` then says what was done, a sentence for each column. A `Table` or
+    `CountSource` is taken as it is.
 
     `missing` says what missing cells are: a "state" of their own; a reason to "drop" their row, or
     an "error". Network learners and `ChowLiu` also take "em", which completes the rows as the
@@ -91,6 +99,7 @@ class Learner(ABC):
         *,
         equivalent_sample_size: float = 1.0,
         missing: Missing = "state",
+        discretize: Discretize = "auto",
         time_limit: float | None = None,
         n_jobs: int = 1,
         progress: bool | Report = False,
@@ -98,6 +107,7 @@ class Learner(ABC):
     ) -> None:
         self.equivalent_sample_size = equivalent_sample_size
         self.missing = missing
+        self.discretize = discretize
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.progress = progress
@@ -162,8 +172,12 @@ class Learner(ABC):
             raise ParameterError(
                 Setting("missing", missing), f"; {type(self).__name__} takes {allowed}."
             )
+        kind = frame_kind_of(X)
         if not isinstance(X, CountSource | Table):
-            X = read(X)
+            X = read(X, discretize=self.discretize, target=getattr(self, "target", None))
+        self._preparation, self._notes = {}, []
+        if isinstance(X, Table):
+            self._preparation, self._notes = X.preparation, X.notes
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
@@ -171,7 +185,15 @@ class Learner(ABC):
                 return self._with_gaps(X, missing)
             return resolved(X, missing)  # type: ignore[arg-type]
         table = X if sample_weight is None else X.reweighted(sample_weight)
+        table.frame_kind = kind or table.frame_kind
         return MemoryCounts(self._resolved(table, missing), n_jobs=n_jobs)
+
+    @property
+    def notes_(self) -> list[str]:
+        """What `fit` did to the table before it learned, a sentence for each column or kind."""
+        if "_notes" not in vars(self):
+            raise NotFittedError(f"{type(self).__name__} has no 'notes_' yet; call fit first.")
+        return list(self._notes)
 
     def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
         """A source whose missing cells stay; one that has none is the same by any policy."""
@@ -235,7 +257,9 @@ class Learner(ABC):
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
         """How a model was learned, for its file; `trace_` must be that of this fit by now."""
         seed = getattr(self, "random_state", None)
+        kind = source.table.frame_kind if isinstance(source, MemoryCounts) else None
         return {
+            **self._preparation,
             "learner": repr(self),
             "data": digest(source),
             "rows": source.n_rows,
@@ -246,7 +270,7 @@ class Learner(ABC):
             "numpy": np.__version__,
             "random_state": seed if isinstance(seed, int) else None,
             "trace": _kept(vars(self).get("trace_", ())),
-        }
+        } | ({} if kind is None else {"frame": kind})
 
 
 def _nothing_told(name: str) -> DataError:

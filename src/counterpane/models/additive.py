@@ -21,6 +21,7 @@ from counterpane.models.effects import Effects, log_odds
 from counterpane.models.explaining import Explanation, check_one, explanation, one_row
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
+from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -163,6 +164,13 @@ class AdditiveClassifier:
                 f"; an additive classifier tells the probabilities of {self.target.name!r} alone.",
             )
         return np.exp(self.log_proba(*self.encode(frame)))
+
+    def predict_frame(self, frame: Any, target: str | None = None) -> Any:
+        """The most probable class of each row and the probabilities, as a frame of the same kind.
+
+        The columns are `predicted` and P(class) for each class.
+        """
+        return prediction_frame(frame, self.target, self.class_probabilities(frame, target))
 
     def query(
         self,

@@ -7,17 +7,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
+import numpy as np
+
+from counterpane.data.columns import Column, Labels, Numbers
+from counterpane.data.exporting import Exportable
 from counterpane.data.schema import Variable
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
-from counterpane.typing import Floats, State
+from counterpane.typing import Array, Floats, State
 
 SHOWN = 24
 
 
-class Answer:
+class Answer(Exportable):
     """P(variables | evidence): `probabilities` has one axis for each of `variables`.
+
+    As a frame (`to_pandas`, `to_polars`, `to_arrow`, `to_frame`) it has a row for each combination
+    of states, with its probability; as an array it is `probabilities`.
 
     `log_evidence` is ln P(evidence), 0 when there is none. It may be given as a function, which is
     called when it is first asked: a model that is not normalized must sum over all rows for it.
@@ -72,6 +79,28 @@ class Answer:
                 raise unknown_name("variable", name, self.names)
         where = tuple(v.code(key[v.name]) if v.name in key else slice(None) for v in self.variables)
         return float(self.probabilities[where].sum())
+
+    def __len__(self) -> int:
+        """The number of states, or of combinations of states."""
+        return int(self.probabilities.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The states, or tuples of states of several variables."""
+        return iter(self.to_dict())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.probabilities, dtype=dtype)
+
+    def to_columns(self) -> list[Column]:
+        """The states of each variable, and the probability of the row."""
+        places = np.indices(self.probabilities.shape).reshape(len(self.variables), -1)
+        columns: list[Column] = [
+            Labels(v.name, v.states, codes, declared=True, ordered=v.cuts is not None)
+            for v, codes in zip(self.variables, places, strict=True)
+        ]
+        name = "P" if "probability" in self.names else "probability"
+        values = self.probabilities.reshape(-1)
+        return [*columns, Numbers(name, values, np.zeros(values.size, dtype=bool))]
 
     def to_dict(self) -> dict[Any, float]:
         """State → probability for one variable; tuples of states for several."""

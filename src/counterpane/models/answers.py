@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from counterpane.data.columns import Column, Numbers
+from counterpane.data.exporting import Exportable
 from counterpane.data.schema import Variable
 from counterpane.models.answer import Answer
 from counterpane.models.certainty import Certainty
-from counterpane.typing import Floats
+from counterpane.typing import Array, Floats
 
 
-class Answers(Sequence[Answer]):
+class Answers(Exportable, Sequence[Answer]):
     """P(variables | row) for each row: `probabilities` has the shape (n_rows, states…).
 
     `log_evidence` is ln P(evidence of the row), −∞ for a row that is impossible; it may be given
     as a function, as in an `Answer`. `certainty` says how sure answers are that are not exact.
-    Indexed by the row, it gives an `Answer`.
+    Indexed by the row, it gives an `Answer`. As a frame (`to_pandas`, `to_polars`, `to_arrow`, or
+    `to_frame`, of the kind that was asked about) it has a column for each state.
 
     >>> import numpy as np
     >>> lung = Variable("lung", ("no", "yes"))
@@ -60,6 +65,14 @@ class Answers(Sequence[Answer]):
         return Answer(
             self.variables, self.probabilities[row], lambda: float(self.log_evidence[row])
         )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.probabilities, dtype=dtype)
+
+    def to_columns(self) -> list[Column]:
+        """The probability of each combination of states."""
+        none = np.zeros(len(self), dtype=bool)
+        return [Numbers(name, values, none) for name, values in self.to_dict().items()]
 
     def to_dict(self) -> dict[str, Floats]:
         """A column for each combination of states, as any frame library takes it."""

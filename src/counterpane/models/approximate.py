@@ -16,7 +16,7 @@ from counterpane.inference.maximum import ICM, MaxProduct, climb, max_product
 from counterpane.inference.mean_field import Approximation, MeanField, mean_field
 from counterpane.inference.propagation import BeliefPropagation, propagate
 from counterpane.models.certainty import Certainty
-from counterpane.models.evidence import read_evidence
+from counterpane.models.evidence import likelihood_potentials, read_evidence
 from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -121,9 +121,7 @@ class Approximator:
             names = self.schema.names
             return mean_field(self.blanket, given, likelihoods, settings=how, names=names)
         assert isinstance(how, BeliefPropagation)
-        with np.errstate(divide="ignore"):
-            soft = [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
-        parts = [*self._potentials(), *soft]
+        parts = [*self._potentials(), *likelihood_potentials(likelihoods)]
         return propagate(parts, self.schema.cards, given, settings=how)
 
     def rows(
@@ -152,30 +150,40 @@ class Approximator:
         return np.array(answers)[back], worst._replace(standard_errors=spread)
 
     def draw(
-        self, n: int, given: Mapping[int, int], how: Method, rng: np.random.Generator
+        self,
+        n: int,
+        given: Mapping[int, int],
+        likelihoods: Mapping[int, Floats],
+        how: Method,
+        rng: np.random.Generator,
     ) -> Codes:
         """Codes (n_variables, n) of rows along Gibbs chains."""
         if not isinstance(how, Gibbs):
             raise ParameterError(f"{type(how).__name__} draws no rows; use method='gibbs'.")
         start = read_evidence(self.schema, how.start)
-        return self.sampler.draw(n, given, settings=replace(how, random_state=rng), start=start)
+        settings = replace(how, random_state=rng)
+        return self.sampler.draw(n, given, likelihoods, settings=settings, start=start)
 
-    def best(self, given: Mapping[int, int], how: MapMethod) -> Ints:
+    def best(
+        self, given: Mapping[int, int], likelihoods: Mapping[int, Floats], how: MapMethod
+    ) -> Ints:
         """The codes of the most probable row found that agrees with the evidence.
 
         With "auto" the better of max-product (if its tables fit) and climbs.
         """
         found: list[tuple[Ints, float]] = []
+        blanket = self.blanket.weighed(likelihoods) if likelihoods else self.blanket
         if how == "auto" or isinstance(how, MaxProduct):
             settings = MaxProduct() if isinstance(how, str) else how
             try:
-                start = max_product(self._potentials(), self.schema.cards, given, settings)
-                found.append(climb(self.blanket, given, ICM(), start=start))
+                parts = [*self._potentials(), *likelihood_potentials(likelihoods)]
+                start = max_product(parts, self.schema.cards, given, settings)
+                found.append(climb(blanket, given, ICM(), start=start))
             except TableSizeError:
                 if how != "auto":
                     raise
         if how == "auto" or isinstance(how, ICM):
-            found.append(climb(self.blanket, given, how if isinstance(how, ICM) else ICM()))
+            found.append(climb(blanket, given, how if isinstance(how, ICM) else ICM()))
         codes, score = max(found, key=lambda pair: pair[1])
         if score == -np.inf:
             raise EvidenceError(

@@ -32,6 +32,7 @@ from counterpane.models.formats import (
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
+from counterpane.models.predictions import prediction_frame
 from counterpane.models.questions import Questions, listed
 from counterpane.typing import Array, Codes, Floats
 
@@ -130,6 +131,22 @@ class Model(Questions):
                 ".",
             )
         return name
+
+    def predict_frame(self, frame: Any, target: str | None = None) -> Any:
+        """The most probable state of the target in each row, and the probability of each state.
+
+        A frame of the kind of `frame`: pandas in, pandas out. Rows are read as in
+        `class_probabilities`.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> found = model.predict_frame({"sex": ["male", "female"]}, "survived")
+        >>> found["predicted"], [round(p, 2) for p in found["P(yes)"]]
+        (['no', 'yes'], [0.21, 0.73])
+        """
+        probabilities = self.class_probabilities(frame, target)
+        name = target or (self.provenance or {})["target"]
+        return prediction_frame(frame, self.schema[name], probabilities)
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
         """Write the model to a file; `counterpane.load` reads it back.

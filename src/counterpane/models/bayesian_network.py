@@ -20,6 +20,7 @@ from counterpane.models.answer import Answer
 from counterpane.models.answers import Interval
 from counterpane.models.approximate import Approximator
 from counterpane.models.base import Evidence, Model
+from counterpane.models.evidence import likelihood_potentials
 from counterpane.models.formats import Network
 from counterpane.models.questions import check_n_rows
 from counterpane.potentials import Blanket, Potential
@@ -166,10 +167,13 @@ class BayesianNetwork(Model):
         >>> round(float(smokers), 2), round(table.total_weight) < table.n_rows
         (0.72, True)
         """
-        given = self._given(evidence)
+        given, likelihoods = self._known(evidence)
         order, rng = self.dag.topological_order(), np.random.default_rng(random_state)
         rows = check_n_rows(n)
         codes, logs = sample_forward(self.tables, self._parents, order, given, rows, rng)
+        with np.errstate(divide="ignore"):
+            for v, weights in likelihoods.items():
+                logs += np.log(weights)[codes[v]]
         if logs.max() == -np.inf:
             raise EvidenceError(
                 f"none of {n} rows agrees with the evidence, which is rare or impossible; draw "
@@ -201,15 +205,17 @@ class BayesianNetwork(Model):
         answer = self.query(
             variables, evidence, method="exact"
         )  # checks the question and the evidence
-        asked, given = self.schema.indices(answer.names), self._given(evidence)
+        given, likelihoods = self._known(evidence)
+        asked = self.schema.indices(answer.names)
         families = {
             p.scope: self.strengths[p.scope[-1]][..., None] * self.tables[p.scope[-1]]
-            for p in self._relevant({*asked, *given})
+            for p in self._relevant({*asked, *given, *likelihoods})
         }
         rng = np.random.default_rng(random_state)
         bounds = answer_interval(
-            families, self.schema.cards, asked, given, level=level, draws=draws, rng=rng
-        )
+            families, self.schema.cards, asked, given, likelihood_potentials(likelihoods),
+            level=level, draws=draws, rng=rng,
+        )  # fmt: skip
         return Interval(*(Answer(answer.variables, p) for p in bounds))
 
     def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
@@ -224,9 +230,15 @@ class BayesianNetwork(Model):
         blanket = Blanket(self.schema.cards, relevant, self.schema.names)
         return Approximator(self.schema, blanket, lambda: relevant)
 
-    def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
-        if given:
-            return super()._draw(n, given, rng)
+    def _draw(
+        self,
+        n: int,
+        given: Mapping[int, int],
+        likelihoods: Mapping[int, Floats],
+        rng: np.random.Generator,
+    ) -> Codes | None:
+        if given or likelihoods:
+            return super()._draw(n, given, likelihoods, rng)
         order = self.dag.topological_order()
         return sample_forward(self.tables, self._parents, order, {}, n, rng)[0]
 

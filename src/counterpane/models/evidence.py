@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from counterpane.data.columns import columns_of
 from counterpane.data.frames import Unseen as Unseen
+from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, EvidenceError, ParameterError
+from counterpane.potentials import Potential
 from counterpane.typing import Codes, Floats
 
 Evidence = Mapping[str, Any] | None
-"""Name → state: by equality, by interval for numeric variables that were cut, else by text."""
+"""Name → state: by equality, by interval for numeric variables that were cut, else by text.
+
+A set or list of states, of which it is one, and a `Range` of numbers or dates are evidence as well.
+"""
 
 VirtualEvidence = Mapping[str, Any] | None
 """Name → {state: likelihood} with all states, or the likelihoods in the order of the states."""
@@ -27,8 +32,66 @@ def read_evidence(schema: Schema, evidence: Evidence) -> dict[int, int]:
     return {schema.index(name): schema[name].code(state) for name, state in told.items()}
 
 
+def evidence_weights(variable: Variable, value: Any) -> Floats:
+    """The weight of each state under evidence: a state, a set or list of states, or a `Range`.
+
+    It is 1 for the states that agree and 0 for the others; for an interval that a range parts, the
+    share of its values within the range.
+
+    >>> evidence_weights(Variable("port", ("a", "b", "c")), {"a", "c"}).tolist()
+    [1.0, 0.0, 1.0]
+    """
+    if isinstance(value, Range):
+        return value.shares(variable)
+    weights: Floats = np.zeros(variable.card)
+    several = isinstance(value, set | frozenset | list | tuple)
+    for state in value if several else [value]:
+        weights[variable.code(state)] = 1.0
+    if not weights.any():
+        raise EvidenceError(
+            f"the evidence on {variable.name!r} is an empty set; name one or more of its states: "
+            f"{variable.shown_states}."
+        )
+    return weights
+
+
+def read_known(
+    schema: Schema, evidence: Evidence, virtual_evidence: VirtualEvidence = None
+) -> tuple[dict[int, int], dict[int, Floats]]:
+    """(variable → code, variable → likelihoods of its states) of all that is known.
+
+    Evidence that leaves several states, or part of an interval, is a likelihood.
+    """
+    codes: dict[int, int] = {}
+    weights: dict[int, Floats] = {}
+    for name, value in (evidence or {}).items():
+        v = schema.index(name)
+        shares = evidence_weights(schema[v], value)
+        if np.count_nonzero(shares) == 1 and shares.max() == 1.0:
+            codes[v] = int(shares.argmax())
+        else:
+            weights[v] = shares
+    soft = read_likelihoods(schema, virtual_evidence, {*codes, *weights})
+    return codes, weights | soft
+
+
+def likelihood_potentials(likelihoods: Mapping[int, Floats]) -> list[Potential]:
+    """The log-likelihoods of variables' states as potentials."""
+    with np.errstate(divide="ignore"):
+        return [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
+
+
+def evidence_text(name: str, value: Any) -> str:
+    """Evidence on one column as a message tells it."""
+    if isinstance(value, Range):
+        return value.text(name)
+    if isinstance(value, set | frozenset | list | tuple):
+        return f"{name} in {{{', '.join(sorted(map(repr, value)))}}}"
+    return f"{name}={value!r}"
+
+
 def read_likelihoods(
-    schema: Schema, virtual_evidence: VirtualEvidence, given: Mapping[int, int]
+    schema: Schema, virtual_evidence: VirtualEvidence, given: Collection[int]
 ) -> dict[int, Floats]:
     """Variable → likelihoods of its states; none may be given as well."""
     found = {}

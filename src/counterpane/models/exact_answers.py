@@ -11,6 +11,7 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError
 from counterpane.inference import Propagation, map_query, marginal, query_rows, sample
+from counterpane.models.evidence import Evidence, evidence_text, likelihood_potentials
 from counterpane.potentials import Potential
 from counterpane.typing import Codes, Floats
 
@@ -37,14 +38,24 @@ class ExactAnswers(ABC):
     def _propagation(self) -> Propagation:
         return Propagation(self.to_potentials(), self.schema.cards, self.schema.names)
 
-    def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
+    def _draw(
+        self,
+        n: int,
+        given: Mapping[int, int],
+        likelihoods: Mapping[int, Floats],
+        rng: np.random.Generator,
+    ) -> Codes | None:
         cards, names = self.schema.cards, self.schema.names
-        return sample(self.to_potentials(), cards, given, n, rng, names=names)
+        parts = [*self.to_potentials(), *likelihood_potentials(likelihoods)]
+        return sample(parts, cards, given, n, rng, names=names)
 
-    def _best(self, asked: Sequence[int], given: Mapping[int, int]) -> tuple[dict[int, int], float]:
+    def _best(
+        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> tuple[dict[int, int], float]:
         """(the most probable codes of `asked`, their log-weight), exactly."""
-        relevant = self._relevant({*asked, *given})
-        return map_query(relevant, self.schema.cards, asked, given, names=self.schema.names)
+        relevant = self._relevant({*asked, *given, *likelihoods})
+        parts = [*relevant, *likelihood_potentials(likelihoods)]
+        return map_query(parts, self.schema.cards, asked, given, names=self.schema.names)
 
     def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
         """The potentials that bear on `nodes`; the others would sum to 1."""
@@ -67,9 +78,8 @@ class ExactAnswers(ABC):
             each, log_evidence = self._ask_each(asked, given, likelihoods)
             return each[0], log_evidence
         relevant = self._relevant({*asked, *given, *likelihoods})
-        with np.errstate(divide="ignore"):
-            soft = [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
-        return marginal([*relevant, *soft], cards, asked, given, names=names)
+        parts = [*relevant, *likelihood_potentials(likelihoods)]
+        return marginal(parts, cards, asked, given, names=names)
 
     def _ask_each(
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
@@ -101,6 +111,7 @@ class ExactAnswers(ABC):
         given: Mapping[int, int],
         likelihoods: Mapping[int, Floats] | None = None,
         row: int | None = None,
+        evidence: Evidence = None,
     ) -> EvidenceError:
         """An error that names the smallest conflict found by leaving out one item at a time."""
         hard, soft = dict(given), dict(likelihoods or {})
@@ -111,7 +122,13 @@ class ExactAnswers(ABC):
                 hard, soft = fewer, softer
         names = self.schema.names
         shown = [f"{names[v]}={self.schema[v].states[code]!r}" for v, code in hard.items()]
-        shown += [f"the virtual evidence on {names[v]!r}" for v in soft]
+        known = evidence or {}
+        shown += [
+            evidence_text(names[v], known[names[v]])
+            if names[v] in known
+            else f"the virtual evidence on {names[v]!r}"
+            for v in soft
+        ]
         where = "" if row is None else f"row {row}: "
         way = "change or drop one of it" if row is None else "change it, or pass impossible='prior'"
         return EvidenceError(

@@ -154,9 +154,11 @@ class Mixture(Model):
             out[lo : lo + BLOCK_ROWS] = np.take_along_axis(conditionals, own, axis=1)
         return out.sum(axis=1) if total else out
 
-    def _best(self, asked: Sequence[int], given: Mapping[int, int]) -> tuple[dict[int, int], float]:
+    def _best(
+        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> tuple[dict[int, int], float]:
         """As in `Model`, from the table of all joint states."""
-        table, log_weight = self._ask(asked, given, {})
+        table, log_weight = self._ask(asked, given, likelihoods)
         states = np.unravel_index(int(table.argmax()), table.shape)
         return {v: int(s) for v, s in zip(asked, states, strict=True)}, log_weight
 
@@ -232,13 +234,20 @@ class Mixture(Model):
         ]
         return log_sum(np.array(each).T + np.log(self.weights))
 
-    def _draw(self, n: int, given: Mapping[int, int], rng: np.random.Generator) -> Codes | None:
-        logs = [m._ask((), given, {})[1] for m in self.models]
-        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, {}))
+    def _draw(
+        self,
+        n: int,
+        given: Mapping[int, int],
+        likelihoods: Mapping[int, Floats],
+        rng: np.random.Generator,
+    ) -> Codes | None:
+        logs = [m._ask((), given, likelihoods)[1] for m in self.models]
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
         if log_evidence == -np.inf:
             return None
         counts = rng.multinomial(n, shares / shares.sum()).tolist()
-        drawn = [m._draw(k, given, rng) for m, k in zip(self.models, counts, strict=True) if k]
+        pairs = zip(self.models, counts, strict=True)
+        drawn = [m._draw(k, given, likelihoods, rng) for m, k in pairs if k]
         codes: Codes = np.concatenate([part for part in drawn if part is not None], axis=1)
         return codes[:, rng.permutation(n)]
 

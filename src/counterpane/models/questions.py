@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
+from counterpane.data.exporting import frame_kind_of
+from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
 from counterpane.inference.gibbs import Gibbs
@@ -25,8 +27,7 @@ from counterpane.models.evidence import (
     Evidence,
     Unseen,
     VirtualEvidence,
-    read_evidence,
-    read_likelihoods,
+    read_known,
     read_rows,
 )
 from counterpane.models.exact_answers import ExactAnswers
@@ -45,6 +46,7 @@ class Questions(ExactAnswers):
     sampling, with a warning that says how sure it is. So does the answer's `certainty`.
     """
 
+    provenance: dict[str, Any] | None
     _estimates: ClassVar[bool] = True  # whether there is a blanket for inexact answers
 
     def query(
@@ -56,6 +58,9 @@ class Questions(ExactAnswers):
         method: Method = "auto",
     ) -> Answer:
         """P(variables | evidence); the answer's axes follow the order asked.
+
+        Evidence is {column: state}. Where several states are possible, it is a set of them, or, for
+        numbers and dates, a `counterpane.Range`.
 
         `virtual_evidence` weighs the states of variables that were not seen themselves: by
         {state: likelihood}, or by a vector in the order of the states.
@@ -77,7 +82,7 @@ class Questions(ExactAnswers):
         if exact is not None:
             probabilities, log_weight = exact
             if log_weight == -np.inf:
-                raise self._impossible(given, likelihoods)
+                raise self._impossible(given, likelihoods, evidence=evidence)
             log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
             return Answer(told, probabilities, log_evidence)
         estimator = self._estimator({*asked, *given, *likelihoods})
@@ -111,7 +116,7 @@ class Questions(ExactAnswers):
         if exact is not None:
             each, log_weight = exact
             if log_weight == -np.inf:
-                raise self._impossible(given, likelihoods)
+                raise self._impossible(given, likelihoods, evidence=evidence)
             log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
             sure: Sequence[Certainty | None] = [None] * len(rest)
         else:
@@ -175,7 +180,9 @@ class Questions(ExactAnswers):
             found, certainty = estimator.rows(asked, columns, codes, how)
             report(certainty, why)
             late = partial(self._late_evidence, asked, columns, codes)
-            return Answers(told, found.reshape(shape), late, certainty)
+            answers = Answers(told, found.reshape(shape), late, certainty)
+            answers.frame_kind = frame_kind_of(frame)
+            return answers
         found, log_weights = exact
         bad = np.flatnonzero(log_weights == -np.inf)
         if bad.size and impossible == "error":
@@ -185,7 +192,9 @@ class Questions(ExactAnswers):
         if bad.size:
             found[bad] = self._ask(asked, {}, {})[0].reshape(-1)
         log_evidence = partial(self._log_evidence_rows, log_weights, asked, columns, codes)
-        return Answers(told, found.reshape(shape), log_evidence)
+        answers = Answers(told, found.reshape(shape), log_evidence)
+        answers.frame_kind = frame_kind_of(frame)
+        return answers
 
     def map_query(
         self,
@@ -196,20 +205,24 @@ class Questions(ExactAnswers):
     ) -> dict[str, State]:
         """The most probable joint states of `variables`, by default of all that are not given.
 
+        A column whose evidence is a set or a range is not given one state: the answer tells the
+        most probable of those that are left.
+
         `method` is "exact"; "icm", coordinate ascent from random rows; "max_product", messages and
         an ascent from the row they spell out; `ICM(…)` or `MaxProduct(…)`; or "auto": exact, unless
         tables would be too large, else the better of the two, with a warning. Only "exact" sums out
         variables that are neither asked nor given.
         """
-        how, given = as_map_method(method), self._given(evidence)
+        how = as_map_method(method)
+        given, likelihoods = self._known(evidence)
         rest = [n for i, n in enumerate(self.schema.names) if i not in given]
         asked = self._asked(rest if variables is None else listed(variables), given)
         partly = len(asked) < len(rest)
         if isinstance(how, str):
             try:
-                best, log_weight = self._best(asked, given)
+                best, log_weight = self._best(asked, given, likelihoods)
                 if log_weight == -np.inf:
-                    raise self._impossible(given)
+                    raise self._impossible(given, likelihoods, evidence=evidence)
                 return self._told(best)
             except TableSizeError as error:
                 if how == "exact" or partly or not self._estimates:
@@ -220,7 +233,7 @@ class Questions(ExactAnswers):
                 f"{len(asked)} of {len(rest)} variables are asked; what is neither asked nor given "
                 "is summed out by method='exact' alone: ask for all."
             )
-        codes = self._approximator.best(given, how)
+        codes = self._approximator.best(given, likelihoods, how)
         return self._told({v: int(codes[v]) for v in asked})
 
     def sample(
@@ -230,24 +243,56 @@ class Questions(ExactAnswers):
         random_state: int | np.random.Generator | None = None,
         *,
         method: Method = "auto",
+        as_intervals: bool = False,
     ) -> Table:
         """A table of `n` rows drawn from P(row | evidence), independent if drawn exactly.
 
-        By Gibbs sampling they are rows along the chains, at even distances.
+        By Gibbs sampling they are rows along the chains, at even distances. A column that was cut
+        has numbers again, drawn within the interval by the quantiles that its variable keeps
+        (`Table.numbers`), within a range that was given, and equal to a number that was given; with
+        `as_intervals` it has the intervals alone. `to_frame` makes the table a frame of the kind
+        that the model was learned from.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
+        >>> rows = model.sample(3, {"petal_width": cp.Range(low=2)}, random_state=0)
+        >>> rows["petal_width"].tolist()
+        [2.3, 2.1, 2.5]
+        >>> model.sample(2, random_state=0, as_intervals=True)["petal_width"].tolist()
+        ['[0.8, 1.75)', '<0.8']
         """
-        given, rng = self._given(evidence), np.random.default_rng(random_state)
-        rows = check_n_rows(n)
+        given, likelihoods = self._known(evidence)
+        rng, rows = np.random.default_rng(random_state), check_n_rows(n)
         every = range(len(self.schema))
         exact, how, why = self._exactly(
-            method, every, given, lambda: (self._draw(rows, given, rng),)
+            method, every, given, lambda: (self._draw(rows, given, likelihoods, rng),)
         )
         if exact is None:
             if why is not None:
                 warn(f"{str(why).split(';')[0]}; rows along Gibbs chains are drawn instead.")
-            return Table(self.schema, self._approximator.draw(rows, given, how, rng))
-        if exact[0] is None:
-            raise self._impossible(given)
-        return Table(self.schema, exact[0])
+            codes = self._approximator.draw(rows, given, likelihoods, how, rng)
+        elif exact[0] is None:
+            raise self._impossible(given, likelihoods, evidence=evidence)
+        else:
+            codes = exact[0]
+        return self._drawn_table(codes, evidence, rng, as_intervals=as_intervals)
+
+    def _drawn_table(
+        self, codes: Codes, evidence: Evidence, rng: np.random.Generator, *, as_intervals: bool
+    ) -> Table:
+        """The table of drawn codes, with numbers within their intervals unless not wanted."""
+        table = Table(self.schema, codes)
+        table.frame_kind = (self.provenance or {}).get("frame")
+        if as_intervals:
+            return table
+        known = evidence or {}
+        within = {name: value for name, value in known.items() if isinstance(value, Range)}
+        table = table.with_numbers(rng, within)
+        for name in table.numbers.keys() & known.keys():
+            number = number_of(self.schema[name], known[name])
+            if number is not None:
+                table.numbers[name][:] = number
+        return table
 
     @cached_property
     def blanket(self) -> Blanket:
@@ -287,14 +332,10 @@ class Questions(ExactAnswers):
                 return None, Gibbs(), error
         return None, Gibbs(), None
 
-    def _given(self, evidence: Evidence) -> dict[int, int]:
-        return read_evidence(self.schema, evidence)
-
     def _known(
-        self, evidence: Evidence, virtual_evidence: VirtualEvidence
+        self, evidence: Evidence, virtual_evidence: VirtualEvidence = None
     ) -> tuple[dict[int, int], dict[int, Floats]]:
-        given = self._given(evidence)
-        return given, read_likelihoods(self.schema, virtual_evidence, given)
+        return read_known(self.schema, evidence, virtual_evidence)
 
     def _asked(self, names: Sequence[str], given: Mapping[int, int]) -> tuple[int, ...]:
         asked = self.schema.indices(names)

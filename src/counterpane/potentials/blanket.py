@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -81,7 +81,25 @@ class Blanket:
         self.cards: Ints = np.array(cards, dtype=np.int64)
         self.joint = True
         self._names = names
+        self._owned = tuple(owned)
         self.parts = compile_parts(self.cards, owned)
+
+    def weighed(self, likelihoods: Mapping[int, Floats]) -> Blanket:
+        """The blanket in which the states of some variables have likelihoods as well.
+
+        >>> even = Blanket([2], [Potential((0,), [0.0, 0.0])]).weighed({0: np.array([1.0, 3.0])})
+        >>> np.exp(even.full_conditionals([[0]])).round(2).tolist()
+        [[0.25, 0.75]]
+        """
+        with np.errstate(divide="ignore"):
+            soft = [
+                (Potential((v,), np.log(weights)), -1 if self.joint else v)
+                for v, weights in likelihoods.items()
+            ]
+        blanket = Blanket.__new__(Blanket)
+        blanket._compile(self.cards, [*self._owned, *soft], self._names)
+        blanket.joint = self.joint
+        return blanket
 
     def __repr__(self) -> str:
         potentials, rules = self.parts.value_offsets.size - 1, self.parts.rule_weights.size

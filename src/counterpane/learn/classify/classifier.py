@@ -10,14 +10,16 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.reading import read_blocks
+from counterpane.counts.reading import read, read_blocks
 from counterpane.counts.reordered import reordered
 from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Numbers, n_rows
+from counterpane.data.exporting import frame_kind_of
 from counterpane.data.frames import encode_column
+from counterpane.data.preparing import Prepared, preparation_notes, prepare_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.data.weights import check_weights
@@ -27,11 +29,14 @@ from counterpane.learn.classify.features import (
     check_sizes,
     class_labels,
     column_called,
+    column_names,
     column_of_classes,
+    prepare_features,
     read_features,
 )
 from counterpane.learn.classify.training import Training as Training
 from counterpane.learn.classify.training import make_training
+from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Codes, Floats, State
 
 
@@ -52,6 +57,11 @@ class Classifier(Learner):
     order of so few says little. To decide otherwise, name in `categorical` the columns (by name or
     position) that are states: every other column of numbers is then cut. `max_bins` bounds the
     intervals of a column. A `Table` has states only.
+
+    With discretize="auto" the columns are first made fit to learn from, as the command does: texts
+    that are numbers or dates become such, and ids, constants and columns of too many states are
+    left out (unless named in `categorical`); `notes_` says so. "mdl" takes all columns as they are;
+    any other value cuts them as `counterpane.read` does.
 
     Missing cells are a state of their own where the training rows have any (`missing`). A state
     that was not seen in training says nothing at prediction. A row of weight zero is no row.
@@ -116,7 +126,11 @@ class Classifier(Learner):
         source = X if isinstance(X, CountSource) else read_blocks(X, y)
         if source is not None:
             return self._fit_source(source, y, sample_weight)
-        named, columns = read_features(X)
+        if not isinstance(X, Table) and not _cuts_by_class(self.discretize):
+            X = read(X, discretize=self.discretize, target=y if isinstance(y, str) else None)
+        auto = not isinstance(X, Table) and self.discretize == "auto"
+        unusable: dict[str, str] | None = {} if auto else None
+        named, columns = read_features(X, unusable)
         dtype: Any = object
         if isinstance(y, str):
             column = column_called(columns, y, named)
@@ -132,21 +146,29 @@ class Classifier(Learner):
         weights = X.weights if isinstance(X, Table) else None
         if sample_weight is not None:
             weights = check_weights(sample_weight, n_rows(column))
+        names = [*(c.name for c in columns), *(unusable or ())]
+        categorical = column_names(names, self.categorical)
+        prepared = prepare_features(columns, unusable, categorical) if auto else Prepared(columns)
         training = make_training(
-            columns,
+            prepared.columns,
             target,
             weights,
-            categorical=self.categorical,
+            categorical=categorical,
             max_states=self.max_states,
             max_bins=self.max_bins,
             missing=self.missing,
-            cuts={v.name: v.cuts for v in X.schema} if isinstance(X, Table) else {},
+            known={v.name: v for v in X.schema} if isinstance(X, Table) else {},
         )
-        names = [c.name for c in columns]
+        self._preparation = X.preparation if isinstance(X, Table) else prepared.facts()
+        self._notes = preparation_notes(self._preparation, training.table.schema)
+        self._places = [names.index(c.name) for c in prepared.columns]
+        kind = X.frame_kind if isinstance(X, Table) else frame_kind_of(X)
+        training.table.frame_kind = kind
         return self._fit_named(
             names if named else None,
             (training.table.schema, training.target, training.numeric, dtype),
             lambda: self._learn(training),
+            n_features=len(names),
         )
 
     def _fit_source(self, source: CountSource, y: Any, sample_weight: Any) -> Self:
@@ -175,6 +197,8 @@ class Classifier(Learner):
             )
         joint = reordered(resolved(source, self.missing), [*features, target])
         schema = joint.schema.select(range(len(features)))
+        self._preparation, self._notes = {}, preparation_notes({}, schema)
+        self._places = list(range(len(features)))
         return self._fit_named(
             list(schema.names),
             (schema, joint.schema[-1], (), _dtype_of(joint.schema[-1].states)),
@@ -186,6 +210,7 @@ class Classifier(Learner):
         names: list[str] | None,
         found: tuple[Schema, Variable, tuple[int, ...], Any],
         learn: Callable[[], None],
+        n_features: int | None = None,
     ) -> Self:
         """Set what is known of features and class, and learn; a fit that fails changes nothing."""
         before = dict(vars(self))
@@ -194,7 +219,7 @@ class Classifier(Learner):
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             self.schema_, self.target_, self._numeric, dtype = found
-            self.n_features_in_ = len(self.schema_)
+            self.n_features_in_ = len(self.schema_) if n_features is None else n_features
             classes = np.empty(self.target_.card, dtype=object)
             classes[:] = self.target_.states
             self.classes_ = classes.astype(dtype)
@@ -219,6 +244,13 @@ class Classifier(Learner):
         log_proba = self.predict_log_proba(X)
         found: Array = self.classes_[log_proba.argmax(axis=1)]
         return found
+
+    def predict_frame(self, X: Any) -> Any:
+        """`predicted`, the most probable class of each row, and P(class), as a frame as `X` is.
+
+        Pandas in, pandas out, with the same index; likewise polars and pyarrow.
+        """
+        return prediction_frame(X, self.target_, self.predict_proba(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose most probable class is `y`: classes, or the name of a column."""
@@ -246,18 +278,21 @@ class Classifier(Learner):
         """The codes and numbers of columns, found by name where there are names."""
         if named and hasattr(self, "feature_names_in_"):
             by_name = {c.name: c for c in columns}
-            for name in self.feature_names_in_:
+            for name in self.schema_.names:
                 if name not in by_name:
                     raise DataError(
                         f"X has no column {name!r}, and {type(self).__name__} was fitted with one; "
                         "add it, with missing cells if nothing is known."
                     )
-            columns = [by_name[name] for name in self.feature_names_in_]
+            columns = [by_name[name] for name in self.schema_.names]
         elif len(columns) != self.n_features_in_:
             raise DataError(
                 f"X has {len(columns)} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
+        else:
+            columns = [columns[place] for place in self._places]
+        columns = prepare_like(columns, self.schema_, self._preparation)
         return encode_rows(columns, tuple(self.schema_), self._numeric)
 
     def _check_fitted(self) -> None:
@@ -279,6 +314,10 @@ class Classifier(Learner):
             classifier_tags=ClassifierTags(),
             input_tags=InputTags(categorical=True, string=True, allow_nan=True),
         )
+
+
+def _cuts_by_class(discretize: Any) -> bool:
+    return isinstance(discretize, str) and discretize in ("auto", "mdl")
 
 
 def _dtype_of(states: Sequence[State]) -> Any:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
-from counterpane.data.readers import read_columns
+from counterpane.data.preparing import Prepared, prepare
+from counterpane.data.readers import read_any
 from counterpane.data.table import Table
-from counterpane.errors import DataError, unknown_name
+from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.learn.classify.training import missing_cells
 
 
-def read_features(X: Any) -> tuple[bool, list[Column]]:
-    """Whether `X` names its columns, and the columns of a frame, array, path, list or `Table`."""
+def read_features(X: Any, unusable: dict[str, str] | None = None) -> tuple[bool, list[Column]]:
+    """Whether `X` names its columns, and the columns of a frame, array, path, list or `Table`.
+
+    Columns of a kind that has no states raise, or are named in `unusable` with the reason.
+    """
     if isinstance(X, str | os.PathLike):
-        return True, columns_of(read_columns(X))
+        return True, columns_of(read_any(X), unusable=unusable)
     if isinstance(X, Table):
         return True, list(X.labels())
     if isinstance(X, CountSource):
@@ -46,8 +50,37 @@ def read_features(X: Any) -> tuple[bool, list[Column]]:
             raise DataError(
                 f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
             )
-        return False, columns_of(X)
-    return True, columns_of(X)
+        return False, columns_of(X, unusable=unusable)
+    return True, columns_of(X, unusable=unusable)
+
+
+def prepare_features(
+    columns: list[Column], unusable: dict[str, str] | None, keep: Collection[str] | None
+) -> Prepared:
+    """The columns that a class can be learned from; all of them where no column would be left."""
+    prepared = prepare(columns, keep=keep or (), leave_some=True)
+    prepared.left_out.update(unusable or {})
+    return prepared
+
+
+def column_names(names: Sequence[str], columns: Iterable[str | int] | None) -> list[str] | None:
+    """The names of columns given by name or position, for the parameter `categorical`."""
+    if columns is None:
+        return None
+    found = []
+    for column in [columns] if isinstance(columns, str) else columns:
+        if isinstance(column, str) and column in names:
+            found.append(column)
+        elif isinstance(column, int | np.integer) and 0 <= column < len(names):
+            found.append(names[int(column)])
+        elif isinstance(column, str):
+            raise unknown_name("categorical column", column, names)
+        else:
+            raise ParameterError(
+                f"categorical names column {column!r}; names or positions 0 … {len(names) - 1} are "
+                "allowed."
+            )
+    return found
 
 
 def check_sizes(columns: Sequence[Column], rows: int) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.cuts import mdl_cuts
 from counterpane.data.schema import Schema, Variable
+from counterpane.data.states import cut_variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, Setting, unknown_name
+from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import Missing
 from counterpane.typing import Array, Bools, Floats, Ints
 
@@ -37,7 +38,9 @@ class Training:
     def joint(self) -> Table:
         """The features, and the class as the last column."""
         schema = Schema([*self.table.schema, self.target])
-        return Table(schema, np.vstack([self.table.codes, self.labels]), self.table.weights)
+        joint = Table(schema, np.vstack([self.table.codes, self.labels]), self.table.weights)
+        joint.frame_kind = self.table.frame_kind
+        return joint
 
 
 def make_training(
@@ -45,15 +48,15 @@ def make_training(
     target: Labels,
     weights: Array | None,
     *,
-    categorical: Iterable[str | int] | None,
+    categorical: Collection[str] | None,
     max_states: int,
     max_bins: int | None,
     missing: Missing,
-    cuts: Mapping[str, tuple[float, ...] | None],
+    known: Mapping[str, Variable],
 ) -> Training:
     """The training rows of columns and a class; parameters are those of `Classifier`.
 
-    `cuts` are those of columns that were cut before.
+    `known` are the variables of columns that were cut before.
     """
     if max_states < 0 or (max_bins is not None and max_bins < 1):
         raise ParameterError(
@@ -72,7 +75,7 @@ def make_training(
     variables = [
         _cut_variable(column, labels, weights, len(target.states), max_bins)
         if i in numeric and isinstance(column, Numbers)
-        else _state_variable(column, cuts.get(column.name))
+        else _state_variable(column, known.get(column.name))
         for i, column in enumerate(columns)
     ]
     codes, numbers = encode_rows(columns, variables, numeric)
@@ -130,7 +133,7 @@ def _take_labels(labels: Labels, rows: Bools) -> Labels:
 
 
 def _numeric(
-    columns: Sequence[Column], categorical: Iterable[str | int] | None, max_states: int
+    columns: Sequence[Column], categorical: Collection[str] | None, max_states: int
 ) -> tuple[int, ...]:
     """The positions of the columns that are numbers, by the rule that `Classifier` tells."""
     numbers = {i: c for i, c in enumerate(columns) if isinstance(c, Numbers)}
@@ -138,7 +141,7 @@ def _numeric(
     if categorical is None:
         named = [i for i, c in numbers.items() if _has_few_values(c, max_states)]
     else:
-        named = _positions([c.name for c in columns], categorical)
+        named = [i for i, c in enumerate(columns) if c.name in categorical]
     return tuple(i for i in numbers if i not in named)
 
 
@@ -146,29 +149,15 @@ def _has_few_values(column: Numbers, max_states: int) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
 
 
-def _positions(names: Sequence[str], asked: Iterable[str | int]) -> set[int]:
-    found = set()
-    for item in [asked] if isinstance(asked, str) else asked:
-        if isinstance(item, str) and item in names:
-            found.add(names.index(item))
-        elif isinstance(item, int | np.integer) and 0 <= item < len(names):
-            found.add(int(item))
-        elif isinstance(item, str):
-            raise unknown_name("categorical column", item, names)
-        else:
-            raise ParameterError(
-                f"categorical names column {item!r}; names or positions 0 … {len(names) - 1} are "
-                "allowed."
-            )
-    return found
-
-
-def _state_variable(column: Column, cuts: tuple[float, ...] | None) -> Variable:
-    """The variable of a column whose values are states as they are."""
+def _state_variable(column: Column, known: Variable | None) -> Variable:
+    """The variable of a column whose values are states as they are; `known` if it was cut."""
     labels = column.labels() if isinstance(column, Numbers) else column
     hole = (None,) if (labels.codes < 0).any() else ()
-    whole = cuts is not None and len(labels.states) - labels.states.count(None) == len(cuts) + 1
-    return Variable(column.name, (*labels.states, *hole), cuts if whole else None)
+    states = (*labels.states, *hole)
+    intervals = len(labels.states) - labels.states.count(None)
+    if known is not None and known.cuts is not None and intervals == len(known.cuts) + 1:
+        return replace(known, states=states)
+    return Variable(column.name, states)
 
 
 def _cut_variable(
@@ -191,8 +180,8 @@ def _cut_variable(
         counts = np.bincount(cells, weighed[rows], (len(cuts) + 1) * n_classes).astype(float)
         cuts = _fewer_cuts(cuts, counts.reshape(-1, n_classes), max_bins)
     hole = () if rows.all() else (None,)
-    labels_of_cuts, plain = column.intervals(cuts)
-    return Variable(column.name, (*labels_of_cuts, *hole), plain)
+    variable = cut_variable(column, cuts, weights)
+    return replace(variable, states=(*variable.states, *hole))
 
 
 def _fewer_cuts(cuts: Floats, counts: Floats, max_bins: int) -> Floats:

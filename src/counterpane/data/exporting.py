@@ -1,0 +1,215 @@
+"""Columns as frames of other libraries: pandas, polars, pyarrow, and the protocols between them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from counterpane.data.columns import Column, Labels, Numbers
+from counterpane.errors import MissingExtraError, ParameterError
+from counterpane.typing import Array, Bools, Floats, State
+
+FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+"""The libraries whose frames are made."""
+
+MICROSECONDS = 86_400_000_000  # of a day
+
+
+class Exportable:
+    """What has columns, and so becomes a frame of any library; a subclass gives `to_columns`.
+
+    Texts become categories in the order of their states (pandas Categorical, polars Enum, Arrow
+    dictionary), numbers, truth values and dates stay what they are, and a missing cell is the
+    frame's own missing value.
+    """
+
+    frame_kind: FrameKind | None = None  # of the frame that was read
+
+    @abstractmethod
+    def to_columns(self) -> Sequence[Column]:
+        """The columns, in order."""
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame; whole numbers with missing cells are floats, as pandas reads them."""
+        pandas = library("pandas")
+        return pandas.DataFrame({c.name: pandas_series(c, pandas) for c in self.to_columns()})
+
+    def to_polars(self) -> Any:
+        """A polars DataFrame."""
+        polars = library("polars")
+        return polars.DataFrame([polars_series(c, polars) for c in self.to_columns()])
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table."""
+        arrow = library("pyarrow")
+        columns = self.to_columns()
+        return arrow.table([arrow_array(c, arrow) for c in columns], [c.name for c in columns])
+
+    def to_frame(self, kind: FrameKind | None = None) -> Any:
+        """A frame of "pandas", "polars" or "pyarrow": by default of the kind that was read.
+
+        Where no frame was read, it is of the first of the three that is installed.
+        """
+        makers = {
+            "pandas": self.to_pandas,
+            "polars": self.to_polars,
+            "pyarrow": self.to_arrow,
+        }
+        chosen = kind or self.frame_kind
+        if chosen is None:
+            chosen = next((k for k in get_args(FrameKind) if find_spec(k) is not None), "pandas")
+        if chosen not in makers:
+            raise ParameterError(f"kind={kind!r}; {', '.join(map(repr, makers))} are allowed.")
+        return makers[chosen]()
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any:
+        """The object of the dataframe interchange protocol."""
+        return self.to_arrow().__dataframe__(nan_as_null, allow_copy)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The capsule of the Arrow stream protocol: polars.DataFrame and pyarrow.table take it."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+def frame_kind_of(frame: Any) -> FrameKind | None:
+    """The library that a frame is of; None for what is no frame of the three."""
+    module = type(frame).__module__.partition(".")[0]
+    known: dict[str, FrameKind] = {"pandas": "pandas", "polars": "polars", "pyarrow": "pyarrow"}
+    return known.get(module)
+
+
+def library(name: str) -> Any:
+    """The frame library called `name`; one that is not installed raises."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtraError(
+            f"{name} is not installed, and this makes a frame of it; run pip install {name}."
+        ) from None
+
+
+def column_array(column: Column) -> Array:
+    """The cells of a column as numpy has them.
+
+    A missing cell is NaN, not-a-time, or None. Numbers are int64 where all are whole and none is
+    missing, dates are datetime64, truth values bool, others objects.
+    """
+    if isinstance(column, Labels):
+        numbers = _as_numbers(column)
+        if numbers is None:
+            states: Array = np.empty(len(column.states) + 1, dtype=object)
+            states[: len(column.states)] = column.states
+            cells: Array = states[column.codes]
+            truths = set(map(type, column.states)) <= {bool, type(None)}
+            whole = all(cell is not None for cell in cells.tolist())
+            return cells.astype(bool) if truths and whole else cells
+        column = numbers
+    if column.dated:
+        return _stamps(column)
+    if not column.missing.any():
+        return column.values
+    return np.where(column.missing, np.nan, column.values.astype(np.float64))
+
+
+def column_list(column: Column) -> list[Any]:
+    """The cells of a column as plain objects; a missing one is None."""
+    cells = column_array(column)
+    gone = np.array([cell is None for cell in cells]) if cells.dtype == object else cells != cells
+    return [None if gap else cell for cell, gap in zip(cells.tolist(), gone.tolist(), strict=True)]
+
+
+def pandas_series(column: Column, pandas: Any) -> Any:
+    """A column as a pandas Series."""
+    if isinstance(column, Labels) and _is_text(column):
+        codes, states = _known_states(column)
+        found = pandas.Categorical.from_codes(codes, states, ordered=column.ordered)
+        return pandas.Series(found, name=column.name)
+    return pandas.Series(column_array(column), name=column.name)
+
+
+def polars_series(column: Column, polars: Any) -> Any:
+    """A column as a polars Series."""
+    if isinstance(column, Labels) and _is_text(column):
+        places, states = _known_states(column)
+        texts = [str(s) for s in states]
+        cells = polars.Series(column.name, texts, polars.Enum(texts))
+    else:
+        values, missing = _values(column)
+        cells = polars.Series(column.name, values)
+        if not missing.any():
+            return cells
+        places = np.where(missing, -1, np.arange(len(values)))
+    chosen = polars.Series(places)
+    return cells.gather(chosen.set(chosen < 0, None))
+
+
+def arrow_array(column: Column, arrow: Any) -> Any:
+    """A column as a pyarrow array."""
+    if isinstance(column, Labels) and _is_text(column):
+        codes, states = _known_states(column)
+        indices = arrow.array(codes.astype(np.int32), mask=codes < 0)
+        texts = arrow.array([str(s) for s in states], arrow.string())
+        return arrow.DictionaryArray.from_arrays(indices, texts, ordered=column.ordered)
+    values, missing = _values(column)
+    return arrow.array(values, mask=missing if missing.any() else None)
+
+
+def _is_text(column: Labels) -> bool:
+    """Whether the states are categories, and not numbers or truth values alone."""
+    kinds = set(map(type, column.states)) - {type(None)}
+    return not (kinds == {bool} or (kinds and kinds <= {int, float}))
+
+
+def _known_states(column: Labels) -> tuple[Array, list[State]]:
+    """Codes, -1 for missing, and states without the one that stands for the missing cell."""
+    kept = [code for code, state in enumerate(column.states) if state is not None]
+    lookup = np.full(len(column.states) + 1, -1, dtype=np.int64)
+    lookup[kept] = np.arange(len(kept))
+    return lookup[column.codes], [column.states[code] for code in kept]
+
+
+def _as_numbers(column: Labels) -> Numbers | None:
+    """A column whose states are numbers as a column of these."""
+    kinds = set(map(type, column.states)) - {type(None)}
+    if not kinds or not kinds <= {int, float}:
+        return None
+    states = np.array([0 if s is None else s for s in (*column.states, None)])
+    if states.dtype.kind not in "iuf":  # integers of more than 64 bits
+        states = states.astype(np.float64)
+    gone = np.array([s is None for s in (*column.states, None)])
+    return Numbers(column.name, states[column.codes], gone[column.codes])
+
+
+def _values(column: Column) -> tuple[Array, Bools]:
+    """Numbers, truth values or dates of a column, with any value where it is missing."""
+    if isinstance(column, Labels):
+        numbers = _as_numbers(column)
+        if numbers is None:
+            codes, states = _known_states(column)
+            return np.array(states, dtype=bool)[np.maximum(codes, 0)], codes < 0
+        column = numbers
+    return (_stamps(column) if column.dated else column.values), column.missing
+
+
+def _stamps(column: Numbers) -> Array:
+    """Dates as datetime64, in whole days where all are."""
+    days = np.where(column.missing, 0.0, column.values.astype(np.float64))
+    whole = (days == np.rint(days)).all()
+    counted = np.rint(days if whole else days * MICROSECONDS).astype(np.int64)
+    stamps: Array = counted.astype("M8[D]" if whole else "M8[us]")
+    stamps[column.missing] = np.datetime64("NaT")
+    return stamps
+
+
+def numbers_column(name: str, numbers: Floats, step: float | None, *, dated: bool) -> Numbers:
+    """A column of numbers that may be NaN; integers where the step says that all are whole."""
+    missing = np.isnan(numbers)
+    values: Array = np.where(missing, 0.0, numbers)
+    if step == 1 and not dated and (np.abs(values) < 2**53).all():
+        values = values.astype(np.int64)
+    return Numbers(name, values, missing, dated)

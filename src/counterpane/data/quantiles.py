@@ -1,0 +1,148 @@
+"""The numbers within the intervals of a cut column: their quantiles, draws from them, shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from counterpane.typing import Array, Floats
+
+if TYPE_CHECKING:
+    from counterpane.data.schema import Variable
+
+Quantiles: TypeAlias = tuple[tuple[float, ...], ...]
+"""For each interval its least value, quantiles at even levels, and its largest; () if empty."""
+
+PIECES = 20  # stretches of equal weight between the quantiles of an interval
+MAX_DECIMALS = 9  # numbers with more are taken as they come
+TIME_UNITS = (1, 24, 1440, 86_400)  # of a day: dates, hours, minutes, seconds
+LOOK = 1000  # values that tell most columns of many decimals at once
+
+
+def find_quantiles(values: Array, weights: Array | None, cuts: Sequence[float]) -> Quantiles:
+    """The quantiles of the values in each interval between `cuts`; finite values, in any order.
+
+    A quantile is a value of the column itself: the first at which the weight reaches its level.
+
+    >>> find_quantiles(np.array([3, 1, 2, 8]), None, [5.0])[1][:3]
+    (8.0, 8.0, 8.0)
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order].astype(np.float64)
+    heights = np.arange(1.0, len(ordered) + 1) if weights is None else np.cumsum(weights[order])
+    starts = np.searchsorted(ordered, np.asarray(cuts, dtype=np.float64), side="left")
+    ends = [0, *starts.tolist(), len(ordered)]
+    levels = np.arange(PIECES + 1) / PIECES
+    found: list[tuple[float, ...]] = []
+    for low, high in pairwise(ends):
+        if low == high:
+            found.append(())
+            continue
+        base = heights[low - 1] if low else 0.0
+        reached = base + levels * (heights[high - 1] - base)
+        places = np.searchsorted(heights[low:high], reached * (1 - 1e-12), side="left")
+        places[0], places[-1] = 0, high - low - 1
+        found.append(tuple(ordered[low:high][np.minimum(places, high - low - 1)].tolist()))
+    return tuple(found)
+
+
+def find_step(values: Array, *, dated: bool = False) -> float | None:
+    """The largest of 1, .1, .01, … of which all values are multiples; None where there is none.
+
+    Of dates, in days, it is a day, an hour, a minute or a second.
+
+    >>> find_step(np.array([2.5, 3.25])), find_step(np.array([4.0, 7.0]))
+    (0.01, 1.0)
+    """
+    largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
+    units: tuple[int, ...] = TIME_UNITS
+    if not dated:
+        units = tuple(int(10**k) for k in range(MAX_DECIMALS + 1))
+    units = tuple(per for per in units if largest * per < 2**53)  # else not all are told apart
+    for some in (values[:LOOK], values):  # most columns of many decimals are told by a few
+        units = tuple(per for per in units if _are_multiples(some, per, dated))
+        if not units:
+            return None
+    return 1 / units[0]
+
+
+def _are_multiples(values: Array, per: int, dated: bool) -> bool:
+    if values.dtype.kind in "iu":
+        return True
+    if dated:  # microseconds, as days in floating point, are not exact
+        return bool((np.abs(values * per - np.rint(values * per)) <= 1e-6 * per).all())
+    rounded = np.round(values, len(str(per)) - 1)
+    return bool((rounded == values).all())
+
+
+def draw_numbers(
+    variable: Variable, codes: Array, rng: np.random.Generator, bounds: Any = None
+) -> Floats:
+    """A number for each code, drawn within its interval; NaN where the code is no interval.
+
+    Between the kept quantiles numbers are drawn evenly, and then rounded as the column was. With
+    `bounds`, a `counterpane.Range`, they are drawn within these as well.
+    """
+    out: Floats = np.full(len(codes), np.nan)
+    uniform = rng.random(len(codes))  # for each row, whatever its code is
+    for code in range(n_intervals(variable)):
+        rows = np.flatnonzero(codes == code)
+        points = interval_points(variable, code)
+        if not rows.size or points is None:
+            continue
+        low, high = (0.0, 1.0) if bounds is None else bounds.levels(variable, code)
+        level = (low + (high - low) * uniform[rows]) * (len(points) - 1)
+        out[rows] = np.interp(level, np.arange(len(points)), points)
+    if variable.step is not None:
+        per = round(1 / variable.step)
+        out = np.rint(out * per) / per
+    return out
+
+
+def n_intervals(variable: Variable) -> int:
+    """The number of states that are intervals: all but a last one for the missing cell."""
+    return variable.card - (variable.states[-1] is None)
+
+
+def interval_points(variable: Variable, code: int) -> Floats | None:
+    """The quantiles of an interval; its two ends where none were kept, None where it has no ends.
+
+    An interval in which training had no value has its ends as well; one without an end on one side
+    then is the number at the other.
+    """
+    cuts = variable.cuts or ()
+    kept = None if variable.quantiles is None else variable.quantiles[code]
+    if kept:
+        return np.array(kept)
+    ends = [c for c in (code - 1, code) if 0 <= c < len(cuts)]
+    if len(ends) == 2 or (kept is not None and ends):
+        return np.array([cuts[ends[0]], cuts[ends[-1]]])
+    return None
+
+
+def share_below(variable: Variable, code: int, bound: float, *, inclusive: bool) -> float | None:
+    """The share of an interval's weight below `bound`, or up to it; None where it is not known."""
+    if math.isinf(bound):
+        return float(bound > 0)
+    cuts = variable.cuts or ()
+    if code < len(cuts) and bound >= cuts[code]:
+        return 1.0
+    if code > 0 and (bound < cuts[code - 1] or (bound == cuts[code - 1] and not inclusive)):
+        return 0.0
+    points = interval_points(variable, code)
+    if points is None:
+        return None
+    side = "right" if inclusive else "left"
+    if variable.step is not None:  # numbers are rounded, so that each takes half a step around it
+        per = round(1 / variable.step)
+        last = np.floor(bound * per + 1e-6) if inclusive else np.ceil(bound * per - 1e-6) - 1
+        bound, side = (last + 0.5) / per, "right"
+    above = int(np.searchsorted(points, bound, side=side))  # type: ignore[call-overload]
+    if above in (0, len(points)):
+        return above / len(points)
+    between = (bound - points[above - 1]) / (points[above] - points[above - 1])
+    return float((above - 1 + between) / (len(points) - 1))
