@@ -159,9 +159,8 @@ def test_evidence_is_read_as_the_cells_were(run, tmp_path: Path) -> None:
     euro_file(tmp_path / "euro.csv")
     run("learn", "euro.csv", "--method", "chow-liu", "-o", "m.cp")
     model = cp.load(tmp_path / "m.cp")
-    _, out, _ = run(
-        "query", "m.cp", "teuer", "-g", "preis=1.234 €", "-g", "gewicht=2,345", "--json"
-    )
+    words = ("query", "m.cp", "teuer", "--json")
+    _, out, _ = run(*words, "-g", "preis=1.234 €", "-g", "gewicht=2,345")
     found = {cell["states"][0]: cell["probability"] for cell in json.loads(out)["cells"]}
     plain = model.query("teuer", {"preis": 1234, "gewicht": 2.345}).to_dict()
     assert found == pytest.approx(plain)
