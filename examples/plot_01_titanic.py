@@ -20,6 +20,8 @@ found = cp.bootstrap(cp.StructureSearch("bic"), table, n=100, random_state=0)
 ax = cp.plots.graph(found.averaged_graph(0.3), marked=["survived"])
 
 # %%
-# All pairs that were ever joined, with the direction that was found more often.
+# All pairs that were ever joined: the share of samples that join them, and of these the share that
+# leaves the direction open.
 for edge in found.strength:
-    print(f"{edge['from']:>9} → {edge['to']:<9} {edge['strength']:.2f}  {edge['direction']:.2f}")
+    pair = f"{edge['from']:>9} — {edge['to']:<9}"
+    print(f"{pair} {edge['strength']:.2f}  {edge['undirected']:.2f}")

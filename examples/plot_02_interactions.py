@@ -19,16 +19,17 @@ for k in range(3):
     held_out[fold == k] = classifier.predict_proba(table.take(fold == k))[:, 1]
 
 # %%
-# Left, the strengths of a model of all rows, in nats of log-odds. Right, of the rows to which about
-# a probability is given, the share that has the class.
+# Left, the effects on the log-odds in a model of all rows, in nats. Right, of the rows to which
+# about a probability is given, the share that has the class.
 classifier = cp.InteractionClassifier().fit(table, "survived")
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 cp.plots.interactions(classifier, ax=left)
 cp.plots.calibration(table.column("survived") == "yes", held_out, ax=right)
 
 # %%
-# Why a girl in third class gets her probability: what each part adds to the log of each class.
-for part in classifier.explain({"status": "third", "age": "child", "sex": "female"}):
-    nats = {label: round(value, 2) for label, value in part["contributions"].items()}
-    name = "smoothing" if part["face"] is None else " × ".join(part["face"]) or "all rows"
+# Why a girl in third class gets her probability: what each interaction adds to the log-odds.
+for record in classifier.explain({"status": "third", "age": "child", "sex": "female"}):
+    nats = {label: round(value, 2) for label, value in record["contributions"].items()}
+    columns = record["columns"]
+    name = "smoothing" if columns is None else " × ".join(columns) or "all rows"
     print(f"{name:14} {nats}")

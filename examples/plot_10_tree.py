@@ -15,6 +15,6 @@ learner = cp.ChowLiu("bic", root="class").fit(table)
 ax = cp.plots.graph(learner.model_)
 
 # %%
-# The edges that are worth most, in nats.
-for parent, child, gain in learner.gains_[:5]:
-    print(f"{parent} → {child}: {gain:.0f}")
+# The strongest edges. A tree leaves all directions open.
+for edge in learner.strengths_[:5]:
+    print(edge)

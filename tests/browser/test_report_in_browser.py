@@ -162,9 +162,11 @@ def test_a_click_shows_the_table(browser: Any, pages: dict[str, Path]) -> None:
     assert parents and f"given {', '.join(parents)}" in text
     assert f"{model.tables[place].reshape(-1)[0]:.3f}" in text
     assert "Markov blanket" in text
+    assert "Joined, direction open (3)" in text and "Parents" not in text
     link = browser.find_element("css selector", "#panel .links button")
+    neighbor = link.text
     link.click()
-    assert panel_text(browser).startswith(parents[0])
+    assert panel_text(browser).startswith(neighbor)
     browser.find_element("css selector", "#panel button[aria-label=Close]").click()
     assert panel_text(browser) == ""
 
@@ -248,6 +250,53 @@ def _edges(browser: Any) -> str:
         "return [...document.querySelectorAll('.edge path')].map((p) => p.getAttribute('d')).join()"
     )
     return str(browser.execute_script(script))
+
+
+def test_a_click_dims_the_other_edges_until_it_is_closed(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    opened(browser, pages["network"])
+    near = "return [...document.querySelectorAll('.edge.near title')].map((t) => t.textContent)"
+    dim = "return document.querySelectorAll('.edge.dim').length"
+    graph = browser.find_element("id", "graph")
+    node(browser, "age").click()
+    corner = ActionChains(browser).move_to_element_with_offset(graph, -200, -180)
+    corner.perform()  # away from the box: what was clicked stays
+    assert len(browser.execute_script(near)) == 2
+    assert all("age" in title for title in browser.execute_script(near))
+    assert browser.execute_script(dim) == 3
+    browser.find_element("css selector", "#panel button[aria-label=Close]").click()
+    browser.execute_script("document.activeElement.blur()")
+    assert browser.execute_script(dim) == 0
+    label = browser.execute_script("""
+        const path = document.querySelector('.edge path');
+        const at = path.getPointAtLength(path.getTotalLength() / 4), m = path.getScreenCTM();
+        const to = (type) => path.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0,
+          pointerId: 1, clientX: at.x * m.a + m.e, clientY: at.y * m.d + m.f }));
+        const graph = document.getElementById('graph');
+        graph.setPointerCapture = () => {};
+        to('pointerdown'); to('pointerup');
+        return path.parentNode.querySelector('title').textContent;
+    """)
+    assert browser.execute_script(near) == [label]
+    assert browser.execute_script(dim) == 4
+    corner.click().perform()
+    assert browser.execute_script(dim) == 0
+
+
+def test_edges_carry_their_numbers_and_only_known_directions(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    opened(browser, pages["network"])
+    learner = cp.StructureSearch().fit(cp.load_dataset("titanic"))
+    script = "return [...document.querySelectorAll('.edge text')].map((t) => t.textContent)"
+    assert sorted(browser.execute_script(script)) == sorted(
+        f"{e.bits:.4f}" for e in learner.strengths_
+    )
+    assert browser.execute_script("return document.querySelectorAll('.edge polygon').length") == 0
+    listed = browser.find_element("id", "interactions").text
+    assert "survived\n—\nsex" in listed or "survived — sex" in listed.replace("\n", " ")
+    assert "0.1379" in listed and "→" not in listed
 
 
 def test_hover_dims_what_is_not_near(browser: Any, pages: dict[str, Path]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import time
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from counterpane.learn import ChowLiu, StoppedEarly
 from counterpane.learn.bootstrap import BootstrapResult, bootstrap
 from counterpane.learn.posterior.exact_posterior import ExactPosterior
 from counterpane.models.mixture import Mixture
+
+bootstrapping = importlib.import_module("counterpane.learn.bootstrap")
 
 
 class Remembers(BaseEstimator):
@@ -127,19 +132,51 @@ def test_strong_edges_are_found():
         frozenset(("x1", "x2")),
     }
     assert np.array_equal(result.strengths, result.strengths.T)
+    for r in result.strength:
+        assert r["direction"] + r["reverse"] + r["undirected"] == pytest.approx(1.0)
+
+
+def test_networks_are_averaged_where_asked():
+    result = bootstrap(ChowLiu("bic"), a_chain(), n=50, random_state=0, equivalence=False)
     joined = result.strengths > 0
     assert (result.directions + result.directions.T)[joined] == pytest.approx(1.0)
+    assert nx.is_directed_acyclic_graph(result.averaged_graph())
 
 
-def test_equivalent_directions_count_half():
-    result = bootstrap(ChowLiu("bic"), a_chain(), n=20, random_state=0, equivalence=True)
+def test_a_direction_that_nothing_tells_is_open():
+    """A tree says nothing of directions, whichever root its learner takes."""
+    result = bootstrap(ChowLiu("bic", root="x0"), a_chain(), n=20, random_state=0)
     assert result.edge_probabilities[0, 1] == result.edge_probabilities[1, 0] == 0.5
     assert result.strengths[0, 1] == 1.0
+    assert (result.directions == 0).all()
+    graph = result.averaged_graph()
+    assert graph.has_edge("x0", "x1") and graph.has_edge("x1", "x0")
+    assert not graph.edges["x0", "x1"]["directed"]
+
+
+def test_a_direction_that_the_class_has_counts():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 500))
     collider = Table(Schema.from_cards([2, 2, 2]), [a, b, a | b])
-    found = bootstrap(ExactPosterior(), collider, n=5, random_state=0, equivalence=True)
+    found = bootstrap(ExactPosterior(), collider, n=5, random_state=0)
     assert found.edge_probabilities[0, 2] == found.edge_probabilities[1, 2] == 1.0
+    assert found.strength[0]["direction"] == 1.0
+    graph = found.averaged_graph()
+    assert set(graph.edges) == {("x0", "x2"), ("x1", "x2")}
+    assert all(told for _, _, told in graph.edges(data="directed"))
+
+
+def test_constraints_direct_edges_in_every_sample():
+    learner = cp.HillClimb(tiers=[["x0"], ["x1", "x2", "x3"]])
+    found = bootstrap(learner, a_chain(), n=20, random_state=0)
+    first = next(r for r in found.strength if r["from"] == "x0" and r["to"] == "x1")
+    assert (first["strength"], first["direction"]) == (1.0, 1.0)
+
+
+def test_a_dependency_network_keeps_its_arrows():
+    """They say which columns a conditional reads; that is no Markov equivalence class."""
+    found = bootstrap(cp.DependencyNetworkLearner(), a_chain(), n=3, random_state=0)
+    assert found.strengths[0, 1] == 1.0
 
 
 def test_models_make_a_mixture():
@@ -158,7 +195,7 @@ def test_an_averaged_graph_has_no_cycle():
     result = BootstrapResult(("a", "b", "c"), turn, True, 10)
     graph = result.averaged_graph(0.5)
     assert list(graph.edges) == [("a", "b"), ("b", "c")]
-    assert graph.edges["a", "b"] == {"strength": 0.9, "direction": 1.0}
+    assert graph.edges["a", "b"] == {"strength": 0.9, "direction": 1.0, "directed": True}
     assert list(result.averaged_graph(0.7).edges) == [("a", "b"), ("b", "c")]
     assert list(result.averaged_graph(0.71).edges) == [("a", "b")]
     for threshold in (0.0, 1.5):
@@ -173,7 +210,9 @@ def test_undirected_learners():
             return self
 
     result = bootstrap(Undirected(), a_chain(), n=4)
-    assert result.strength == [{"from": "x0", "to": "x2", "strength": 1.0, "direction": 0.5}]
+    (record,) = result.strength
+    assert record == {"from": "x0", "to": "x2", "strength": 1.0, "direction": 0.0, "reverse": 0.0,
+                      "undirected": 1.0}  # fmt: skip
     graph = result.averaged_graph()
     assert not graph.is_directed()
     assert list(graph.edges) == [("x0", "x2")]
@@ -226,5 +265,21 @@ def test_progress_and_stops():
 def test_titanic_by_name():
     result = bootstrap(ChowLiu("bic", root="survived"), cp.load_dataset("titanic"), n=10,
                        random_state=0)  # fmt: skip
-    assert result.strength[0].keys() == {"from", "to", "strength", "direction"}
+    assert result.strength[0].keys() == {
+        "from", "to", "strength", "direction", "reverse", "undirected",
+    }  # fmt: skip
     assert ("survived", "sex") in result.averaged_graph(0.9).edges
+
+
+def test_the_time_limit_begins_with_the_first_sample(monkeypatch):
+    """Loading the rows is not counted, however long it takes."""
+
+    def slow(X):
+        time.sleep(0.3)
+        return rows_of_table(X)
+
+    rows_of_table = bootstrapping._distinct_rows
+    monkeypatch.setattr(bootstrapping, "_distinct_rows", slow)
+    with pytest.warns(StoppedEarly, match="time limit"):
+        found = bootstrap(ChowLiu(), a_chain(), n=10**6, time_limit=0.25, random_state=0)
+    assert found.n > 1

@@ -29,7 +29,7 @@ def test_learn_writes_a_model_that_answers(run, tmp_path: Path) -> None:
 def test_other_methods(run, tmp_path: Path, method: str) -> None:
     code, out, _ = run("learn", "titanic", "--method", method, "-o", "m.cp")
     assert code == 0
-    assert "→ survived" in out or "survived →" in out
+    assert "— survived" in out or "survived —" in out
     assert cp.load(tmp_path / "m.cp").dag.n_edges >= 3
 
 

@@ -74,7 +74,7 @@ def test_the_default_with_a_target_is_the_interaction_classifier(run) -> None:
     assert {"columns", "order", "effect", "explained"} == set(facts["interactions"][0])
     pair = next(i for i in facts["interactions"] if i["order"] == 2)
     assert 0 <= pair["share"] <= 1
-    assert pair["samples"] == 30
+    assert pair["samples"] == 20
     answer = json.loads(
         run("query", "titanic.cp", "survived", "--given", "sex=female", "--json")[1]
     )
@@ -180,3 +180,26 @@ def test_mistakes_get_one_sentence(run, tmp_path: Path, words: list[str], hint: 
     assert out == ""
     assert hint in " ".join(err.split())
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_a_known_effect_on_the_terminal_and_in_json(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.choice(["low", "high"], 20_000)
+    chance = 1 / (1 + np.exp(np.where(x == "high", -1.0, 1.0)))
+    labels = np.where(rng.random(20_000) < chance, "yes", "no")
+    lines = "".join(f"{a},{b}\n" for a, b in zip(x, labels, strict=True))
+    (tmp_path / "known.csv").write_text("x,buys\n" + lines)
+    facts = json.loads(run("learn", "known.csv", "--target", "buys", "--json")[1])
+    (interaction,) = facts["interactions"]
+    assert interaction["columns"] == ["x"]
+    assert interaction["effect"] == pytest.approx(1.0, abs=0.05)
+    assert interaction["explained"] == pytest.approx(1.0)
+    _, out, _ = run("learn", "known.csv", "--target", "buys")
+    assert f"±{interaction['effect']:.2f}" in out
+    assert "of the fits" not in out
+
+
+def test_what_tells_nothing_has_no_effects(run, tmp_path: Path) -> None:
+    (tmp_path / "noise.csv").write_text("x,y\n" + "a,yes\nb,no\na,no\nb,yes\n" * 30)
+    _, out, _ = run("learn", "noise.csv", "--target", "y")
+    assert "±0.00" in out

@@ -68,7 +68,7 @@ def test_convert_to_a_markov_network(run, tmp_path: Path) -> None:
     assert run("convert", "t.cp", "t.mn", "--to", "mn", "--orders", "linear")[0] == 0
     assert cp.load(tmp_path / "t.mn").kind == "markov_network"
     for words, told in (
-        (("convert", "t.cp"), "the output file is missing"),
+        (("convert", "t.cp"), "no output file is named"),
         (("convert", "t.cp", "x.cp", "--to", "bn"), "'bn'"),
         (("convert", "t.cp", "--to", "mn", "--orders", "some"), "'some'"),
         (("convert", "t-mn.cp", "--to", "mn"), "cannot be converted"),

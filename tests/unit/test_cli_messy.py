@@ -52,7 +52,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 def test_a_hundred_thousand_rows_without_preparation(run, tmp_path: Path) -> None:
     write_messy(tmp_path / "kunden.csv", 100_000)
     began = time.process_time()
-    code, out, err = run("learn", "kunden.csv")
+    code, out, err = run("learn", "kunden.csv", "--bootstrap", "20")
     assert time.process_time() - began < 15
     assert code == 0
     assert "Method structure-search: 8 columns are few" in err

@@ -88,6 +88,15 @@ def test_titanic_is_ranked_as_permutation_importance_says():
     assert found.interactions_[0]["columns"] == ["sex"]
 
 
+def test_a_number_has_its_known_effect():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=ROWS)
+    labels = rng.random(ROWS) < 1 / (1 + np.exp(-1.5 * x))
+    found = cp.InteractionClassifier().fit({"x": x}, labels)
+    # The deviation of 1.5 x is 1.5; its standard error is about .02.
+    assert found.interactions_[0]["effect"] == pytest.approx(1.5, abs=0.06)
+
+
 # ---- purification --------------------------------------------------------------------------------
 
 

@@ -119,7 +119,7 @@ def test_deep_nesting_is_only_counted(parsed):
 
 
 def test_states_are_quoted_and_names_where_they_must(parsed, tmp_path):
-    parsed(GOOD).save(tmp_path / "again.net")
+    parsed(GOOD).save(tmp_path / "again.net", plain_names=False)
     text = (tmp_path / "again.net").read_text(encoding="utf-8")
     assert 'node smoke\n{\n  states = ("yes, 5%" "no");' in text
     assert 'potential (lung | smoke "kind of")' in text

@@ -85,7 +85,7 @@ def test_it_finds_the_interaction_and_predicts(frame, fitted):
     pairs = [r for r in fitted.interactions_ if r["order"] == 2]
     assert pairs[0]["columns"] == ["a", "b"]
     assert pairs[0]["share"] > 0.9
-    assert pairs[0]["samples"] == 30
+    assert pairs[0]["samples"] == 20
     singles = {tuple(r["columns"]) for r in fitted.interactions_ if r["order"] == 1}
     assert singles == {(c,) for c in "abcnm"}
     sizes = [r["effect"] for r in fitted.interactions_]

@@ -64,11 +64,14 @@ def test_classifiers_and_bootstraps(nasty):
     classifier = cp.InteractionClassifier().fit(nasty, "b")
     assert NASTY in words(classifier._repr_html_())
     assert "class 'b'" in words(classifier.model_._repr_html_())
-    result = cp.bootstrap(cp.HillClimb(), nasty, 5, random_state=0)
+    result = cp.bootstrap(cp.HillClimb(), nasty, 20, random_state=0)
     told = words(result._repr_html_())
-    assert "5 samples, 3 columns" in told
+    assert "20 samples, 3 columns" in told
     first = result.strength[0]
+    assert "share of 20 samples" in told
     assert f"{first['strength']:.2f}" in told
+    few = words(cp.bootstrap(cp.HillClimb(), nasty, 5, random_state=0)._repr_html_())
+    assert "No shares are shown: at least 20 samples are needed." in few
     marked = cp.NaiveBayes().fit(nasty, "b")._repr_html_()
     assert marked.count('fill-opacity="0.25"') == 1
 
@@ -124,3 +127,15 @@ def test_how_a_model_was_learned_and_what_links_show():
     assert "tea" in told
     assert "LinkRanker" in words(cp.LinkRanker("naive-bayes").fit(buys)._repr_html_())
     assert words(cp.LinkRanker()._repr_html_()) == "LinkRanker('hybrid')"
+
+
+def test_edges_without_a_known_direction_have_no_arrowhead():
+    learner = cp.ChowLiu("bic").fit(cp.load_dataset("titanic"))
+    for thing in (learner, learner.model_):
+        page = thing._repr_html_()
+        assert page.count("<path") == 3  # three lines, no heads
+        assert "sex — survived: 0.1421 bits per row" in words(page)
+    known = cp.HillClimb(tiers=[["sex"], ["survived"]]).fit(cp.load_dataset("titanic"))
+    arrows = sum(e.directed for e in known.strengths_)
+    assert 0 < arrows < 5
+    assert known._repr_html_().count("<path") == 5 + arrows

@@ -32,7 +32,10 @@ def variants(frame):
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("kind", ["NaiveBayes", "TAN", "MarkovClassifier", "InteractionClassifier"])
+@pytest.mark.parametrize(
+    "kind",
+    ["NaiveBayes", "TAN", "BayesNetClassifier", "MarkovClassifier", "InteractionClassifier"],
+)
 def test_classifiers(name, kind):
     table, frame = cp.load_dataset(name), frame_of(name)
     target = table.schema.names[-1]

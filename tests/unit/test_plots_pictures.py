@@ -44,38 +44,65 @@ def edges_of(ax):
 
 def test_a_graph_has_every_name_and_edge(learner, ax):
     assert learner.model_.plot(ax=ax, title="T") is ax
-    assert sorted(texts(ax)) == ["age", "sex", "status", "survived"]
-    assert set(edges_of(ax)) == {f"{a} → {b}" for a, b in learner.graph_.edges}
-    assert sum(isinstance(p, Polygon) for p in ax.patches) == 5
+    numbers = [f"{e.bits:.4f}" for e in learner.strengths_]
+    names = ["age", "sex", "status", "survived"]
+    assert sorted(texts(ax)) == sorted([*numbers, *names, "edges: bits per row"])
+    assert set(edges_of(ax)) == {f"{a} — {b}" for a, b in learner.graph_.edges}
+    assert not any(isinstance(p, Polygon) for p in ax.patches)  # no direction can be known
     assert ax.get_title() == "T"
+
+
+def test_arrows_are_those_of_the_class_and_of_knowledge(titanic, ax):
+    learner = cp.HillClimb(tiers=[["sex", "age", "status"], ["survived"]]).fit(titanic)
+    learner.plot(ax=ax)
+    assert {name for name in edges_of(ax) if "→" in name} == {
+        f"{p} → survived" for p in ("sex", "age", "status")
+    }
+    assert sum(isinstance(p, Polygon) for p in ax.patches) == 3
+    written = cp.BayesianNetwork(learner.model_.schema, learner.model_.dag, learner.model_.tables)
+    written.plot(ax=(other := Figure().subplots()))
+    assert set(edges_of(other)) == {f"{a} → {b}" for a, b in learner.graph_.edges}
 
 
 def test_widths_follow_strength(ax):
     graph = nx.Graph([("a", "b"), ("b", "c")])
     plots.graph(graph, strengths={("b", "a"): 1.0, ("b", "c"): 0.1}, ax=ax)
     drawn = {name: path.get_linewidth() for name, path in edges_of(ax).items()}
-    assert drawn["a – b"] == pytest.approx(4 * drawn["b – c"])
+    assert drawn["a — b"] == pytest.approx(4 * drawn["b — c"])
 
 
 def test_a_bootstrap_shows_its_confidence(titanic, ax):
-    result = cp.bootstrap(cp.HillClimb(), titanic.take(np.arange(0, 2201, 9)), 10, random_state=0)
+    result = cp.bootstrap(cp.HillClimb(), titanic.take(np.arange(0, 2201, 9)), 20, random_state=0)
     result.plot(ax=ax)
-    averaged = result.averaged_graph()
+    averaged = result.averaged_graph().to_undirected()
     drawn = edges_of(ax)
     assert len(drawn) == averaged.number_of_edges()
-    strengths = [averaged.edges[a, b]["strength"] for a, b in averaged.edges]
-    widths = [drawn[f"{a} → {b}"].get_linewidth() for a, b in averaged.edges]
+    pairs = [(a, b) for a, b in averaged.edges if f"{a} — {b}" in drawn]
+    pairs += [(b, a) for a, b in averaged.edges if f"{b} — {a}" in drawn]
+    strengths = [averaged.edges[pair]["strength"] for pair in pairs]
+    widths = [drawn[f"{a} — {b}"].get_linewidth() for a, b in pairs]
     assert len(set(strengths)) > 1
+    assert {f"{share:.0%}" for share in strengths} < set(texts(ax))
+    assert "edges: share of 20 bootstrap samples that join the columns" in texts(ax)
     order = np.argsort(strengths, kind="stable")
     assert (np.diff(np.array(widths)[order]) >= -1e-9).all()
     matrix = result.plot("edges", ax=Figure().subplots())
     assert matrix.images[0].get_array().tolist() == result.edge_probabilities.tolist()
 
 
-def test_a_learners_widths_are_gains_or_probabilities(learner, titanic, ax):
+def test_too_few_samples_have_no_shares(titanic, ax):
+    result = cp.bootstrap(cp.HillClimb(), titanic, 5, random_state=0)
+    result.plot(ax=ax)
+    assert sorted(texts(ax)) == ["age", "sex", "status", "survived"]
+    assert len({p.get_linewidth() for p in edges_of(ax).values()}) == 1
+    with pytest.raises(ParameterError, match="shares of 5 samples; at least 20 are needed"):
+        result.plot("edges", ax=ax)
+
+
+def test_a_learners_widths_are_strengths_or_probabilities(learner, titanic, ax):
     learner.plot(ax=ax)
     drawn = edges_of(ax)
-    ranked = [drawn[f"{a} → {b}"].get_linewidth() for a, b, _ in learner.gains_]
+    ranked = [drawn[f"{a} — {b}"].get_linewidth() for a, b, _, _ in learner.strengths_]
     assert ranked == sorted(ranked, reverse=True)
     assert ranked[0] > ranked[-1]
     posterior = cp.ExactPosterior().fit(titanic)
@@ -105,7 +132,7 @@ def test_labels_fit_their_boxes(learner):
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
     boxes = [p.get_window_extent() for p in ax.patches if "Fancy" in type(p).__name__]
-    for text in ax.texts:
+    for text in (t for t in ax.texts if t.get_text() in learner.graph_):
         own = text.get_window_extent(renderer)
         assert any(
             b.x0 <= own.x0 and own.x1 <= b.x1 and b.y0 <= own.y0 and own.y1 <= b.y1 for b in boxes

@@ -178,6 +178,46 @@ def test_strength_is_conditional_mutual_information() -> None:
     assert links_of(bare, None, None, halves).links[0].strength == pytest.approx(want, abs=0.03)
 
 
+def test_the_report_has_the_strengths_of_the_model(titanic: cp.Table, tmp_path: Path) -> None:
+    """The same number as the command's, also where the model does not bring it along."""
+    learner = cp.StructureSearch().fit(titanic)
+    want = {frozenset((e.parent, e.child)): e.bits for e in learner.strengths_}
+    bare = cp.BayesianNetwork(titanic.schema, learner.model_.dag, learner.model_.tables)
+    for model, data in ((learner.model_, None), (learner.model_, titanic), (bare, titanic)):
+        found = report(tmp_path, model, data, held_out=0)
+        names = [c["n"] for c in found["columns"]]
+        assert found["measure"] == "bits per row"
+        for columns, _, strength, _, bits, _ in found["listed"]:
+            assert f"{strength:.4f}" == f"{want[frozenset(names[c] for c in columns)]:.4f}"
+            assert bits is None  # one number for an edge
+    drawn = report(tmp_path, learner.model_)["picture"]["edges"]
+    assert not any("d" in edge for edge in drawn)  # no direction can be known
+    assert all("d" in edge for edge in report(tmp_path, bare)["picture"]["edges"])
+
+
+def test_a_mixture_of_networks_draws_no_direction_that_is_arbitrary(
+    titanic: cp.Table, tmp_path: Path
+) -> None:
+    found = report(tmp_path, cp.OrderMCMC(random_state=0).fit(titanic), titanic, held_out=0)
+    assert len(found["links"]) == 5
+    assert not any(link[-3] for link in found["links"])
+
+
+def test_noise_of_many_states_does_not_rank_first(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 700)
+    weak = np.where(rng.random(700) < 0.61, y, 1 - y)
+    frame = {"noise": rng.integers(0, 50, 700).astype(str), "weak": weak.astype(str), "y": y}
+    for learner in (cp.NaiveBayes(), cp.PairwiseMarkovLearner()):
+        fitted = learner.fit(frame, "y") if hasattr(learner, "predict") else learner.fit(frame)
+        found = report(tmp_path, fitted, frame, held_out=0)
+        names = [c["n"] for c in found["columns"]]
+        ranked = [{names[c] for c in k[0]} for k in found["listed"]]
+        assert ranked[0] == {"weak", "y"}
+        assert {"noise", "y"} in ranked
+        assert found["measure"] == "bits per row"
+
+
 def test_pure_interaction_leaves_out_what_single_columns_do() -> None:
     assert pure_interaction(np.add.outer([1.0, 5.0], [2.0, 3.0])) == pytest.approx(0)
     assert pure_interaction(np.array([[1.0, -1.0], [-1.0, 1.0]])) == pytest.approx(1)
@@ -236,15 +276,20 @@ def test_trees_and_logistic_weights_are_in_the_panels(titanic: cp.Table, tmp_pat
 
 def test_confidence_makes_the_width(titanic: cp.Table, tmp_path: Path) -> None:
     learner = cp.StructureSearch()
-    shares = cp.bootstrap(learner, titanic, n=5, random_state=0)
+    shares = cp.bootstrap(learner, titanic, n=20, random_state=0)
     model = learner.fit(titanic).model_
     found = report(tmp_path, model, confidence=shares)
     for k in found["links"]:
         a, b = (shares.names.index(found["columns"][c]["n"]) for c in k[:2])
         assert k[-1] == pytest.approx(min(shares.strengths[a, b], 1.0), abs=1e-3)
-    assert "repeated fits" in found["shares"]
+    assert found["shares"] == "share of 20 bootstrap samples that join the columns"
+    assert found["samples"] == 20
+    few = report(tmp_path, model, confidence=cp.bootstrap(learner, titanic, n=19, random_state=0))
+    assert (few["shares"], few["samples"], few["links"][0][-1]) == ("", None, None)
     told = [["status", "sex", 0.5], ["sex", "status", 0.25]]
-    model.provenance["edge_confidence"] = told
+    model.provenance |= {"edge_confidence": told, "edge_samples": 19}
+    assert report(tmp_path, model)["links"][0][-1] is None
+    model.provenance["edge_samples"] = 40
     found = report(tmp_path, model)
     by_names = {frozenset(found["columns"][c]["n"] for c in k[:2]): k[-1] for k in found["links"]}
     assert by_names[frozenset(["status", "sex"])] == 0.75

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -180,6 +182,15 @@ def score(
             "(log-likelihood) or cmll (conditional marginal log-likelihood)."
         ),
     ] = "pll",
+    rows: Annotated[
+        bool,
+        typer.Option("--rows", help="List the rows of least probability and their odd cells."),
+    ] = False,
+    n: Annotated[int, typer.Option("-n", min=1, help="With --rows, the number of rows.")] = 20,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With --rows, the CSV file to write, also with .gz."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The random seed, used by cmll.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -188,13 +199,24 @@ def score(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print how well MODEL predicts the rows of DATA: mean and standard error, in nats a row."""
+    """Print how well MODEL predicts the rows of DATA: mean and standard error, in nats per row.
+
+    With --rows it lists the oddest rows instead: the log-probability of each in nats, and the
+    cells that are improbable given the rest of the row.
+    """
+    if output is not None and not rows:
+        raise ParameterError("--output is for --rows; a score is printed.")
     if metric not in METRICS:
         raise unknown_name("--metric", metric, METRICS)
     progress = settle(as_json=as_json, quiet=quiet)
     loaded = cp.load(model)
     _check_whole(loaded, "`score` measures")
     text = text_options(encoding, delimiter, decimal, sheet)
+    if rows:
+        check_place(output)
+        anomalies = import_module("counterpane.cli.anomalies")
+        anomalies.show(loaded, data, text, n, output, progress=progress, as_json=as_json)
+        return
     table = tables().rows_for(loaded, data, text, progress=progress)
     mean, error = classify().measured(metric, loaded, table, seed, progress=progress)
     if as_json:

@@ -42,7 +42,11 @@ def parts_of(learner: Any) -> dict[str, list[dict[str, Any]]]:
     if hasattr(learner, "hyperedges_"):
         found = [{"columns": list(names), "order": len(names)} for names in learner.hyperedges_]
         return {"interactions": found}
-    return {"edges": [{"parent": p, "child": c} for p, c in learner.graph_.edges]}
+    edges = [
+        {"parent": p, "child": c, "directed": directed, "strength_bits": bits}
+        for p, c, bits, directed in learner.strengths_
+    ]
+    return {"edges": edges}
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,12 +202,16 @@ def slice_rows(column: Column, low: int, high: int) -> Column:
 
 def csv_lines(table: cp.Table) -> Iterator[bytes]:
     """A table as CSV, in chunks."""
-    columns = table.to_columns()
-    for low in range(0, max(table.n_rows, 1), CHUNK):
+    return csv_columns(table.to_columns())
+
+
+def csv_columns(columns: Sequence[Column]) -> Iterator[bytes]:
+    """Columns as CSV, in chunks."""
+    for low in range(0, max(n_rows(columns[0]), 1), CHUNK):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if low == 0:
-            writer.writerow(table.schema.names)
+            writer.writerow([column.name for column in columns])
         writer.writerows(zip(*(row_cells(c, low, low + CHUNK) for c in columns), strict=True))
         yield text.getvalue().encode()
 

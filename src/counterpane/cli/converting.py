@@ -1,4 +1,4 @@
-"""`counterpane convert`: a model in another format, or as another kind of model."""
+"""`counterpane convert`: a model in another format, as a picture, or as another kind of model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ ORDERS = ("all", "linear", "single")
 def convert(
     model: ModelFile,
     output: Annotated[
-        Path | None, typer.Argument(help="The file to write; its suffix sets the format.")
+        Path | None,
+        typer.Argument(
+            help="The file to write. Its suffix is the format: .cp, .bif, .xmlbif, .uai, .net, "
+            ".xdsl, .bn, .dn or .mn; for a picture .svg, .png or .dot."
+        ),
     ] = None,
     to: Annotated[
         str | None, typer.Option(help="mn: convert a dependency network to a Markov network.")
@@ -33,11 +37,15 @@ def convert(
         str | None, typer.Option(help=f"For mn: the rows for the marginals. {DATA_HELP}")
     ] = None,
     plain_names: Annotated[
-        bool, typer.Option(help="Write names that every tool can read.")
-    ] = False,
+        bool,
+        typer.Option(
+            help="Spell names so that every tool reads them (lt_0_28 for <0.28), and keep the "
+            "originals in comments; --no-plain-names writes the originals."
+        ),
+    ] = True,
     as_json: Json = False,
 ) -> None:
-    """Write MODEL in another format, or with --to as another kind of model."""
+    """Write MODEL in another format, as a picture, or with --to as another kind of model."""
     if to not in (None, "mn"):
         raise unknown_name("--to", to, ["mn"])
     loaded: Any = cp.load(model)
@@ -50,9 +58,12 @@ def convert(
         loaded = cp.to_markov_network(loaded, orders=orders, data=rows)
         output = output or model.with_name(f"{model.name.split('.')[0]}-mn.cp")
     if output is None:
-        raise ParameterError("the output file is missing; name it, such as model.bif.")
+        raise ParameterError("no output file is named; add one, such as model.bif or model.svg.")
     check_place(output)
-    loaded.save(output, plain_names=plain_names)
+    if output.name.lower().removesuffix(".gz").endswith((".dot", ".png", ".svg")):
+        loaded.save_picture(output)
+    else:
+        loaded.save(output, plain_names=plain_names)
     if as_json:
         emit({"model": str(output), "kind": loaded.kind})
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -55,6 +56,7 @@ from counterpane.cli.choosing import (
 )
 from counterpane.cli.knowledge import Knowledge, read_knowledge
 from counterpane.cli.pictures import (
+    bootstrap_note,
     edge_list,
     effect_words,
     field_picture,
@@ -63,10 +65,13 @@ from counterpane.cli.pictures import (
     what_was_done,
 )
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
+
+resampling: Any = lazy("counterpane.learn.bootstrap")
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
-MAX_EDGES = 2000  # with a confidence in a model's file
 CONSTRAINTS, LINKS = "Constraints on the network", "Lists of links"  # panels of --help
+MAX_EDGES = 2000  # with a share in a model's file
 FACTS = ("n_tests_", "cost_", "kappa_", "l1_", "n_passes_")
 
 
@@ -128,9 +133,8 @@ def learn(
         int | None,
         typer.Option(
             min=0,
-            help="The number of samples that measure how stable each edge or interaction is. By "
-            "default 100 for edges, for at most 5 seconds, if the method is chosen automatically, "
-            "and 30 for the interactions of small tables.",
+            help="Samples that show how stable each edge or interaction is, at least 20; by "
+            "default as many of 100 as 5 s allow for edges, 20 for interactions of small tables.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -190,9 +194,11 @@ def learn(
         options["bootstrap"] = "auto" if bootstrap is None else bootstrap
     began = time.monotonic()
     learner = _fit(method, score, target, source, options)
+    resampled: dict[str, Any] = {}
     if method in METHODS and samples and not interrupted:
-        _add_confidence(learner, source, samples, SECONDS if bootstrap is None else None, seed or 0)
-    facts = _facts(learner, source, method, score)
+        limit = SECONDS if bootstrap is None else None
+        resampled = {"bootstrap": _add_confidence(learner, source, samples, limit, seed or 0)}
+    facts = _facts(learner, source, method, score) | resampled
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
     if constraints:
         facts["constraints"] = limits
@@ -260,29 +266,42 @@ def _fit(method: str, score: str, target: str | None, source: Any, options: dict
     return learner
 
 
-def _add_confidence(learner: Any, table: Any, samples: int, limit: float | None, seed: int) -> None:
-    """Tell the model how sure its edges are: [from, to, share of the samples that join them]."""
-    told: list[tuple[str, str, float]] = []
-    learner.model_.provenance["edge_confidence"] = told
+def _add_confidence(
+    learner: Any, table: Any, samples: int, limit: float | None, seed: int
+) -> dict[str, Any] | None:
+    """How many bootstrap samples were done; too few say nothing of an edge.
+
+    The model keeps [from, to, share of the samples that join them]. None where the rows cannot be
+    resampled. A sample has the same time limit as all of them, so that a slow search ends soon.
+    """
+    provenance = learner.model_.provenance
+    provenance["edge_confidence"] = shares = []
     if not isinstance(table, cp.Table) or learner.missing not in ("state", "drop"):
-        return
+        return None
     plain = type(learner)(**learner.get_params())
-    plain.set_params(progress=False, time_limit=None, n_jobs=1)
-    try:
-        found = cp.bootstrap(
-            plain,
-            table.resolve_missing(learner.missing),
-            samples,
-            random_state=seed,
-            time_limit=limit,
-            n_jobs=learner.n_jobs,
-            progress=learner.progress,
-        )
-    except KeyboardInterrupt:
-        interrupted.append("the bootstrap")
-        return
-    told += [(r["from"], r["to"], round(r["strength"], 4)) for r in found.strength[:MAX_EDGES]]
-    learner.model_.provenance["edge_samples"] = found.n
+    plain.set_params(progress=False, time_limit=limit, n_jobs=1)
+    done = 0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r".*\(time limit\)", cp.StoppedEarly)  # is noted below
+        try:
+            result = cp.bootstrap(
+                plain,
+                table.resolve_missing(learner.missing),
+                samples,
+                random_state=seed,
+                time_limit=limit,
+                n_jobs=learner.n_jobs,
+                progress=learner.progress,
+            )
+            done = result.n
+        except KeyboardInterrupt:
+            interrupted.append("the bootstrap")
+    if done >= resampling.LEAST_SAMPLES:
+        provenance["edge_samples"] = done
+        records = result.strength[:MAX_EDGES]
+        shares += [(r["from"], r["to"], round(r["strength"], 4)) for r in records]
+    return {"samples": done, "requested": samples, "needed": resampling.LEAST_SAMPLES,
+            "seconds": limit}  # fmt: skip
 
 
 def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]:
@@ -298,10 +317,14 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     facts["columns"] = len(source.schema)
     if method in METHODS:
         sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
-        edges = [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_]
+        edges = [
+            {"parent": p, "child": c, "directed": directed, "strength_bits": bits}
+            for p, c, bits, directed in learner.strengths_
+        ]
         if sure:
             for edge in edges:
                 edge["confidence"] = sure.get(frozenset((edge["parent"], edge["child"])), 0.0)
+                edge["samples"] = model.provenance["edge_samples"]
         return facts | {
             "edges": edges,
             "score": {"name": score, "value": learner.score_},
@@ -336,14 +359,18 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     step = f"counterpane query {place} {name}"
     if classifier:
         kind = "interaction" if "interactions" in facts else "edge"
-        console.print(parts_picture({f"{kind}s": facts[f"{kind}s"]}))
+        if facts[f"{kind}s"]:
+            console.print(parts_picture({f"{kind}s": facts[f"{kind}s"]}))
+        else:
+            console.print("No effects found: no column improves the prediction.")
         console.print(effect_words(facts.get("interactions", ())), end="", soft_wrap=True)
         size += f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
         if facts["edges"]:
-            console.print(picture(model, facts["edges"], source.total_weight, facts["target"]))
+            console.print(picture(model, facts["edges"], facts["target"]))
+            console.print(bootstrap_note(facts.get("bootstrap")), end="", soft_wrap=True)
         else:
             console.print("No edges found: no dependency improves the score.")
         size += f"{many(len(facts['edges']), 'edge')}, {many(facts['parameters'], 'parameter')}"

@@ -8,6 +8,7 @@ COMMANDS = {
     "rank": "asking",
     "score": "asking",
     "sample": "asking",
+    "impute": "imputing",
     "compare": "comparing",
     "report": "reporting",
     "convert": "converting",

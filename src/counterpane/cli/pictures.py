@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.tree import Tree
 
+from counterpane.cli.app import many
 from counterpane.lazy import lazy
 
 schema = lazy("counterpane.data.schema")  # numpy comes with it, and --help needs none
@@ -17,18 +18,19 @@ BAR = 30
 SHOWN = 12  # variables, and neighbors of one
 
 
-def forest_picture(
-    model: Any, edges: Sequence[Mapping[str, Any]], weight: float, first: str | None
-) -> Tree:
-    """The forest of a network with one parent at most, each edge with its gain."""
+def forest_picture(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Tree:
+    """The forest of a network with one parent at most, each edge with its strength."""
     told = {(e["parent"], e["child"]): e for e in edges}
     graph = model.graph
     top = Tree("", hide_root=True)
 
     def grow(branch: Tree, name: str) -> None:
-        for child in sorted(graph.successors(name), key=lambda c: -told[name, c]["gain"]):
-            worth = _worth(told[name, child], weight)
-            grow(branch.add(f"[bold]{escape(child)}[/bold] {worth}"), child)
+        ranked = sorted(graph.successors(name), key=lambda c: -told[name, c]["strength_bits"])
+        for child in ranked:
+            edge = told[name, child]
+            arrow = "→ " if edge["directed"] else ""  # the branch itself is a line
+            line = f"{arrow}[bold]{escape(child)}[/bold]   {_worth(edge)}"
+            grow(branch.add(line), child)
 
     roots = [n for n in graph.nodes if graph.in_degree(n) == 0]
     for root in sorted(roots, key=lambda n: (n != first, graph.out_degree(n) == 0)):
@@ -36,23 +38,51 @@ def forest_picture(
     return top
 
 
-def edge_list(
-    model: Any, edges: Sequence[Mapping[str, Any]], weight: float, first: str | None
-) -> Grid:
-    """The edges of a network, those at `first` on top, each with its gain."""
+def edge_list(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Grid:
+    """The edges of a network, those at `first` on top, each with its strength."""
     grid = Grid(box=None, show_header=False)
-    at_first = {(e["parent"], e["child"]): first in (e["parent"], e["child"]) for e in edges}
-    for edge in sorted(edges, key=lambda e: (not at_first[e["parent"], e["child"]], -e["gain"])):
+
+    def rank(edge: Mapping[str, Any]) -> tuple[bool, float]:
+        return first not in (edge["parent"], edge["child"]), -edge["strength_bits"]
+
+    for edge in sorted(edges, key=rank):
         parent, child = escape(edge["parent"]), escape(edge["child"])
-        grid.add_row(f"[bold]{parent}[/bold] → [bold]{child}[/bold]", _worth(edge, weight))
+        names = f"[bold]{parent}[/bold] {_arrow(edge)} [bold]{child}[/bold]"
+        grid.add_row(names, _worth(edge))
     return grid
 
 
-def _worth(edge: Mapping[str, Any], weight: float) -> str:
-    """What an edge gains, and how sure it is, if that is known."""
-    bits = edge["gain"] / weight / math.log(2)
-    sure = f", in {edge['confidence']:.0%} of the samples" if "confidence" in edge else ""
-    return f"[dim]gains {bits:.4f} bits a row{sure}[/dim]"
+def _arrow(edge: Mapping[str, Any]) -> str:
+    """An arrow, or a line where the data do not tell the direction."""
+    return "→" if edge["directed"] else "—"
+
+
+def _worth(edge: Mapping[str, Any]) -> str:
+    """How strong an edge is, and in how many of how many samples it was found."""
+    found = ""
+    if "confidence" in edge:
+        found = f", in {edge['confidence']:.0%} of {many(edge['samples'], 'bootstrap sample')}"
+    return f"[dim]{edge['strength_bits']:.4f} bits per row{found}[/dim]"
+
+
+def bootstrap_note(resampled: Mapping[str, Any] | None) -> str:
+    """A line on a bootstrap that was too short for shares, or shorter than it should be."""
+    if resampled is None or resampled["samples"] >= resampled["requested"] >= resampled["needed"]:
+        return ""
+    done, needed = resampled["samples"], resampled["needed"]
+    if resampled["requested"] < needed:
+        words = (
+            f"No shares are shown: {many(done, 'bootstrap sample')}; at least {needed} are needed."
+        )
+    elif done < needed:
+        within = f" within {resampled['seconds']:g} s" if resampled["seconds"] else ""
+        words = (
+            f"No shares are shown: {many(done, 'bootstrap sample')} done{within}; at least "
+            f"{needed} are needed. --bootstrap {needed} takes as long as it needs."
+        )
+    else:
+        words = f"{done:,} of {resampled['requested']:,} bootstrap samples were done in time."
+    return f"[dim]{words}[/dim]\n"
 
 
 def parts_picture(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Grid:
@@ -61,11 +91,12 @@ def parts_picture(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Grid:
     grid = Grid(box=None, show_header=bool(effects), header_style="dim")
     grid.add_column("interaction")
     for edge in parts.get("edges", ())[:SHOWN]:
-        grid.add_row(
-            f"[bold]{escape(edge['parent'])}[/bold] → [bold]{escape(edge['child'])}[/bold]"
-        )
+        parent, child = escape(edge["parent"]), escape(edge["child"])
+        names = f"[bold]{parent}[/bold] {_arrow(edge)} [bold]{child}[/bold]"
+        grid.add_row(names, _worth(edge))
     if effects:
-        for title in ("log-odds", "explains", "selected"):
+        selected = ["selected"] if any("share" in i for i in effects) else []
+        for title in ("effect on log-odds", "explains", *selected):
             grid.add_column(title, justify="right")
     for interaction in parts.get("interactions", ())[:SHOWN]:
         names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in interaction["columns"])
@@ -81,9 +112,7 @@ def effect_words(interactions: Sequence[Mapping[str, Any]]) -> str:
     if not interactions or "effect" not in interactions[0]:
         return ""
     samples = max(interaction.get("samples", 0) for interaction in interactions)
-    words = (
-        "log-odds: standard deviation over the rows of what the interaction adds to the log-odds"
-    )
+    words = "effect: standard deviation over the rows of what the interaction adds to the log-odds"
     words += " of the class; explains: share of the variance of the log-odds"
     if samples:
         words += f"; selected: share of {samples} random halves of the rows on which the search"

@@ -1,7 +1,13 @@
 """Graphs on nodes 0 … n−1: final, self-checking structures, and the algorithms that return them."""
 
 from counterpane.graphs.dag import Dag
-from counterpane.graphs.equivalence import Cpdag, consistent_extension, cpdag, same_class
+from counterpane.graphs.equivalence import (
+    Cpdag,
+    consistent_extension,
+    cpdag,
+    same_class,
+    with_known_directions,
+)
 from counterpane.graphs.regions import (
     degrees_of_freedom,
     face_coefficients,
@@ -37,4 +43,5 @@ __all__ = [
     "region_graph",
     "same_class",
     "separated",
+    "with_known_directions",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,11 +108,14 @@ def lay_out_graph(
     )
 
 
-def lay_out_networkx(graph: Any) -> tuple[GraphLayout, frozenset[Edge]]:
+def lay_out_networkx(
+    graph: Any, arrows: Collection[Edge] | None = None
+) -> tuple[GraphLayout, frozenset[Edge]]:
     """(a layout of a networkx graph, the edges with an arrowhead).
 
-    A directed graph with cycles, such as that of a dependency network, is laid out as an undirected
-    one: an edge in both directions is a line, one in a single direction an arrow.
+    `arrows` are the edges of an acyclic graph that have one, by default all. A directed graph with
+    cycles, such as that of a dependency network or of an equivalence class, is laid out as an
+    undirected one: an edge in both directions is a line, one in a single direction an arrow.
     """
     nodes = [str(node) for node in graph.nodes]
     edges = [(str(a), str(b)) for a, b in graph.edges if a != b]
@@ -121,12 +124,13 @@ def lay_out_networkx(graph: Any) -> tuple[GraphLayout, frozenset[Edge]]:
     place = {name: i for i, name in enumerate(nodes)}
     try:
         Dag(len(nodes), [(place[a], place[b]) for a, b in edges])
-        return lay_out_graph(nodes, edges, directed=True), frozenset(edges)
+        layout = lay_out_graph(nodes, edges, directed=True)
+        return layout, frozenset(edges if arrows is None else arrows)
     except GraphError:
         known = set(edges)
-    arrows = frozenset((a, b) for a, b in edges if (b, a) not in known)
-    kept = [(a, b) for a, b in edges if (a, b) in arrows or a < b]
-    return lay_out_graph(nodes, kept, directed=False), arrows
+    heads = frozenset((a, b) for a, b in edges if (b, a) not in known)
+    kept = [(a, b) for a, b in edges if (a, b) in heads or a < b]
+    return lay_out_graph(nodes, kept, directed=False), heads
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from counterpane.graphs.curves import arrow, edge_curve
 from counterpane.graphs.layout import Edge, GraphLayout, Point, short_label
 
 ARROW = 7.0  # length of an arrowhead
+MARGIN = 10.0  # around a picture that is a file of its own
 
 
 def graph_svg(
@@ -18,12 +19,13 @@ def graph_svg(
     arrows: Collection[Edge] | None = None,
     marked: Collection[str] = (),
     titles: Mapping[str | Edge, str] | None = None,
+    page: bool = False,
 ) -> str:
     """The `<svg>` element of a graph, without scripts, styles or ids, so that many share a page.
 
     `strengths`, 0 to 1, are drawn as widths; `arrows` are the edges with an arrowhead, by default
     all of a directed graph; `marked` nodes are filled more strongly; `titles` are shown over nodes
-    and edges.
+    and edges. With `page` it is a file of its own: black on white, with margins.
 
     >>> from counterpane.graphs.layout import lay_out_graph
     >>> text = graph_svg(lay_out_graph(["<a>", "b"], [("<a>", "b")], directed=True))
@@ -50,6 +52,15 @@ def graph_svg(
         full = name if short_label(name) != name else None
         parts.append(_titled(box, titles.get(name, full)))
     width, height = layout.size
+    if page:
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 2 * MARGIN:.0f}" '
+            f'height="{height + 2 * MARGIN:.0f}" viewBox="{-MARGIN:.0f} {-MARGIN:.0f} '
+            f'{width + 2 * MARGIN:.0f} {height + 2 * MARGIN:.0f}" color="black" '
+            f'font-family="sans-serif" font-size="{layout.height / 2:g}">'
+            f'<rect x="{-MARGIN:.0f}" y="{-MARGIN:.0f}" width="100%" height="100%" fill="white"/>'
+            f"{''.join(parts)}</svg>\n"
+        )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" style="max-width:100%;height:auto;color:inherit" role="img" '

@@ -158,6 +158,26 @@ class Sampler:
         back = inverse.reshape(-1)
         return out[back], errors[back]
 
+    def complete(self, codes: Array, *, settings: Gibbs) -> Codes:
+        """The rows with a state in each cell that is missing, each row by a chain of its own.
+
+        codes[v, r] is missing at the card. The state is that after `burn_in` sweeps and one more.
+        """
+        cards = self.blanket.cards
+        out: Codes = codes.astype(np.uint16)
+        seeds = _seeds(settings, codes.shape[1])
+        once = replace(settings, n_samples=1)
+        at_once = max(1, TOGETHER // int(cards.sum()))
+        _, pattern = np.unique(codes == cards[:, None], axis=1, return_inverse=True)
+        for k in range(int(pattern.max(initial=-1)) + 1):
+            alike = np.flatnonzero(pattern == k)
+            for some in (alike[lo : lo + at_once] for lo in range(0, alike.size, at_once)):
+                units = np.ascontiguousarray(codes[:, some], dtype=np.int64)
+                if (units[:, 0] == cards).any():
+                    _, kept = self._run(units, seeds[some], once, keep=1, rows=some)
+                    out[:, some] = kept[:, 0].T
+        return out
+
     def draw(
         self,
         n: int,

@@ -39,6 +39,7 @@ from counterpane.lazy import lazy
 from counterpane.learn.driver import Driver
 from counterpane.learn.gains import EdgeGain
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.edges import EdgeStrength
 from counterpane.progress import Report
 from counterpane.scores import LocalScore
 
@@ -153,6 +154,20 @@ class Learner(ABC):
         See `counterpane.plots.learned`; `options` are those of the picture.
         """
         return draw("learned", self, kind, **options)
+
+    @property
+    def strengths_(self) -> list[EdgeStrength]:
+        """(parent, child, bits, directed) of each edge of a network, strongest first.
+
+        See `BayesianNetwork.edge_strengths`, the measure that the command and reports show.
+        """
+        strengths: list[EdgeStrength] = self.model_.edge_strengths()
+        return strengths
+
+    @property
+    def cpdag_(self) -> Any:
+        """The equivalence class of the network, a networkx graph; see `BayesianNetwork.cpdag`."""
+        return self.model_.cpdag
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -269,6 +284,7 @@ class Learner(ABC):
             "python": platform.python_version(),
             "numpy": np.__version__,
             "random_state": seed if isinstance(seed, int) else None,
+            "prior_size": self.equivalent_sample_size,
             "trace": _kept(vars(self).get("trace_", ())),
         } | ({} if kind is None else {"frame": kind})
 

@@ -22,7 +22,6 @@ from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
-from counterpane.graphs.bits import unpack
 from counterpane.lazy import lazy
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.base import Model
@@ -37,6 +36,7 @@ else:
 
 nx = lazy("networkx")
 
+LEAST_SAMPLES = 20  # below which a share says too little to be shown
 REPEATS = 8  # a table is resampled by weights where each distinct row occurs so often on average
 
 
@@ -44,13 +44,14 @@ REPEATS = 8  # a table is resampled by weights where each distinct row occurs so
 class BootstrapResult:
     """How often each edge was found; arrays are indexed (from, to) in the order of `names`.
 
-    `edge_probabilities` is the share of samples whose network has the edge in that direction, an
-    undirected edge counting half for each; `models` are those of the samples where asked for.
+    `edge_probabilities` is the share of the `n` samples that have the edge in that direction; an
+    edge without a direction counts half for each. `undirected` is the share of samples that join
+    two columns and leave the direction open. `models` holds the networks if `keep_models` was set.
 
     >>> import counterpane as cp
-    >>> found = cp.bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)
-    >>> sorted(found.averaged_graph(0.9).edges)
-    [('sex', 'survived'), ('status', 'age'), ('status', 'sex')]
+    >>> result = cp.bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)
+    >>> [(r["from"], r["to"], r["strength"], r["undirected"]) for r in result.strength[:2]]
+    [('status', 'age', 1.0, 1.0), ('status', 'sex', 1.0, 1.0)]
     """
 
     names: tuple[str, ...]
@@ -58,6 +59,7 @@ class BootstrapResult:
     directed: bool
     n: int
     models: tuple[Model, ...] = ()
+    undirected: Floats | None = None
 
     @property
     def strengths(self) -> Floats:
@@ -67,18 +69,29 @@ class BootstrapResult:
 
     @property
     def directions(self) -> Floats:
-        """Of the samples that join two variables, the share with this direction; 0 where none."""
+        """Of the samples that join two variables, the share with this direction; 0 where none.
+
+        Samples whose equivalence class leaves the direction open count for neither.
+        """
         joined = self.strengths
-        shares: Floats = self.edge_probabilities / np.where(joined > 0, joined, 1.0)
+        arrows = self.edge_probabilities - self._open / 2
+        shares: Floats = arrows / np.where(joined > 0, joined, 1.0)
         return shares
+
+    @property
+    def _open(self) -> Floats:
+        none: Floats = np.zeros_like(self.edge_probabilities)
+        return none if self.undirected is None else self.undirected
 
     @property
     def strength(self) -> list[dict[str, Any]]:
         """One record for each pair that was ever joined, the stronger direction, strongest first.
 
-        `strength` is that of the pair in either direction, `direction` the share from → to of it.
+        `strength` is the share of samples that join the pair. Of those samples, `direction` is the
+        share with from → to, `reverse` that with to → from, and `undirected` that of the samples
+        that leave the direction open; the three sum to 1.
         """
-        strengths, directions = self.strengths, self.directions
+        strengths, directions, open_ = self.strengths, self.directions, self._open
         pairs = np.argwhere(np.triu(strengths > 0)).tolist()
         turned = [(a, b) if directions[a, b] >= directions[b, a] else (b, a) for a, b in pairs]
         return [
@@ -87,27 +100,48 @@ class BootstrapResult:
                 "to": self.names[b],
                 "strength": float(strengths[a, b]),
                 "direction": float(directions[a, b]),
+                "reverse": float(directions[b, a]),
+                "undirected": float(open_[a, b] / strengths[a, b]),
             }
             for a, b in sorted(turned, key=lambda e: (-strengths[e], -directions[e]))
         ]
 
     def averaged_graph(self, threshold: float = 0.5) -> Any:
-        """A networkx graph of the pairs of at least this strength, in their stronger direction.
+        """A networkx graph of the pairs of at least this strength.
 
-        Strongest first; an edge that would close a cycle is left out.
+        An edge has a direction if more than half of the samples that join the pair have it; any
+        other edge is undirected: it is there in both directions, with `directed=False`, as in
+        `BayesianNetwork.cpdag`. With `equivalence=False` in `bootstrap` every edge has its stronger
+        direction. The strongest edges come first; one that would close a directed cycle is left
+        without a direction, or left out where every edge has one.
         """
         if not 0 < threshold <= 1:
             raise ParameterError(f"threshold={threshold}; a share above 0 and up to 1 is needed.")
         graph: Any = nx.DiGraph() if self.directed else nx.Graph()
+        graph.graph["samples"] = self.n
         graph.add_nodes_from(self.names)
+        arrows: Any = nx.DiGraph()
+        arrows.add_nodes_from(self.names)
         for record in self.strength:
             a, b = record["from"], record["to"]
             # Shares are sums of whole samples, so a tie with the threshold may be off by rounding.
-            if record["strength"] < threshold - 1e-9 or (
-                self.directed and nx.has_path(graph, b, a)
-            ):
+            if record["strength"] < threshold - 1e-9:
                 continue
-            graph.add_edge(a, b, strength=record["strength"], direction=record["direction"])
+            told = {"strength": record["strength"], "direction": record["direction"]}
+            closes = self.directed and nx.has_path(arrows, b, a)
+            if not self.directed:
+                graph.add_edge(a, b, **told)
+            elif self.undirected is None:
+                if not closes:
+                    graph.add_edge(a, b, **told, directed=True)
+                    arrows.add_edge(a, b)
+            elif record["direction"] > 0.5 and not closes:
+                graph.add_edge(a, b, **told, directed=True)
+                arrows.add_edge(a, b)
+            else:
+                graph.add_edge(a, b, **told, directed=False)
+                back = told | {"direction": record["reverse"]}
+                graph.add_edge(b, a, **back, directed=False)
         return graph
 
     def _repr_html_(self) -> str:
@@ -116,7 +150,8 @@ class BootstrapResult:
     def plot(self, kind: str = "graph", **options: Any) -> Any:
         """The "graph" of pairs found in half of the samples, or the matrix of "edges".
 
-        See `counterpane.plots.graph` and `counterpane.plots.edge_probabilities`.
+        Shares of fewer than 20 samples are not shown. See `counterpane.plots.graph` and
+        `counterpane.plots.edge_probabilities`.
         """
         return draw("learned", self, kind, **options)
 
@@ -129,7 +164,7 @@ def bootstrap(
     X: Any,
     n: int = 200,
     *,
-    equivalence: bool = False,
+    equivalence: bool = True,
     keep_models: bool = False,
     random_state: int | np.random.Generator | None = None,
     time_limit: float | None = None,
@@ -139,15 +174,17 @@ def bootstrap(
     """The edges that copies of `learner` find in `n` samples of the rows of `X`, with replacement.
 
     `learner` has `fit` and leaves `graph_`, or a `model_` with a `graph`; it is not changed itself.
-    A sample is a new set of weights on the distinct rows, or rows taken again. With `equivalence`
-    only the directions that a network shares with its whole equivalence class count as such.
-    `keep_models` keeps the models, for a `Mixture`. `n_jobs` threads fit learners side by side; the
-    result does not depend on it. After `time_limit` seconds, or Ctrl-C, the samples done count.
+    A sample is a new set of weights on the distinct rows, or rows taken again. Each sample votes
+    with the equivalence class of its network: an edge has a direction only where the whole class
+    has it. With `equivalence=False` it votes with the network itself, whose other directions are
+    arbitrary. `keep_models` keeps the models, for a `Mixture`. `n_jobs` threads fit learners side
+    by side; the result does not depend on it. After `time_limit` seconds from the first sample on,
+    or Ctrl-C, the samples done count.
 
     >>> import counterpane as cp
-    >>> found = bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)
-    >>> found.strength[0]["strength"]
-    1.0
+    >>> result = bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)
+    >>> result.strength[0]["strength"], result.strength[0]["direction"]
+    (1.0, 0.0)
     """
     if not isinstance(n, (int, np.integer)) or n < 1 or n_jobs < 1:
         raise ParameterError(
@@ -156,7 +193,7 @@ def bootstrap(
     rows, size = _distinct_rows(X)
     seed = int(np.random.default_rng(random_state).integers(2**62))
     learn = _fitting(learner, rows, size, seed)
-    total = np.zeros((rows.n_columns, rows.n_columns))
+    arrows, lines = np.zeros((2, rows.n_columns, rows.n_columns))
     models: list[Model] = []
     directed, done = True, 0
     bar: Any = TextBar() if progress is True else nullcontext(progress or None)
@@ -164,9 +201,10 @@ def bootstrap(
         control = Control.within(time_limit, report)
         try:
             for fitted in _in_order(pool, learn, int(n), n_jobs):
-                flags, arrows = _adjacency(fitted, rows.schema.names, equivalence)
-                total += np.where(flags & flags.T, 0.5, flags)
-                directed = directed and arrows
+                one_way, both_ways, has_arrows = _adjacency(fitted, rows.schema.names, equivalence)
+                arrows += one_way
+                lines += both_ways
+                directed = directed and has_arrows
                 models += [fitted.model_] if keep_models else []
                 done += 1
                 control.report("learning from samples", done, n)
@@ -182,7 +220,9 @@ def bootstrap(
                     StoppedEarly,
                     stacklevel=2,
                 )
-    return BootstrapResult(rows.schema.names, total / done, directed, done, tuple(models))
+    shares = (arrows + lines / 2) / done
+    open_ = lines / done if equivalence or not directed else None
+    return BootstrapResult(rows.schema.names, shares, directed, done, tuple(models), open_)
 
 
 def _distinct_rows(X: Any) -> tuple[Table, int]:
@@ -244,8 +284,10 @@ def _in_order(
         yield future.result()
 
 
-def _adjacency(learner: Any, names: tuple[str, ...], equivalence: bool) -> tuple[Bools, bool]:
-    """(flags[from, to], whether edges have directions) of what a learner found."""
+def _adjacency(
+    learner: Any, names: tuple[str, ...], equivalence: bool
+) -> tuple[Bools, Bools, bool]:
+    """(edges of one direction, edges of both, whether edges have directions) of a learner."""
     graph = getattr(learner, "graph_", None)
     if graph is None and hasattr(learner, "model_"):
         graph = learner.model_.graph
@@ -254,14 +296,24 @@ def _adjacency(learner: Any, names: tuple[str, ...], equivalence: bool) -> tuple
             f"{type(learner).__name__} leaves neither graph_ nor model_ after fit, so it has no "
             "edges to count."
         )
-    if equivalence and graph.is_directed():
-        shape = cpdag(Dag.from_networkx(graph, names))
-        heads = shape.compelled.parent_bits | shape.reversible.neighbor_bits
-        return unpack(heads, len(names)).T, True
+    directed = bool(graph.is_directed())
+    if equivalence and directed:
+        graph = _class_of(learner, graph, names)
     index = {name: i for i, name in enumerate(names)}
     flags: Bools = np.zeros((len(names), len(names)), dtype=bool)
     for a, b in graph.edges:
         flags[index[a], index[b]] = True
         if not graph.is_directed():
             flags[index[b], index[a]] = True
-    return flags, bool(graph.is_directed())
+    both = flags & flags.T
+    return flags & ~both, both, directed
+
+
+def _class_of(learner: Any, graph: Any, names: tuple[str, ...]) -> Any:
+    """The equivalence class of a learner's network; its graph as it is where it is no network."""
+    model = getattr(learner, "model_", None)
+    if isinstance(model, Model):
+        return getattr(model, "cpdag", graph)
+    if nx.is_directed_acyclic_graph(graph):
+        return cpdag(Dag.from_networkx(graph, names)).to_networkx(names)
+    return graph

@@ -1,4 +1,7 @@
-"""What each edge of a network is worth."""
+"""What each edge adds to the score of a network, in nats.
+
+What is shown to people is another measure: `counterpane.independence.edge_strength`.
+"""
 
 from __future__ import annotations
 

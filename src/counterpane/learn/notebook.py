@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.markup import folded, framed, grid
-from counterpane.models.notebook import graph_html
+from counterpane.models.edges import arrow_names
+from counterpane.models.notebook import edge_titles, graph_html
 
 LISTED = 15
 
@@ -30,7 +32,10 @@ def learner_html(learner: Any) -> str:
     target = getattr(results.get("target_"), "name", None)
     model = results.get("model_")
     if "graph_" in results:
-        parts.append(graph_html(results["graph_"], marked=target))
+        drawing = graph_html(
+            results["graph_"], marked=target, arrows=arrow_names(model), titles=edge_titles(model)
+        )
+        parts.append(drawing)
     elif model is not None:
         parts.append(model._repr_html_())
     names = ", ".join(sorted(results))
@@ -40,12 +45,21 @@ def learner_html(learner: Any) -> str:
 def bootstrap_html(result: Any) -> str:
     """A small page on a bootstrap: the graph of what was found in half of the samples or more."""
     records = result.strength
-    rows = [
-        (r["from"], r["to"], f"{r['strength']:.2f}", f"{r['direction']:.2f}")
-        for r in records[:LISTED]
-    ]
     graph = result.averaged_graph()
-    widths = {(a, b): float(s) for a, b, s in graph.edges(data="strength")}
-    table = grid(("from", "to", "strength", "direction"), rows, more=max(len(records) - LISTED, 0))
     title = f"BootstrapResult: {result.n} samples, {len(result.names):,} columns"
+    if result.n < LEAST_SAMPLES:
+        few = f"<div>No shares are shown: at least {LEAST_SAMPLES} samples are needed.</div>"
+        return framed(title, graph_html(graph), few)
+    columns = ("strength", "direction", "reverse", "undirected")
+    rows = [(r["from"], r["to"], *(f"{r[name]:.2f}" for name in columns)) for r in records[:LISTED]]
+    widths = {(a, b): float(s) for a, b, s in graph.edges(data="strength")}
+    head = (
+        "from",
+        "to",
+        f"share of {result.n} samples",
+        "of these: from → to",
+        "to → from",
+        "open",
+    )
+    table = grid(head, rows, more=max(len(records) - LISTED, 0))
     return framed(title, graph_html(graph, strengths=widths), table)

@@ -25,9 +25,10 @@ from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
-    from counterpane.models import notebook
+    from counterpane.models import notebook, picture_files
 else:
     notebook = lazy("counterpane.models.notebook")
+    picture_files = lazy("counterpane.models.picture_files")
 
 BLOCK_ROWS = 2**13
 
@@ -104,6 +105,10 @@ class AdditiveClassifier:
             for record in self.interactions()
         ]
         return draw("hypergraph", records, **{"title": self.target.name} | options)
+
+    def save_picture(self, path: str | os.PathLike[str]) -> None:
+        """Write columns and interactions as a picture: `.svg`, `.png` or `.dot` (Graphviz)."""
+        picture_files.write_picture(self, path)
 
     @property
     def target(self) -> Variable:
@@ -289,7 +294,7 @@ class AdditiveClassifier:
         total = float(arrays["total"][0])
         return cls(schema, members, total, effects=effects, provenance=provenance)
 
-    def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a native file (`.cp`); `counterpane.load` reads it back."""
         if suffix_of(path) != NATIVE:
             raise ParameterError(

@@ -37,9 +37,14 @@ from counterpane.models.questions import Questions, listed
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
-    from counterpane.models import notebook
+    from counterpane.models import imputing, notebook, odd_rows, picture_files
+    from counterpane.models.imputing import ImputedCell
+    from counterpane.models.odd_rows import OddRow
 else:
+    imputing = lazy("counterpane.models.imputing")
+    odd_rows = lazy("counterpane.models.odd_rows")
     notebook = lazy("counterpane.models.notebook")
+    picture_files = lazy("counterpane.models.picture_files")
 
 
 class Model(Questions):
@@ -71,6 +76,13 @@ class Model(Questions):
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
         return draw("graph", self, **options)
+
+    def save_picture(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph as a picture: `.svg`, `.png` (by matplotlib) or `.dot` (Graphviz).
+
+        Arrows are the edges whose direction the data decide; the others are lines.
+        """
+        picture_files.write_picture(self, path)
 
     def _repr_html_(self) -> str:
         return notebook.model_html(self, repr(self))
@@ -148,16 +160,72 @@ class Model(Questions):
         name = target or (self.provenance or {})["target"]
         return prediction_frame(frame, self.schema[name], probabilities)
 
-    def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
+    def impute(
+        self,
+        frame: Any,
+        *,
+        draws: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Any:
+        """The frame with a value in each gap of the model's columns; pandas in, pandas out.
+
+        Each gap gets its own most probable state given the observed cells of its row. A column that
+        was cut gets a number: the median of the training values in the most probable interval. With
+        `draws` it is a list of so many frames, for multiple imputation: in each, the gaps of a row
+        are drawn together from P(gaps | observed cells), and numbers within their intervals.
+        Observed cells and other columns stay as they are. A state that the model does not know
+        tells nothing about the others.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> model.impute({"sex": ["female", None], "survived": [None, "no"], "cabin": ["a", "b"]})
+        {'sex': ['female', 'male'], 'survived': ['yes', 'no'], 'cabin': ['a', 'b']}
+        """
+        done = imputing.impute(self, frame, draws, random_state, cells=False)
+        return done[0].frame if draws is None else [part.frame for part in done]
+
+    def impute_cells(self, frame: Any) -> list[ImputedCell]:
+        """The cells that `impute` fills: row, column, value, and P(value | observed cells).
+
+        The list goes into `pandas.DataFrame` as it is.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> for cell in model.impute_cells({"sex": ["female", None], "survived": [None, "no"]}):
+        ...     print(cell.row, cell.column, cell.value, round(cell.probability, 4))
+        0 survived yes 0.7317
+        1 sex male 0.9153
+        """
+        return imputing.impute(self, frame, None, None)[0].cells
+
+    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> list[OddRow]:
+        """The `n` rows that the model finds least probable, the oddest first, and why.
+
+        An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
+        `excess`, how far below the mean row that is (a gap counts as the mean cell of its column);
+        and `cells`, those that are less probable than expected: column, value, P(value | rest
+        of the row), and the expected state with its probability. A state that the model does not
+        know is impossible. Of a dependency network ln P is Σ ln P(cell | rest of the row).
+
+        >>> import counterpane as cp
+        >>> table = cp.load_dataset("titanic")
+        >>> odd = cp.ChowLiu().fit(table).model_.odd_rows(table, 1)[0]
+        >>> odd.row, round(odd.log_prob, 2), odd.cells[0].column, odd.cells[0].expected
+        (0, -8.03, 'age', 'adult')
+        """
+        return odd_rows.odd_rows(self, X, n, cells)
+
+    def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a file; `counterpane.load` reads it back.
 
         The native file (`.cp`, or no suffix) keeps everything, bit for bit. Bayesian networks are
         also written as `.bif`, `.xmlbif` (or `.bifxml`, `.xml`), `.uai`, `.net` (Hugin) and `.xdsl`
-        (GeNIe), the tables bit for bit and states as text; UAI keeps no names. There `plain_names`
-        replaces what other tools may refuse in names and states by underscores. Markov networks
-        are written as `.uai`. For Libra, which knows no names either, Bayesian networks are written
-        as `.bn`, Markov networks as `.mn`, dependency networks as `.dn` or `.cn`. A further `.gz`
-        compresses.
+        (GeNIe), the tables bit for bit; Markov networks as `.uai`. Names and states are written in
+        words that other tools read: `<0.28` becomes `lt_0_28`. Comments in the file keep the
+        originals and the cuts of numbers, and `load` gives them back; with plain_names=False the
+        file has the original texts only. For Libra, which knows no names, Bayesian networks are
+        written as `.bn`, Markov networks as `.mn`, dependency networks as `.dn` or `.cn`. A further
+        `.gz` compresses.
         """
         suffix, network = suffix_of(path), self._network()
         if suffix == NATIVE:

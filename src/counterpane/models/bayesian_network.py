@@ -20,6 +20,7 @@ from counterpane.models.answer import Answer
 from counterpane.models.answers import Interval
 from counterpane.models.approximate import Approximator
 from counterpane.models.base import Evidence, Model
+from counterpane.models.edges import EdgeStrength, class_of, strengths_of
 from counterpane.models.evidence import likelihood_potentials
 from counterpane.models.formats import Network
 from counterpane.models.questions import check_n_rows
@@ -128,6 +129,32 @@ class BayesianNetwork(Model):
     def graph(self) -> Any:
         """The structure as a networkx graph whose nodes are the column names."""
         return self.dag.to_networkx(self.schema.names)
+
+    @property
+    def cpdag(self) -> Any:
+        """The Markov equivalence class as a networkx `DiGraph` of column names.
+
+        An edge whose direction the class leaves open is there in both directions; the edge
+        attribute `directed` is False. Directions that a user required of the learner count as
+        known.
+
+        >>> pair = BayesianNetwork(
+        ...     Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
+        ... )
+        >>> sorted(pair.cpdag.edges)
+        [('x0', 'x1'), ('x1', 'x0')]
+        """
+        return class_of(self).to_networkx(self.schema.names)
+
+    def edge_strengths(self) -> list[EdgeStrength]:
+        """(parent, child, bits, directed) of each edge, strongest first; bits per row.
+
+        Mutual information of parent and child given the child's other parents, minus what
+        independent columns would show by chance, in the rows that the network was learned from; see
+        `counterpane.independence.edge_strength`. It is the same for all networks of the class.
+        Empty for a network that was not learned from rows.
+        """
+        return strengths_of(self)
 
     @property
     def n_parameters(self) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
 from counterpane.graphs.layout import Edge, lay_out_networkx
 from counterpane.graphs.svg import graph_svg
 from counterpane.markup import folded, framed, grid
+from counterpane.models.edges import arrow_names, edge_text
 
 DRAWN_NODES = 60
 DRAWN_EDGES = 250
@@ -22,7 +23,11 @@ def model_html(model: Any, title: str) -> str:
     told = [(name, provenance[name]) for name in TOLD if provenance.get(name) is not None]
     how = folded("how it was learned", grid(("", ""), told)) if told else ""
     if hasattr(model, "graph"):
-        return framed(title, graph_html(model.graph, marked=provenance.get("target")), how)
+        drawing = graph_html(
+            model.graph, marked=provenance.get("target"), arrows=arrow_names(model),
+            titles=edge_titles(model),
+        )  # fmt: skip
+        return framed(title, drawing, how)
     edges = [(" × ".join(names),) for names in model.hyperedges]
     listed = grid(("columns that bear on the class together",), edges[:LISTED],
                   more=max(len(edges) - LISTED, 0))  # fmt: skip
@@ -30,13 +35,31 @@ def model_html(model: Any, title: str) -> str:
 
 
 def graph_html(
-    graph: Any, *, marked: str | None = None, strengths: Mapping[Edge, float] | None = None
+    graph: Any,
+    *,
+    marked: str | None = None,
+    strengths: Mapping[Edge, float] | None = None,
+    arrows: Collection[Edge] | None = None,
+    titles: Mapping[str | Edge, str] | None = None,
 ) -> str:
-    """A drawing of a networkx graph, or a list of its first edges where it is large."""
+    """A drawing of a networkx graph, or a list of its first edges where it is large.
+
+    `arrows` are the edges with an arrowhead; see `lay_out_networkx`. `titles` are shown over edges.
+    """
     if len(graph) <= DRAWN_NODES and graph.number_of_edges() <= DRAWN_EDGES:
-        layout, arrows = lay_out_networkx(graph)
+        layout, heads = lay_out_networkx(graph, arrows)
         chosen = () if marked is None else (marked,)
-        svg = graph_svg(layout, arrows=arrows, marked=chosen, strengths=strengths)
+        svg = graph_svg(layout, arrows=heads, marked=chosen, strengths=strengths, titles=titles)
         return f'<div style="max-width:{layout.size[0]:.0f}px">{svg}</div>'
-    head = ("from", "to") if graph.is_directed() else ("one end", "other end")
-    return grid(head, islice(graph.edges, LISTED), more=graph.number_of_edges() - LISTED)
+    pairs = [
+        (edge_text(a, b, graph.is_directed() and (arrows is None or (a, b) in arrows)),)
+        for a, b in islice(graph.edges, LISTED)
+    ]
+    return grid(("edge",), pairs, more=graph.number_of_edges() - LISTED)
+
+
+def edge_titles(model: Any) -> dict[str | Edge, str] | None:
+    """The text over each edge of a Bayesian network: its ends and its strength."""
+    if not hasattr(model, "edge_strengths"):
+        return None
+    return {(e.parent, e.child): str(e) for e in model.edge_strengths()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from counterpane.errors import NotFittedError, ParameterError
 from counterpane.graphs.layout import Edge
+from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.plots.bars import interactions
 from counterpane.plots.graph import graph
 from counterpane.plots.matrices import edge_probabilities
@@ -26,9 +26,9 @@ KINDS: dict[str, Callable[..., Any]] = {
 def learned(learner: Any, kind: str = "graph", **options: Any) -> Any:
     """Matplotlib axes with a fitted learner's or bootstrap's "graph", "trace" or "edges".
 
-    The widths of a graph's edges show their probability, or else what each adds to the score, on a
-    log scale. "edges" is the matrix of edge probabilities where there is one, and "interactions"
-    the effects of sets of columns.
+    The widths of a graph's edges show their probability, or else their strength, which is also
+    written on them. "edges" is the matrix of edge probabilities where there is one, and
+    "interactions" the effects of sets of columns.
 
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure
@@ -41,22 +41,26 @@ def learned(learner: Any, kind: str = "graph", **options: Any) -> Any:
     if not any(name.endswith("_") for name in vars(learner)) and hasattr(learner, "fit"):
         raise NotFittedError(f"{type(learner).__name__} has nothing to show yet; call fit first.")
     if kind == "graph":
-        options = {"strengths": strengths_of(learner)} | options
+        options = probabilities_of(learner) | options
+    if kind == "edges" and getattr(learner, "n", LEAST_SAMPLES) < LEAST_SAMPLES:
+        raise ParameterError(
+            f"shares of {learner.n} samples; at least {LEAST_SAMPLES} are needed to show them."
+        )
     return KINDS[kind](learner, **options)
 
 
-def strengths_of(learner: Any) -> dict[Edge, float] | None:
-    """The width of each edge, 0 to 1, where the learner tells how sure or strong they are."""
+def probabilities_of(learner: Any) -> dict[str, Any]:
+    """The widths and labels of edges, where the learner tells how probable they are."""
     probabilities = getattr(learner, "edge_probabilities_", None)
-    if probabilities is not None:
-        joined = np.asarray(probabilities)
-        names = list(learner.graph_.nodes)
-        place = {name: i for i, name in enumerate(names)}
-        if learner.graph_.is_directed():
-            joined = joined + joined.T
-        return {(a, b): float(joined[place[a], place[b]]) for a, b in learner.graph_.edges}
-    gains = getattr(learner, "gains_", None)
-    if not gains:
-        return None
-    most = max(math.log1p(max(gain, 0.0)) for _, _, gain in gains)
-    return {(a, b): math.log1p(max(gain, 0.0)) / max(most, 1e-9) for a, b, gain in gains}
+    if probabilities is None:
+        return {}
+    joined = np.asarray(probabilities)
+    place = {name: i for i, name in enumerate(learner.graph_.nodes)}
+    if learner.graph_.is_directed():
+        joined = joined + joined.T
+    shares: dict[Edge, float] = {
+        (a, b): float(joined[place[a], place[b]]) for a, b in learner.graph_.edges
+    }
+    labels = {edge: f"{p:.0%}" for edge, p in shares.items()}
+    note = "probability that the columns are joined"
+    return {"strengths": shares, "labels": labels, "note": note}

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import counterpane
 from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError, ParameterError, Setting
+from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.edges import edge_text
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.report.links import Link, Links, is_conditional, links_of
 from counterpane.report.measures import class_rows, measures_of
-from counterpane.report.panels import MOST_STATES, panels_of, short
+from counterpane.report.panels import MOST_STATES, panels_of, precise, short
 from counterpane.report.picture import picture_of
 from counterpane.report.rows import Rows, pair_information, shares_of
 from counterpane.typing import Floats
@@ -48,7 +51,7 @@ def content_of(
     *,
     title: str,
     target: str | None,
-    confidence: Sequence[tuple[str, str, float]] | None,
+    confidence: Confidence | None,
     held_out: float,
     seed: int,
     progress: bool = False,
@@ -70,6 +73,7 @@ def content_of(
         "measure": links.measure,
         "meaning": links.meaning,
         "shares": links.shares,
+        "samples": links.samples,
         "rows": None if rows is None else rows.given,
         "columns": [_column(v, marginals[i], rows, i) for i, v in enumerate(schema)],
         "links": [_flat(k) for k in links.links[:MOST_LINKS]],
@@ -124,13 +128,11 @@ def _marginals(model: Any, rows: Rows | None, target: str | None) -> tuple[Margi
     return found, ""
 
 
-def _confident(
-    links: Links, names: Sequence[str], confidence: Sequence[tuple[str, str, float]] | None
-) -> Links:
-    """The links with the share of fits that found them, where that is told."""
+def _confident(links: Links, names: Sequence[str], confidence: Confidence | None) -> Links:
+    """The links with the share of samples that join their columns, where that is known."""
     if confidence is None:
         return links
-    shares = {(a, b): float(share) for a, b, share in confidence}
+    shares = {(a, b): float(share) for a, b, share in confidence.shares}
     told = []
     for k in links.links:
         if len(k.scope) == 2:
@@ -138,8 +140,7 @@ def _confident(
             both = shares.get((a, b), 0.0) + (shares.get((b, a), 0.0) if a != b else 0.0)
             k = k._replace(share=min(both, 1.0))
         told.append(k)
-    words = "share of repeated fits that join the columns"
-    return Links(tuple(told), links.shape, links.measure, links.meaning, words)
+    return replace(links, links=tuple(told), shares=confidence.words, samples=confidence.samples)
 
 
 def _column(
@@ -163,21 +164,22 @@ def _column(
 def _flat(link: Link) -> list[Any]:
     """[columns…, directed or not, strength, share]."""
     share = None if link.share is None else round(link.share, 3)
-    return [*link.scope, int(link.directed), short(link.strength), share]
+    return [*link.scope, int(link.directed), precise(link.strength), share]
 
 
 def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
-    """The strongest links: columns, directed, strength, share, bits in the data, explained."""
+    """The strongest links: columns, directed, strength, share, bits in the data, explained.
+
+    The bits are the mutual information of a classifier's interaction with the class.
+    """
     found = []
     for k in links.links[:MOST_LISTED]:
         bits = None
         if rows is not None and links.shape == "faces" and target is not None:
-            bits = short(pair_information(rows.table, k.scope, [target]))
-        elif rows is not None and len(k.scope) == 2:
-            bits = short(pair_information(rows.table, k.scope[:1], k.scope[1:]))
+            bits = precise(pair_information(rows.table, k.scope, [target]))
         share = None if k.share is None else round(k.share, 3)
         explained = None if k.explained is None else round(k.explained, 4)
-        found.append([list(k.scope), int(k.directed), short(k.strength), share, bits, explained])
+        found.append([list(k.scope), int(k.directed), precise(k.strength), share, bits, explained])
     return found
 
 
@@ -238,10 +240,15 @@ def _learned(model: Any) -> list[list[str]]:
             )
     told.pop("trace", None)
     told.pop("edge_confidence", None)
+    directions = told.pop("known_directions", None)
+    if directions:
+        words = _some([edge_text(p, x, True) for p, x in directions])
+        lines.append(["directions known beforehand", words])
     more = {
         "method": "method",
         "why": "why this method",
-        "edge_samples": "samples of the edges' shares",
+        "edge_samples": "bootstrap samples",
+        "prior_size": "equivalent sample size of the prior",
         "left_out": "columns left out",
         "read_as": "columns read as",
         "target_cuts": "cuts of the class",
@@ -277,14 +284,32 @@ def target_of(model: Any, target: str | None) -> str | None:
     return known if isinstance(known, str) and known in model.schema.names else None
 
 
-def confidence_of(model: Any, given: Any) -> list[tuple[str, str, float]] | None:
-    """(from, to, share) of each edge: from a bootstrap, a matrix, or the model's own file."""
-    names = model.schema.names
+class Confidence(NamedTuple):
+    """(from, to, share) of edges, what a share is, and of how many samples where it is of some."""
+
+    shares: list[tuple[str, str, float]]
+    words: str
+    samples: int | None = None
+
+
+def confidence_of(model: Any, given: Any) -> Confidence | None:
+    """The shares of the edges: from a bootstrap, a matrix, or the model's own file.
+
+    None where they are not known, or of too few samples.
+    """
+    names, samples, words = model.schema.names, None, "probability that the columns are joined"
     if given is None:
-        told = (model.provenance or {}).get("edge_confidence")
-        return None if told is None else [(str(a), str(b), float(p)) for a, b, p in told]
+        told = model.provenance or {}
+        samples, shares = told.get("edge_samples", 0), told.get("edge_confidence")
+        if not shares or samples < LEAST_SAMPLES:
+            return None
+        listed = [(str(a), str(b), float(p)) for a, b, p in shares]
+        return Confidence(listed, _of_samples(samples), samples)
     if hasattr(given, "edge_probabilities"):
-        names, given = given.names, given.edge_probabilities
+        names, samples, given = given.names, given.n, given.edge_probabilities
+        if samples < LEAST_SAMPLES:
+            return None
+        words = _of_samples(samples)
     matrix = np.asarray(given, dtype=np.float64)
     if matrix.shape != (len(names), len(names)) or set(names) != set(model.schema.names):
         raise ParameterError(
@@ -293,4 +318,9 @@ def confidence_of(model: Any, given: Any) -> list[tuple[str, str, float]] | None
         )
     if isinstance(model, MarkovNetwork):
         matrix = np.triu(np.maximum(matrix, matrix.T))  # symmetric: each pair counts once
-    return [(names[a], names[b], float(matrix[a, b])) for a, b in np.argwhere(matrix > 0)]
+    listed = [(names[a], names[b], float(matrix[a, b])) for a, b in np.argwhere(matrix > 0)]
+    return Confidence(listed, words, samples)
+
+
+def _of_samples(samples: int) -> str:
+    return f"share of {samples:,} bootstrap samples that join the columns"

@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.counts.memory import MemoryCounts
+from counterpane.graphs import cpdag
+from counterpane.independence.edge_strength import UNIT
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.edges import arrows_of, strengths_of
 from counterpane.models.effects import MEANING, MIN_SAMPLES, log_odds, measure_effects
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential, Rules, Tree
-from counterpane.report.rows import Rows
+from counterpane.report.rows import Rows, group_information
 from counterpane.typing import Floats
 
 FLOOR = -14.0  # the log of what is as good as impossible
 MOST_JOINED = 6  # columns of a link of which the smaller ones in it are looked for
 ONE_WAY = 0.75  # the share of an edge's one direction from which it is drawn as an arrow
+MOST_MEASURED = 20_000  # links of an undirected model that are measured in the data
 ENTRIES = 2**23  # contributions of faces that are held at a time
 
 BITS = (
-    "bits",
-    "Mutual information of parent and child given the child's other parents, in bits: how much "
-    "knowing the one tells about the other beyond the rest.",
+    UNIT,
+    "Mutual information of the two columns given the child's other parents, in bits per row, minus "
+    "what independent columns would show by chance: how much the one tells about the other beyond "
+    "the rest. It is the same for all networks that fit the data equally well.",
+)
+TABLE_BITS = (
+    UNIT,
+    "Mutual information of the two columns given the child's other parents, in bits per row, as "
+    "the network's own tables have it.",
+)
+PAIR_BITS = (
+    UNIT,
+    "Mutual information of the columns in the data, in bits per row, minus what independent "
+    "columns would show by chance; of three or more columns, how much they tell about each other "
+    "in all.",
 )
 ODDS = (
     "log-odds",
@@ -64,6 +81,7 @@ class Links:
 
     `shape` is "dag", "conditional" (an arrow to each column from those that its own conditional
     reads), "undirected", or "faces" (interactions of a classifier, which all hold the class too).
+    `shares` says what a share is, and `samples` of how many samples.
     """
 
     links: tuple[Link, ...]
@@ -71,6 +89,7 @@ class Links:
     measure: str
     meaning: str
     shares: str = ""
+    samples: int | None = None
 
 
 def links_of(model: Any, target: int | None, rows: Rows | None, marginals: Sequence[Any]) -> Links:
@@ -83,11 +102,11 @@ def links_of(model: Any, target: int | None, rows: Rows | None, marginals: Seque
     if isinstance(model, Mixture):
         return _of_mixture(model, target, marginals)
     if isinstance(model, BayesianNetwork):
-        return _ordered(_of_network(model, marginals), "dag", BITS)
+        return _of_network(model, rows, marginals)
     if isinstance(model, DependencyNetwork):
-        return _of_conditionals(model)
+        return _measured(_of_conditionals(model), rows)
     found = _of_pairs(model) if _is_by_pairs(model) else _of_markov(model)
-    return _ordered(found, "undirected", ODDS if model.potentials else WEIGHT)
+    return _measured(_ordered(found, "undirected", ODDS if model.potentials else WEIGHT), rows)
 
 
 def is_conditional(model: Any) -> bool:
@@ -102,8 +121,31 @@ def _ordered(
     return Links(tuple(ranked), shape, *measure, shares)
 
 
-def _of_network(model: BayesianNetwork, marginals: Sequence[Any]) -> list[Link]:
-    found = []
+def _measured(links: Links, rows: Rows | None) -> Links:
+    """The links with their mutual information in the data, where there is data."""
+    if rows is None or len(links.links) > MOST_MEASURED:
+        return links
+    bits = group_information(rows.table, [k.scope for k in links.links])
+    found = [k._replace(strength=b) for k, b in zip(links.links, bits, strict=True)]
+    return _ordered(found, links.shape, PAIR_BITS)
+
+
+def _of_network(model: BayesianNetwork, rows: Rows | None, marginals: Sequence[Any]) -> Links:
+    """The edges as the network learned them; else as the data have them, or else its tables."""
+    edges = model.edge_strengths()
+    if not edges and rows is not None:
+        scopes = [(*model.dag.parents(x), x) for x in range(model.dag.n)]
+        counted = MemoryCounts(rows.table).counts(scopes, missing="drop")
+        edges = strengths_of(model, list(counted))
+    if not edges:
+        return _ordered(_of_tables(model, marginals), "dag", TABLE_BITS)
+    place = {name: i for i, name in enumerate(model.schema.names)}
+    links = [Link((place[e.parent], place[e.child]), e.bits, None, e.directed) for e in edges]
+    return _ordered(links, "dag", BITS)
+
+
+def _of_tables(model: BayesianNetwork, marginals: Sequence[Any]) -> list[Link]:
+    found, arrows = [], arrows_of(model)
     for child in range(len(model.schema)):
         parents, table = model.dag.parents(child), model.tables[child]
         if model.strengths is not None:
@@ -114,7 +156,7 @@ def _of_network(model: BayesianNetwork, marginals: Sequence[Any]) -> list[Link]:
                 own = marginals[p] if marginals[p] is not None else np.ones(model.schema.cards[p])
                 weights = weights[..., None] * own
         found += [
-            Link((p, child), _information(table, weights, axis), None, True)
+            Link((p, child), _information(table, weights, axis), None, (p, child) in arrows)
             for axis, p in enumerate(parents)
         ]
     return found
@@ -255,7 +297,8 @@ def _of_additive(model: AdditiveClassifier, rows: Rows | None) -> list[Link]:
 
 def _of_mixture(model: Mixture, target: int | None, marginals: Sequence[Any]) -> Links:
     """The links of all models; their share is the weight of the models that have them."""
-    sums: dict[tuple[tuple[int, ...], bool], list[float]] = {}
+    sums: dict[tuple[int, ...], _Sum] = {}
+    learned = "learner" in (model.provenance or {})
     shape, measure = "undirected", ODDS
     for weight, part in zip(model.weights.tolist(), model.models, strict=True):
         if model.fixed and isinstance(part, MarkovNetwork) and target is not None:
@@ -264,19 +307,34 @@ def _of_mixture(model: Mixture, target: int | None, marginals: Sequence[Any]) ->
             inner = links_of(part, target, None, marginals)
             own, shape = list(inner.links), inner.shape
             measure = (inner.measure, inner.meaning)
+        if learned and isinstance(part, BayesianNetwork):  # other directions are arbitrary
+            arrows = set(cpdag(part.dag).compelled.edges)
+            own = [k._replace(directed=k.scope in arrows) for k in own]
         for link in own:
-            known = sums.setdefault((link.scope, link.directed), [0.0, 0.0])
-            known[0] += weight
-            known[1] += weight * link.strength
+            sums.setdefault(tuple(sorted(link.scope)), _Sum()).add(link, weight)
     links = []
-    for (scope, directed), (share, strength) in sums.items():
-        back, more = sums.get((scope[::-1], True), (0.0, 0.0)) if directed else (0.0, 0.0)
-        if back > share or (back == share and scope[0] > scope[1]):
-            continue  # told with the other direction
-        total, sure = share + back, share >= ONE_WAY * (share + back)
-        ends = scope if directed and sure else tuple(sorted(scope))
-        links.append(Link(ends, (strength + more) / total, min(total, 1.0), directed and sure))
+    for scope, total in sums.items():
+        ends = max(total.arrows, key=lambda ends: (total.arrows[ends], ends), default=scope)
+        sure = total.arrows.get(ends, 0.0) >= ONE_WAY * total.share and bool(total.arrows)
+        links.append(
+            Link(ends if sure else scope, total.strength / total.share, min(total.share, 1.0), sure)
+        )
     return _ordered(links, shape, measure, "weight of the models that have it")
+
+
+@dataclass
+class _Sum:
+    """What the models of a mixture say of one link, times their weights."""
+
+    share: float = 0.0
+    strength: float = 0.0
+    arrows: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    def add(self, link: Link, weight: float) -> None:
+        self.share += weight
+        self.strength += weight * link.strength
+        if link.directed:
+            self.arrows[link.scope] = self.arrows.get(link.scope, 0.0) + weight
 
 
 def _class_faces(model: MarkovNetwork, target: int) -> list[Link]:

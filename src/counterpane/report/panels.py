@@ -218,6 +218,11 @@ def _mixture_faces(model: Mixture, links: Links, target: int) -> list[Block]:
     return blocks
 
 
+def precise(x: float) -> float:
+    """A number with six digits that matter: as many as any output shows."""
+    return float(f"{x:.6g}")
+
+
 def short(x: float) -> float:
     """A number with three digits that matter, and no more bytes than needed."""
     return float(f"{x:.3g}")

@@ -46,7 +46,7 @@ def picture_of(names: Sequence[str], links: Links, target: int | None) -> dict[s
     widths = {node: box_width(names[int(node)]) for node in nodes}
     hubs = [f"h{place}" for place in range(len(hyper))]
     widths |= dict.fromkeys(hubs, HUB)
-    down = any(k.directed for k in pairs) and links.shape == "dag"
+    down = bool(pairs) and links.shape == "dag"
     drawing = _downwards([*nodes, *hubs], edges, widths, directed=down)
     if down:
         aside = _sideways(nodes, edges, widths)
@@ -167,7 +167,7 @@ def _backbone(links: Sequence[Link]) -> list[Link]:
 
 
 def _drawn_link(link: Link) -> dict[str, Any]:
-    found: dict[str, Any] = {"c": list(link.scope), "s": float(f"{link.strength:.3g}")}
+    found: dict[str, Any] = {"c": list(link.scope), "s": float(f"{link.strength:.6g}")}
     if link.share is not None:
         found["p"] = round(link.share, 4)
     if link.directed:

@@ -2,6 +2,7 @@
 (() => {
   const R = JSON.parse(document.getElementById("content").textContent);
   const $ = (id) => document.getElementById(id);
+  const MOST_LABELED = 30; // edges that carry their numbers in the picture
   const MOST_AROUND = 24, MOST_CARDS = 48, MOST_ROWS = 20, MOST_PRINTED = 80;
   const names = R.columns.map((c) => c.n);
 
@@ -43,6 +44,9 @@
   const strongest = links.reduce((most, k) => Math.max(most, k.s), 1e-12);
   const certain = R.shares !== "";
   const weightOf = (k) => (certain && k.p !== null && k.p !== undefined ? k.p : Math.sqrt(k.s / strongest));
+  // Bits have the digits that the command prints, so that both show the same number.
+  const strengthText = (s) => (R.measure === "bits per row" ? s.toFixed(4) : number(s));
+  const joiner = (link) => (link.d ? " → " : R.shape === "faces" || link.c.length > 2 ? " × " : " — ");
   const others = (link, c) => link.c.filter((u) => u !== c);
   const unique = (list) => [...new Set(list)];
 
@@ -100,6 +104,24 @@
       p = [...p.slice(0, n - 2), bx + ux, by + uy];
     }
     item.path.setAttribute("d", curve(p, R.picture.arcs));
+    item.points = p;
+    if (item.tag && item.at) writeOn(item);
+  }
+  function writeOn(item) { // the number on an edge: in its middle, or beside another number
+    const clear = ([x, y]) => drawn.every((o) => o === item || !o.at || Math.abs(o.at[0] - x) > 42 || Math.abs(o.at[1] - y) > 13);
+    const places = [0.5, 0.35, 0.65, 0.25, 0.75].map((share) => along(item.points, share));
+    const [x, y] = (item.at = places.find(clear) || places[0]);
+    item.tag.setAttribute("x", x.toFixed(1));
+    item.tag.setAttribute("y", (y + 4).toFixed(1));
+  }
+  const rise = ({ points: p }) => Math.abs(p[p.length - 1] - p[1]); // flat edges have least room for their numbers
+  function along(p, share) { // the point at a share of the length of the line through points
+    const lengths = [];
+    for (let i = 2; i < p.length; i += 2) lengths.push(Math.hypot(p[i] - p[i - 2], p[i + 1] - p[i - 1]));
+    let left = lengths.reduce((a, b) => a + b, 0) * share, i = 0;
+    while (i < lengths.length - 1 && left > lengths[i]) left -= lengths[i++];
+    const t = lengths[i] ? left / lengths[i] : 0;
+    return [p[2 * i] + t * (p[2 * i + 2] - p[2 * i]), p[2 * i + 1] + t * (p[2 * i + 3] - p[2 * i + 1])];
   }
   function drawHyper(item) {
     const ends = item.link.c.map((c) => boxes.get(c));
@@ -115,25 +137,31 @@
   const redraw = (item) => (item.hub ? drawHyper(item) : drawEdge(item));
 
   function describe(link) {
-    const said = link.c.map((c) => names[c]).join(link.d ? " → " : " × ");
+    const said = link.c.map((c) => names[c]).join(joiner(link));
     const sure = link.p === null || link.p === undefined ? "" : `, ${percent(link.p)} (${R.shares})`;
-    return `${said}: ${number(link.s)} ${R.measure}${sure}`;
+    return `${said}: ${strengthText(link.s)} ${R.measure}${sure}`;
   }
-  function addLink(link, layer, route, hub) {
+  function addLink(link, layer, route, hub, labeled) {
     const width = 1 + (hub ? 2.5 : 4) * weightOf(link);
-    const item = { link, route, width, path: svg("path", { "stroke-width": width.toFixed(2) }) };
-    item.group = svg("g", { class: hub ? "hyper" : "edge", opacity: (0.4 + 0.6 * weightOf(link)).toFixed(2) },
+    const opacity = (0.4 + 0.6 * weightOf(link)).toFixed(2); // of the line, not of its number
+    const item = { link, route, width, path: svg("path", { "stroke-width": width.toFixed(2), opacity }) };
+    item.group = svg("g", { class: hub ? "hyper" : "edge" },
       svg("title", null, describe(link)), item.path);
     if (hub) {
       item.hub = { x: hub[0], y: hub[1], w: 10, h: 10 };
-      item.mark = svg("rect", { x: -5, y: -5, width: 10, height: 10, rx: 2 });
+      item.mark = svg("rect", { opacity, x: -5, y: -5, width: 10, height: 10, rx: 2 });
       item.group.append(item.mark);
     } else if (link.d) {
-      item.head = svg("polygon");
+      item.head = svg("polygon", { opacity });
       item.group.append(item.head);
+    }
+    if (labeled && !hub) {
+      item.tag = svg("text", { "aria-hidden": "true" }, strengthText(link.s));
+      item.group.append(item.tag);
     }
     item.group.addEventListener("pointerenter", () => highlight(link.c, item));
     item.group.addEventListener("pointerleave", () => highlight(null));
+    item.group.link = item;
     layer.append(item.group);
     drawn.push(item);
     redraw(item);
@@ -175,11 +203,13 @@
     view.replaceChildren();
     boxes = new Map();
     drawn = [];
+    pinned = null;
     const under = svg("g"), over = svg("g");
     view.append(under, over);
     for (const [c, x, y, w] of next.nodes) addBox(c, x, y, w, over);
     for (const h of next.hyperedges) addLink({ ...h, d: h.d === 1 }, under, h.r, h.hub);
-    for (const e of next.edges) addLink({ ...e, d: e.d === 1 }, under, e.r, null);
+    for (const e of next.edges) addLink({ ...e, d: e.d === 1 }, under, e.r, null, next.edges.length <= MOST_LABELED);
+    drawn.filter((item) => item.tag).sort((a, b) => rise(a) - rise(b)).forEach(writeOn);
     const first = next.nodes.length ? next.nodes[0][0] : null;
     roam(boxes.has(here) ? here : first);
     $("whole").hidden = next === R.picture;
@@ -264,9 +294,15 @@
     }
     if (best) best.group.focus();
   }
+  let pinned = null; // what a click keeps highlighted: [columns, one link or none]
+  function pin(columns, only) {
+    pinned = columns ? [columns, only] : null;
+    highlight(null);
+  }
   function highlight(columns, only) {
     for (const item of drawn) item.group.classList.remove("dim", "near");
     for (const box of boxes.values()) box.group.classList.remove("dim");
+    if (!columns && pinned) [columns, only] = pinned;
     if (!columns) return;
     const near = new Set(columns);
     for (const item of drawn) {
@@ -278,13 +314,14 @@
   }
   function mark() {
     for (const box of boxes.values()) box.group.classList.toggle("open", box.c === opened);
+    pin(opened !== null && boxes.has(opened) ? [opened] : null);
   }
   function follow() { // dragging: of a box, or of the whole; a short press opens the box
     let held = null;
     graph.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
-      const node = event.target.closest(".node");
-      held = { box: node ? boxes.get(Number(node.dataset.column)) : null, x: event.clientX, y: event.clientY, far: false };
+      const node = event.target.closest(".node"), edge = event.target.closest(".edge, .hyper");
+      held = { edge, box: node ? boxes.get(Number(node.dataset.column)) : null, x: event.clientX, y: event.clientY, far: false };
       graph.setPointerCapture(event.pointerId);
     });
     graph.addEventListener("pointermove", (event) => {
@@ -304,7 +341,11 @@
       for (const item of drawn) if (item.link.c.includes(box.c)) redraw(item);
     });
     const release = () => {
-      if (held && !held.far && held.box) { roam(held.box.c); openPanel(held.box.c, false); }
+      if (held && !held.far) {
+        if (held.box) { roam(held.box.c); openPanel(held.box.c, false); }
+        else if (held.edge) pin(held.edge.link.link.c, held.edge.link);
+        else pin(opened === null ? null : [opened]);
+      }
       held = null;
       graph.classList.remove("dragging");
     };
@@ -427,7 +468,7 @@
       el("p", { class: "note" }, count(column.s.length + (column.more || 0), "state") + (c === R.target ? ", the class" : "")),
       keyOf(column), marginal(c), ...blocks(c),
       ...[listed(conditional ? "Read by its conditional" : "Parents", parents), listed(conditional ? "Read it" : "Children", children),
-        listed(R.shape === "faces" ? "Together with" : "Neighbors", beside),
+        listed(R.shape === "faces" ? "Together with" : R.shape === "dag" ? "Joined, direction open" : "Neighbors", beside),
         R.shape === "dag" || conditional ? listed("Markov blanket", blanket(c)) : null].filter(Boolean),
       linksOf[c].length ? el("p", null, button("Draw only what is around it", () => { around(c); })) : "");
     panel.hidden = false;
@@ -473,19 +514,20 @@
     if (!R.listed.length) return;
     const bits = R.listed.some((k) => k[4] !== null), shares = R.listed.some((k) => k[3] !== null), explains = R.listed.some((k) => k[5] !== null);
     const line = ([columns, directed, strength, share, own, explained]) => {
-      const parts = columns.flatMap((c, i) => [i ? (directed ? " → " : " × ") : "", button(names[c], () => go(c))]);
+      const joined = joiner({ c: columns, d: directed });
+      const parts = columns.flatMap((c, i) => [i ? joined : "", button(names[c], () => go(c))]);
       const meter = el("i", { class: "meter" });
       meter.style.width = (8 * strength) / strongest + "rem";
-      return el("tr", null, el("td", { class: "wide" }, el("div", { class: "links" }, ...parts)), el("td", { class: "num" }, number(strength)), el("td", null, meter),
-        explains ? el("td", { class: "num" }, percent(explained)) : null, shares ? el("td", { class: "num" }, share === null ? "" : percent(share)) : null, bits ? el("td", { class: "num" }, number(own)) : null);
+      return el("tr", null, el("td", { class: "wide" }, el("div", { class: "links" }, ...parts)), el("td", { class: "num" }, strengthText(strength)), el("td", null, meter),
+        explains ? el("td", { class: "num" }, percent(explained)) : null, shares ? el("td", { class: "num" }, share === null ? "" : percent(share)) : null, bits ? el("td", { class: "num" }, own === null ? "–" : own.toFixed(4)) : null);
     };
     const make = (items) => {
-      const node = table([th("columns"), th(R.measure, "num"), th(""), explains ? th("variance explained", "num") : null, shares ? th("share", "num") : null, bits ? th("bits in the data", "num") : null], items.map(line));
+      const node = table([th("columns"), th(R.measure, "num"), th(""), explains ? th("variance explained", "num") : null, shares ? th(R.samples ? `share of ${R.samples.toLocaleString("en")} samples` : "share", "num") : null, bits ? th("bits per row in the data", "num") : null], items.map(line));
       return { node, add: (rest) => node.querySelector("tbody").append(...rest.map(line)) };
     };
     const class_ = R.target === null ? "" : names[R.target];
-    section("interactions", "Strongest interactions",
-      el("p", { class: "note" }, R.meaning + (explains ? " Variance explained: the share of the variance of the whole log-odds." : "") + (shares && R.shares ? ` Share: ${R.shares}.` : "") + (bits ? ` Bits in the data: mutual information of ${R.shape === "faces" ? `the columns and ${class_}` : "the two columns alone"}.` : "")),
+    section("interactions", R.shape === "faces" ? "Strongest interactions" : "Strongest edges",
+      el("p", { class: "note" }, R.meaning + (explains ? " Variance explained: the share of the variance of the whole log-odds." : "") + (shares && R.shares ? ` Share: ${R.shares}.` : "") + (bits ? ` Bits per row in the data: mutual information of the columns and ${class_}, corrected for chance.` : "")),
       ...growing(R.listed, MOST_ROWS, make, "listed"),
       R.nLinks > R.listed.length ? el("p", { class: "note" }, `The strongest ${R.listed.length} of ${R.nLinks.toLocaleString("en")}.`) : null);
   }
@@ -589,7 +631,7 @@
     const order = unique([...(R.target === null ? [] : [R.target]), ...R.picture.nodes.map((n) => n[0])]).slice(0, MOST_PRINTED);
     const faces = R.shape === "faces" && R.target !== null;
     section("appendix", "Tables of the columns", ...(faces ? [el("div", null, ...blocks(R.target))]
-      : order.map((c) => el("div", null, el("h3", null, names[c]), el("p", { class: "note" }, [["Parents", neighbors(c).parents], ["Children", neighbors(c).children], ["Neighbors", neighbors(c).beside]]
+      : order.map((c) => el("div", null, el("h3", null, names[c]), el("p", { class: "note" }, [["Parents", neighbors(c).parents], ["Children", neighbors(c).children], ["Joined", neighbors(c).beside]]
         .filter(([, list]) => list.length).map(([title, list]) => `${title}: ${list.map((u) => names[u]).join(", ")}.`).join(" ")), ...blocks(c)))),
       order.length < names.length && !faces ? el("p", { class: "note" }, `${order.length} of ${names.length.toLocaleString("en")} columns are printed.`) : null);
     graph.setAttribute("viewBox", `-8 -8 ${scene.size[0] + 16} ${scene.size[1] + 16}`); // paper is as wide as it is
@@ -654,12 +696,15 @@
     $("summary").textContent = `${R.kind} of ${count(names.length, "column")} and ${count(R.nLinks, parts)}${R.target === null ? "" : `, for the class ${names[R.target]}`}${rows}.`;
     const lines = R.picture.edges.length + R.picture.hyperedges.length;
     const wide = !lines ? "No two columns are joined." : certain ? `Edges are as wide as they are sure: ${R.shares}.` : `Edges are as wide as they are strong (${R.measure}).`;
+    const numbers = R.picture.edges.length && R.picture.edges.length <= MOST_LABELED ? ` The number on an edge is its strength (${R.measure}).` : "";
     const hyper = R.picture.hyperedges.length ? " A diamond joins three or more columns that act together." : "";
     const bars = R.columns.some((c) => c.m || c.d) ? " The bar in a box shows the shares of its states." : "";
     const joint = lines ? ` A line joins columns that act on the class ${names[R.target]} together.` : "";
     const faces = R.shape === "faces" ? `${joint} The deeper a box is tinted, the more its column alone moves the class ${names[R.target]}.` : "";
-    const arrows = R.shape === "conditional" ? " An arrow goes to a column from one that its conditional reads; a plain line goes both ways." : "";
-    $("legend").replaceChildren(`${wide}${hyper}${faces}${arrows}${bars} ${R.picture.note} `,
+    const open = R.shape === "dag" && links.some((k) => !k.d) ? " A line without an arrow: the data do not tell its direction." : "";
+    const told = R.shape === "dag" && links.some((k) => k.d) ? " An arrow: all networks that fit the data equally well have this direction, or it was known beforehand." : "";
+    const arrows = R.shape === "conditional" ? " An arrow goes to a column from one that its conditional reads; a plain line goes both ways." : open + told;
+    $("legend").replaceChildren(`${wide}${numbers}${hyper}${faces}${arrows}${bars} ${R.picture.note} `,
       el("span", { class: "more" }, "Drag to move, wheel or + and − to zoom, click a column for its tables."));
     if (R.shape === "faces") {
       const chip = $("class");

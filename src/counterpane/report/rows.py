@@ -18,6 +18,7 @@ from counterpane.data.readers import read_columns
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError
+from counterpane.independence.edge_strength import corrected_information, corrected_informations
 from counterpane.typing import Bools, Floats, Ints
 
 MOST_ROWS = 100_000
@@ -114,20 +115,36 @@ def _evenly(table: Table, most: int) -> Table:
 
 
 def pair_information(table: Table, scope: Sequence[int], rest: Sequence[int]) -> float:
-    """The mutual information of two groups of columns in the rows that know both, in bits."""
+    """The mutual information of two groups of columns in the rows that know both.
+
+    In bits per row, corrected for chance; see `counterpane.independence.edge_strength`.
+    """
     cards = table.schema.cards
     both = [*scope, *rest]
     known = (table.codes[both] < cards[both, None]).all(axis=0)
     if not known.any():
         return 0.0
-    weights = np.ones(table.n_rows) if table.weights is None else table.weights
+    weights = None if table.weights is None else table.weights[known]
     a, b = _cells(table, scope)[known], _cells(table, rest)[known]
-    joint = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
-    np.add.at(joint, (a, b), weights[known])
-    joint /= joint.sum()
-    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    held = joint > 0
-    return max(float((joint[held] * np.log2(joint[held] / apart[held])).sum()), 0.0)
+    wide = int(b.max()) + 1
+    joint = np.bincount(a * wide + b, weights, (int(a.max()) + 1) * wide)
+    return corrected_information(joint.reshape(-1, wide))
+
+
+def group_information(table: Table, scopes: Sequence[Sequence[int]]) -> list[float]:
+    """How much the columns of each scope tell about each other: Σ_k I(column k; those before it).
+
+    Of two columns it is their mutual information.
+    """
+    pairs = [scope for scope in scopes if len(scope) == 2]
+    counted = MemoryCounts(table).counts(pairs, missing="drop")
+    bits = iter(corrected_informations(counted))
+    return [
+        next(bits)
+        if len(scope) == 2
+        else sum(pair_information(table, scope[:k], scope[k : k + 1]) for k in range(1, len(scope)))
+        for scope in scopes
+    ]
 
 
 def _cells(table: Table, scope: Sequence[int]) -> Ints:

@@ -13,6 +13,7 @@ from counterpane.data.table import Table
 from counterpane.graphs import Dag
 from counterpane.learn.classify.network_classifier import NetworkClassifier
 from counterpane.learn.driver import Search
+from counterpane.learn.structure.network import intrinsic_order
 from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
@@ -107,13 +108,17 @@ class BayesNetClassifier(NetworkClassifier):
     """
 
     def _network(self, source: CountSource) -> Dag:
-        climb = ConditionalClimb(rows_of(source), self.equivalent_sample_size, self.n_jobs)
+        last = len(source.schema) - 1
+        # Equal gains are settled by the order of the features: one that any table of them has.
+        order = [*(c for c in intrinsic_order(source) if c != last), last]
+        table = rows_of(source).select(order)
+        climb = ConditionalClimb(table, self.equivalent_sample_size, self.n_jobs)
         outcome = self._driver(source).run(climb, "searching edges")
         self.score_ = float(outcome.state.score)
         self.trace_ = [record for record in outcome.trace if "move" in record]
-        return Dag.from_parents(
-            [p for p in row if p >= 0] for row in outcome.state.parents.tolist()
-        )
+        found = enumerate(outcome.state.parents.tolist())
+        edges = [(order[p], order[c]) for c, row in found for p in row if p >= 0]
+        return Dag(last + 1, edges)
 
 
 def moved(parents: Ints, kind: int, parent: int, child: int) -> Ints:

@@ -30,7 +30,7 @@ class TAN(NetworkClassifier):
     """Learns P(class | row) with a tree over the features beside the class.
 
     Of all trees, in which each feature has at most one parent besides the class, the one of
-    greatest likelihood: a maximum spanning tree on I(X_i; X_j | class), rooted at the feature of the
+    greatest likelihood: a maximum spanning tree on I(X_i; X_j | class), rooted at the feature of
     largest entropy. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
     Learning 29 (1997). Cost: n²/2 tables of three columns.
 

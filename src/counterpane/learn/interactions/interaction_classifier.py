@@ -51,9 +51,9 @@ class InteractionClassifier(Classifier):
     `random_state` draws the folds; neither `n_jobs` nor the order of rows, columns, states and
     classes matters. With `single_fit` the model is the fit on all rows alone: shorter to read, a
     little worse. `bootstrap` is the number of random halves of the rows on which the search of the
-    chosen structure runs again, to tell how often it selects each interaction; "auto" takes 30 for
-    tables of up to 65,536 cells and 64 columns, and none for larger ones. `equivalent_sample_size`
-    is not used.
+    chosen structure runs again, to tell how often it selects each interaction; "auto" takes 20
+    where distinct rows × columns² is at most 524,288, about a second of work, and else none.
+    `equivalent_sample_size` is not used.
 
     Results beyond those of `Classifier`: `model_`; `interactions_`, a record for each set of
     columns, the largest effect first; `structure_` and `penalty_` chosen, `inner_log_loss_` on the

@@ -25,9 +25,8 @@ from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.typing import Floats
 
-SAMPLES = 30  # of "auto", for tables that are small enough
-MAX_CELLS = 2**16  # distinct rows × columns above which "auto" takes no samples
-MAX_COLUMNS = 64
+SAMPLES = 20  # of "auto", for tables that are small enough
+MAX_WORK = 2**19  # distinct rows × columns², above which "auto" takes no samples
 
 
 class Drawn(NamedTuple):
@@ -39,7 +38,7 @@ class Drawn(NamedTuple):
 def auto_samples(rows: RawRows) -> int:
     """The number of samples of "auto"; it depends on the size of the table and not on the clock."""
     columns, n_rows = rows.codes.shape
-    small = columns * n_rows <= MAX_CELLS and columns <= MAX_COLUMNS
+    small = n_rows * columns**2 <= MAX_WORK
     return SAMPLES if small and rows.n_classes > 1 and n_rows > 1 else 0
 
 

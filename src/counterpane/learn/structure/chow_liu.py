@@ -105,13 +105,15 @@ class ChowLiu(Learner):
     """Learns the best tree, forest or branching of a table.
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
-    a forest), `root` (a column name; by default the column of the largest entropy), `target` (a column name, for the tree-augmented network of a
-    class), `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop", "error",
-    "em", or "available" with the score "nal"), and those of every long learner: `time_limit` in
-    seconds, `n_jobs` threads, `progress`, `checkpoint`.
+    a forest), `root` (a column name; by default the column of largest entropy), `target` (a column
+    name, for the tree-augmented network of a class), `equivalent_sample_size` of the
+    parameters' prior, `missing` ("state", "drop", "error", "em", or "available" with the score
+    "nal"), and those of every long learner: `time_limit` in seconds, `n_jobs` threads, `progress`,
+    `checkpoint`.
 
-    Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `gains_` (parent,
-    child, gain in nats; largest first), `trace_`.
+    Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `strengths_` (parent,
+    child, bits, directed; strongest first), `gains_` (parent, child, gain of the score in nats;
+    largest first), `trace_`.
 
     >>> import counterpane as cp
     >>> learner = cp.ChowLiu(score="bic", root="survived").fit(cp.load_dataset("titanic"))

@@ -16,6 +16,7 @@ from counterpane.graphs.bits import unpack
 from counterpane.learn.driver import Search
 from counterpane.learn.structure.moves import Moves
 from counterpane.learn.structure.network import NetworkLearner, NetworkOptions, NetworkState, stored
+from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
 from counterpane.scores import LocalScore
 from counterpane.typing import Ints, Words
@@ -85,6 +86,12 @@ class K2Search(NetworkLearner):
         super().__init__(score, **options)
         self.order = order
         self.restarts = restarts
+
+    def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
+        """All edges where an order was given, which is knowledge; else as for any learner."""
+        if self.order is not None:
+            return list(model.dag.edges)
+        return super()._known_directions(model)
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         if self.restarts < 0:

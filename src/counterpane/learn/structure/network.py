@@ -14,7 +14,8 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.reordered import reordered
 from counterpane.counts.source import CountSource
 from counterpane.errors import GraphError, ParameterError, TableSizeError
-from counterpane.graphs import Dag, cpdag
+from counterpane.graphs import Dag
+from counterpane.graphs.bits import unpack
 from counterpane.learn.base import Learned, Learner, LearnerOptions
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import named_gains
@@ -73,10 +74,11 @@ class NetworkLearner(Learner):
     `required_edges` and `forbidden_edges` ((parent, child) names), `tiers` (lists of names, earlier
     before later), `random_state`, and those of every learner.
 
-    Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class), `gains_` (parent,
-    child, the nats lost without the edge; largest first), `trace_`. With missing="em", `score_` and
-    `gains_` are those of the counts that the model expects, and `trace_` has the first structure,
-    the searches, and the iterations for the parameters; `start`, if given, is the first structure.
+    Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
+    `strengths_` (parent, child, bits, directed; strongest first), `gains_` (parent, child, the
+    score in nats that would be lost without the edge; largest first), `trace_`. With missing="em",
+    these are those of the counts that the model expects, and `trace_` has the first structure, the
+    searches, and the iterations for the parameters; `start`, if given, is the first structure.
     """
 
     _leaves_gaps = ("available", "em")
@@ -140,8 +142,20 @@ class NetworkLearner(Learner):
         return self._keep(found, self._provenance(source, time.monotonic() - began))
 
     def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
-        self.cpdag_ = cpdag(found.model.dag)
-        return super()._keep(found, provenance)
+        names = found.model.schema.names
+        known = [[names[p], names[x]] for p, x in self._known_directions(found.model)]
+        return super()._keep(found, provenance | ({"known_directions": known} if known else {}))
+
+    def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
+        """The edges whose direction the user's constraints fix: the other one was not allowed."""
+        if not (list(self.required_edges) or list(self.forbidden_edges) or self.tiers):
+            return []
+        limits = make_limits(model.schema, self.required_edges, self.forbidden_edges, self.tiers)
+        allowed, required = (
+            unpack(limits.allowed, model.dag.n),
+            unpack(limits.required, model.dag.n),
+        )
+        return [(p, x) for p, x in model.dag.edges if required[x, p] or not allowed[p, x]]
 
     def _structural_em(
         self, source: MemoryCounts, score: LocalScore, limits: Limits, start: Words

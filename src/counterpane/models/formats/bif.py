@@ -59,9 +59,10 @@ def read_bif(source: Source) -> Network:
 
 
 def write_bif(network: Network, *, plain_names: bool) -> Iterator[str]:
-    """The text of a BIF file; names with blanks or marks are quoted, which aGrUM cannot read."""
+    """The text of a BIF file; names as they are may need quotes, which aGrUM cannot read."""
     spell = bare_or_quoted(TOKEN)
-    names, states = spelled(network.schema, spell, spell, plain_names=plain_names)
+    names, states, notes = spelled(network.schema, spell, spell, plain_names=plain_names)
+    yield "".join(f"// {note}\n" for note in notes)
     yield "network unknown {\n}\n"
     for name, labels in zip(names, states, strict=True):
         shown = f"[ {len(labels)} ] {{ {', '.join(labels)} }}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.formats.network import Conditionals, Factors, Network
+from counterpane.models.formats.originals import with_originals
 from counterpane.models.formats.source import Source
 
 NATIVE = ".cp"
@@ -45,18 +46,22 @@ def formats_of(network: Network | Factors | Conditionals | None) -> tuple[str, .
 
 
 def read_network(path: str | os.PathLike[str]) -> Network | Factors | Conditionals:
-    """The network in a file of one of the `SUFFIXES`; names and states are text, save Libra's."""
+    """The network in a file of one of the `SUFFIXES`.
+
+    Names and states are text, save Libra's and where comments of ours in the file tell others.
+    """
     suffix = suffix_of(path)
     name = "libra" if suffix in LIBRA else FORMATS[suffix]
-    network: Network | Factors | Conditionals = _function("read", name)(Source(path))
-    return network
+    source = Source(path)
+    network: Network | Factors | Conditionals = _function("read", name)(source)
+    return with_originals(network, source)
 
 
 def write_network(
     path: str | os.PathLike[str],
     network: Network | Factors | Conditionals,
     *,
-    plain_names: bool = False,
+    plain_names: bool = True,
 ) -> None:
     """Write `network` in one of its formats, whole or not at all.
 
@@ -65,7 +70,7 @@ def write_network(
     if isinstance(network, Conditionals) or suffix_of(path) in LIBRA:
         texts = _function("write", "libra", "libra_text")(network)
     elif isinstance(network, Factors):
-        texts = _function("write", "uai_factors", "uai")(network)
+        texts = _function("write", "uai_factors", "uai")(network, plain_names=plain_names)
     else:
         texts = _function("write", FORMATS[suffix_of(path)])(network, plain_names=plain_names)
     write_atomically(path, (text.encode() for text in texts))

@@ -8,6 +8,7 @@ from typing import Any
 
 from counterpane.data.schema import Variable
 from counterpane.models.formats.network import Declared, Family, Fill, Network, assemble, listed
+from counterpane.models.formats.plain_words import KEYWORDS
 from counterpane.models.formats.source import Source
 from counterpane.models.formats.spelling import bare_or_quoted, quoted, spelled
 from counterpane.models.formats.tokens import Tokens, token_pattern
@@ -62,7 +63,14 @@ def read_net(source: Source) -> Network:
 
 def write_net(network: Network, *, plain_names: bool) -> Iterator[str]:
     """The text of a NET file; states are quoted, and so are names that are not plain."""
-    names, states = spelled(network.schema, bare_or_quoted(TOKEN), quoted, plain_names=plain_names)
+    names, states, notes = spelled(
+        network.schema,
+        bare_or_quoted(TOKEN),
+        quoted,
+        plain_names=plain_names,
+        keywords={*KEYWORDS, "class"},
+    )
+    yield "".join(f"% {note}\n" for note in notes)
     yield "net\n{\n}\n"
     for name, labels in zip(names, states, strict=True):
         yield f"node {name}\n{{\n  states = ({' '.join(labels)});\n}}\n"

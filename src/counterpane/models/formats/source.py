@@ -24,6 +24,13 @@ class Source:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
         self._n_numbers = 0
+        self.comments: list[tuple[str, int]] = []  # ours, and the line of each
+
+    def comment(self, text: str, line: int) -> None:
+        """Keep a comment if this package has written it."""
+        text = text.strip("/%# \t\r\n")
+        if text.startswith("counterpane"):
+            self.comments.append((text, line))
 
     def pieces(self, limit: int | None = None) -> Iterator[bytes]:
         """The bytes in pieces, unzipped where the file starts as gzip does; at most `limit`."""

@@ -1,51 +1,63 @@
-"""How names and states are spelled in a file: as they are, quoted, or made plain."""
+"""How names and states are spelled in a file: in plain words, or as they are, quoted if need be."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError
+from counterpane.models.formats.originals import notes_of
+from counterpane.models.formats.plain_words import KEYWORDS, plain_words
+from counterpane.typing import State
 
 Spell: TypeAlias = Callable[[str], str | None]
 """How a format writes a word, or None where it cannot hold it."""
 
-PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-PLAIN_STATE = re.compile(r"[A-Za-z_][\w.-]*|-?\d+", re.ASCII)
-KEYWORDS = {
-    *("network", "variable", "probability", "property", "type", "discrete", "table", "default"),
-    *("net", "class", "node", "potential", "states", "data", "continuous", "decision", "utility"),
-}
+IDENTIFIER = re.compile(r"[A-Za-z]\w*", re.ASCII)
+STATE = re.compile(r"[A-Za-z][\w.-]*|-?\d+", re.ASCII)  # what BIF, XMLBIF and NET readers take
 
 
 class Spelling(NamedTuple):
-    """The names of the variables and the states of each, as they are written."""
+    """The names of the variables and the states of each, as they are written.
+
+    `notes` are comments for the file, which tell the originals of words that were changed.
+    """
 
     names: list[str]
     states: list[list[str]]
+    notes: list[str]
 
 
-def spelled(schema: Schema, name: Spell, state: Spell, *, plain_names: bool) -> Spelling:
+def spelled(
+    schema: Schema,
+    name: Spell,
+    state: Spell,
+    *,
+    plain_names: bool,
+    plain_state: re.Pattern[str] = STATE,
+    keywords: Collection[str] = KEYWORDS,
+) -> Spelling:
     """The words of `schema` in a format that spells by `name` and `state`.
 
-    With `plain_names` all that is not a letter, digit or underscore is replaced by underscores,
-    and keywords get one in front, so that tools that cannot quote read the file.
+    With `plain_names` the names are identifiers, no `keywords`, and the states are `plain_state`,
+    in words that all tools read; two names differ in more than capitals.
     """
-    states = [
-        _words(
-            [str(s) for s in v.states],
-            f"the states of {v.name!r}",
-            state,
-            PLAIN_STATE if plain_names else None,
+    names: list[str] = list(schema.names)
+    states = [[_text(s) for s in v.states] for v in schema]
+    notes: list[str] = []
+    if plain_names:
+        names = plain_words(
+            names, IDENTIFIER, prefix="v_", empty="column", any_case=True, keywords=keywords
         )
-        for v in schema
+        states = [plain_words(words, plain_state, prefix="s_", empty="state") for words in states]
+        notes = notes_of(schema, names, states)
+    shown = [
+        _written(words, f"the states of {v.name!r}", state)
+        for v, words in zip(schema, states, strict=True)
     ]
-    names = _words(schema.names, "the names", name, PLAIN_NAME if plain_names else None)
-    return Spelling(names, states)
+    return Spelling(_written(names, "the names", name), shown, notes)
 
 
 def quoted(word: str) -> str:
@@ -64,34 +76,23 @@ def bare_or_quoted(pattern: re.Pattern[str]) -> Spell:
     return spell
 
 
-def _words(
-    words: Sequence[str], what: str, spell: Spell, plain: re.Pattern[str] | None
-) -> list[str]:
+def _text(state: State) -> str:
+    """A state as it is written where the words of a file are its own."""
+    return "missing" if state is None else str(state)
+
+
+def _written(words: Sequence[str], what: str, spell: Spell) -> list[str]:
     if len(set(words)) != len(words):
-        raise ParameterError(f"{what} are not distinct once they are text; rename one to save.")
+        raise ParameterError(
+            f"{what} are not distinct once they are text; rename one, or save with plain names."
+        )
     result = []
-    for word in words if plain is None else _made_plain(words, plain):
+    for word in words:
         written = spell(word)
         if written is None or re.search("[\ud800-\udfff]", word):
             raise ParameterError(
-                f"{what} include {word!r}, which this format cannot hold; rename it, pass "
-                "plain_names=True, or save as .cp."
+                f"{what} include {word!r}, which this format cannot hold; rename it, or save with "
+                "plain names, or as .cp."
             )
         result.append(written)
-    return result
-
-
-def _made_plain(words: Sequence[str], plain: re.Pattern[str]) -> list[str]:
-    """The words, with those that are not plain replaced; all stay distinct."""
-    fine = {w for w in words if plain.fullmatch(w) and w not in KEYWORDS}
-    taken = set(fine)
-    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
-    result = []
-    for word in words:
-        if word not in fine:
-            stem = "_" + re.sub(r"\W", "_", word, flags=re.ASCII)
-            tried = (stem if k == 1 else f"{stem}_{k}" for k in numbers[stem])
-            word = next(t for t in tried if t not in taken)
-            taken.add(word)
-        result.append(word)
     return result

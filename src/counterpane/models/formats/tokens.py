@@ -154,6 +154,8 @@ class Tokens:
                 else:
                     if kind == "quoted":
                         yield re.sub(r'\\(["\\])', r"\1", word[1:-1]), self._line, kind
+                    else:
+                        self._source.comment(word, self._line)
                     self._line += word.count("\n")
             rest = text[read:]
             if len(rest) > MAX_TOKEN:

@@ -1,4 +1,7 @@
-"""The format of the UAI inference competitions, for Bayesian and Markov networks; without names."""
+"""The format of the UAI inference competitions, for Bayesian and Markov networks.
+
+It has no names; they follow the last table as comments.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from counterpane.models.formats.network import (
     declared_variables,
     listed,
 )
+from counterpane.models.formats.originals import notes_of
 from counterpane.models.formats.source import Source
 from counterpane.models.formats.tokens import Tokens, token_pattern
 from counterpane.potentials import MAX_CELLS, Potential
@@ -32,6 +36,8 @@ TOKEN = token_pattern(comment=r"\#[^\n]*+", marks="(){};", word=r'[^\s,(){};"#]+
 
 def read_uai(source: Source) -> Network | Factors:
     """The network in a UAI file: variables x0, x1, … with states 0, 1, …
+
+    Comments of ours give them their names (see `originals`).
 
     The numbers of a table run over its scope as listed, the last one fastest; in a Bayesian network
     each scope ends with the child. (aGrUM up to 3.3 lets the first parent run faster than the
@@ -72,12 +78,14 @@ def read_uai(source: Source) -> Network | Factors:
 
 
 def write_uai(network: Network, *, plain_names: bool) -> Iterator[str]:
-    """The text of a UAI file; names and states are not kept, be they plain or not."""
+    """The text of a UAI file; with `plain_names` the names and states follow as comments."""
     scopes = [(*network.dag.parents(i), i) for i in range(len(network.schema))]
     yield from _text("BAYES", network.schema, scopes, network.tables)
+    if plain_names:
+        yield _names(network.schema)
 
 
-def write_uai_factors(factors: Factors) -> Iterator[str]:
+def write_uai_factors(factors: Factors, *, plain_names: bool) -> Iterator[str]:
     """The text of a UAI file for a Markov network: tables only, themselves and not their logs."""
     potentials = [p for part in factors.parts for p in part.to_potentials()]
     tables = []
@@ -91,6 +99,15 @@ def write_uai_factors(factors: Factors) -> Iterator[str]:
             )
         tables.append(table)
     yield from _text("MARKOV", factors.schema, [p.scope for p in potentials], tables)
+    if plain_names:
+        yield _names(factors.schema)
+
+
+def _names(schema: Schema) -> str:
+    """Names and states as comments; readers that count numbers stop before them."""
+    plain = [f"x{i}" for i in range(len(schema))]
+    states = [[str(k) for k in range(v.card)] for v in schema]
+    return "".join(f"# {note}\n" for note in notes_of(schema, plain, states))
 
 
 def _text(

@@ -11,8 +11,8 @@ import numpy as np
 from counterpane.data.schema import Variable
 from counterpane.models.formats.network import Declared, Family, Fill, Network, assemble, listed
 from counterpane.models.formats.source import Source
-from counterpane.models.formats.spelling import spelled
-from counterpane.models.formats.xml_records import Element, escaped, records
+from counterpane.models.formats.spelling import IDENTIFIER, spelled
+from counterpane.models.formats.xml_records import Element, commented, escaped, records
 from counterpane.typing import Floats
 
 BLANKS = re.compile(r"[ \t\r\n]+")
@@ -52,13 +52,19 @@ def read_xdsl(source: Source) -> Network:
 
 
 def write_xdsl(network: Network, *, plain_names: bool) -> Iterator[str]:
-    """The text of an XDSL file. Names with blanks cannot be held, for blanks part the parents."""
+    """The text of an XDSL file; GeNIe wants names and states that are identifiers.
+
+    Names with blanks cannot be held as they are, for blanks part the parents.
+    """
 
     def name_or_none(name: str) -> str | None:
         return None if BLANKS.search(name) else escaped(name)
 
-    names, states = spelled(network.schema, name_or_none, escaped, plain_names=plain_names)
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<smile version="1.0" id="network">\n<nodes>\n'
+    names, states, notes = spelled(
+        network.schema, name_or_none, escaped, plain_names=plain_names, plain_state=IDENTIFIER
+    )
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n' + commented(notes)
+    yield '<smile version="1.0" id="network">\n<nodes>\n'
     order = network.dag.topological_order()  # GeNIe wants parents before their children
     for i in order:
         parents, table = network.dag.parents(i), network.tables[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NoReturn
 from xml.parsers import expat
 
@@ -83,6 +83,7 @@ class _Builder:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._data
+        self.parser.CommentHandler = self._comment
         self.parser.EntityDeclHandler = self._entity
         self.parser.SkippedEntityHandler = self._entity
 
@@ -124,6 +125,9 @@ class _Builder:
         if len(self._stack) > 2 and self._stack[1].tag == self._section:
             self._stack[-1].pieces.append(text)
 
+    def _comment(self, text: str) -> None:
+        self._source.comment(text, self.parser.CurrentLineNumber)
+
     def _entity(self, name: str, *_: object) -> NoReturn:
         self.fail(f"the entity {name[:40]!r} is declared or used; such files are not read")
 
@@ -148,6 +152,11 @@ def escaped(word: str) -> str | None:
     if FORBIDDEN.search(word):
         return None
     return re.sub(r'[&<>"\t\n\r]', lambda match: f"&#{ord(match.group())};", word)
+
+
+def commented(notes: Iterable[str]) -> str:
+    """Each note as a comment."""
+    return "".join(f"<!-- {note} -->\n" for note in notes)
 
 
 def written(tag: str, text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from counterpane.models.formats.network import Declared, Family, Network, assemble, listed
 from counterpane.models.formats.source import Source
 from counterpane.models.formats.spelling import spelled
-from counterpane.models.formats.xml_records import escaped, records, written
+from counterpane.models.formats.xml_records import commented, escaped, records, written
 
 
 def read_xmlbif(source: Source) -> Network:
@@ -35,8 +35,9 @@ def read_xmlbif(source: Source) -> Network:
 
 def write_xmlbif(network: Network, *, plain_names: bool) -> Iterator[str]:
     """The text of an XMLBIF file."""
-    names, states = spelled(network.schema, escaped, escaped, plain_names=plain_names)
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n'
+    names, states, notes = spelled(network.schema, escaped, escaped, plain_names=plain_names)
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n' + commented(notes)
+    yield '<BIF VERSION="0.3">\n<NETWORK>\n'
     yield "<NAME>unknown</NAME>\n"
     for name, labels in zip(names, states, strict=True):
         yield '<VARIABLE TYPE="nature">\n' + written("NAME", name)

@@ -1,0 +1,121 @@
+"""Pictures of models as files: DOT for Graphviz, SVG, and PNG by matplotlib."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from counterpane.errors import MissingExtraError, ParameterError
+from counterpane.graphs import Dag, cpdag
+from counterpane.graphs.dot import graph_dot
+from counterpane.graphs.layout import Edge, GraphLayout, label_width, lay_out_graph
+from counterpane.graphs.svg import graph_svg
+from counterpane.models.formats.atomic import write_atomically
+from counterpane.models.formats.by_suffix import suffix_of
+
+PICTURES = (".dot", ".svg", ".png")
+DOTS_PER_INCH = 150
+MAX_NODES = 1_200  # of an SVG
+
+
+class Drawn(NamedTuple):
+    """What is drawn of a model; `hubs` are nodes that stand for an interaction of several."""
+
+    nodes: list[str]
+    edges: list[Edge]
+    arrows: frozenset[Edge] = frozenset()
+    marked: frozenset[str] = frozenset()
+    hubs: frozenset[str] = frozenset()
+    layered: bool = False  # by the directions of the edges
+
+
+def write_picture(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write the graph of a model to a `.dot`, `.svg` or `.png` file, whole or not at all.
+
+    Arrows are the edges whose direction the data decide; the others are lines. The class that the
+    model was learned for is filled. PNG needs matplotlib.
+    """
+    suffix = suffix_of(path)
+    if suffix not in PICTURES:
+        raise ParameterError(
+            f"{str(path)!r} has no suffix of a picture; {', '.join(PICTURES)} are known."
+        )
+    if suffix == ".png":
+        write_atomically(path, [_png(model)])
+        return
+    drawn = drawn_of(model)
+    write_atomically(path, (text.encode() for text in _texts(drawn, suffix)))
+
+
+def drawn_of(model: Any) -> Drawn:
+    """What is drawn of any model, by the names of its columns."""
+    target = (model.provenance or {}).get("target")
+    marked = frozenset([target] if isinstance(target, str) else [])
+    names = list(model.schema.names)
+    if hasattr(model, "hyperedges"):
+        return _interactions(model)
+    if hasattr(model, "dag"):
+        edges = [(names[a], names[b]) for a, b in model.dag.edges]
+        arrows = frozenset((names[a], names[b]) for a, b in _arrows(model))
+        return Drawn(names, edges, arrows, marked, layered=True)
+    pairs = {(str(a), str(b)) for a, b in model.graph.edges if a != b}
+    if not model.graph.is_directed():
+        return Drawn(names, sorted(pairs), marked=marked)
+    arrows = frozenset((a, b) for a, b in pairs if (b, a) not in pairs)
+    return Drawn(names, sorted(e for e in pairs if e in arrows or e[0] < e[1]), arrows, marked)
+
+
+def _arrows(model: Any) -> tuple[tuple[int, int], ...]:
+    """The edges that have a direction: all, or those that the class shares if it was learned."""
+    learned = "learner" in (model.provenance or {})
+    graph: Dag = cpdag(model.dag).compelled if learned else model.dag
+    return graph.edges
+
+
+def _interactions(model: Any) -> Drawn:
+    """The columns of a classifier; lines and hubs join those whose effect is a joint one."""
+    columns = [name for name in model.schema.names if name != model.target.name]
+    joint = [scope for scope in model.hyperedges if len(scope) > 1]
+    hubs = {" × ".join(scope): scope for scope in joint if len(scope) > 2}
+    edges = [(scope[0], scope[1]) for scope in joint if len(scope) == 2]
+    edges += [(hub, name) for hub, scope in hubs.items() for name in scope]
+    alone = frozenset(scope[0] for scope in model.hyperedges if len(scope) == 1)
+    return Drawn([*columns, *hubs], edges, marked=alone, hubs=frozenset(hubs))
+
+
+def _texts(drawn: Drawn, suffix: str) -> Iterator[str]:
+    if suffix == ".dot":
+        yield from graph_dot(
+            drawn.nodes, drawn.edges, arrows=drawn.arrows, marked=drawn.marked, hubs=drawn.hubs
+        )
+        return
+    if len(drawn.nodes) > MAX_NODES:
+        raise ParameterError(
+            f"{len(drawn.nodes)} columns are too many for a picture of at most {MAX_NODES}; write "
+            ".dot for a layout of Graphviz, or a report."
+        )
+    layout: GraphLayout = lay_out_graph(
+        drawn.nodes,
+        drawn.edges,
+        directed=drawn.layered,
+        widths={name: label_width(name) for name in drawn.nodes},
+    )
+    yield graph_svg(layout, arrows=drawn.arrows, marked=drawn.marked, page=True)
+
+
+def _png(model: Any) -> bytes:
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError(
+            "a PNG picture needs matplotlib, which is not installed; install counterpane[plot], or "
+            "write .svg or .dot, which need nothing."
+        )
+    axes = model.plot()
+    out = io.BytesIO()
+    axes.figure.savefig(out, format="png", dpi=DOTS_PER_INCH)
+    import matplotlib.pyplot as plt
+
+    plt.close(axes.figure)
+    return out.getvalue()
