@@ -268,7 +268,7 @@ def test_intervals_and_sets_take_the_rows_in_them(frame, fitted):
     assert weighed.probabilities == pytest.approx(answer.probabilities)
     for nonsense in (set(), {"a": 0.0}, {"a": 1.0, "b": -1.0}, {"a": np.inf}):
         with pytest.raises(
-            EvidenceError, match="one state or more is needed|name one or more of its states"
+            EvidenceError, match=r"one state or more is needed|name one or more of its states"
         ):
             model.query("y", {"group": nonsense})
 

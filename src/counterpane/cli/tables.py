@@ -42,7 +42,7 @@ class Choice:
 
     def remembered(self, text: Mapping[str, str | None]) -> dict[str, Any]:
         """What a model's file keeps of it."""
-        found = {"dropped": list(self.drop), "categorical": list(self.categorical)}
+        found: dict[str, Any] = {"dropped": list(self.drop), "categorical": list(self.categorical)}
         found |= {"bins": self.bins, "decimal": text.get("decimal")}
         return {name: value for name, value in found.items() if value}
 

@@ -105,7 +105,8 @@ def prepare(
     keep = {*keep, *categorical}
     done = Prepared([], {name: why for name, why in strange.items() if name not in drop})
     known = [name for name in drop if name not in strange]
-    for column in choose_columns(columns, drop=known, categorical=categorical):
+    columns = choose_columns(columns, drop=known, categorical=categorical)
+    for column in columns:
         fit = column if column.name in categorical else _typed(column, done)
         why = "" if column.name in keep else _why_unusable(fit)
         if why:

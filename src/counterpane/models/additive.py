@@ -19,6 +19,7 @@ from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.column_evidence import ColumnEvidence, read_column
 from counterpane.models.effects import Effects, log_odds
+from counterpane.models.explaining import Explanation, check_one, explanation, one_row
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import KeptRows
@@ -344,6 +345,36 @@ class AdditiveClassifier:
                 out[place[face]] += part
         out /= len(self.members)
         return log_odds(out)
+
+    def explain(self, row: Any, target: str | None = None) -> Explanation:
+        """What each interaction adds to the log-odds of the classes of one row, largest first.
+
+        `row` is a mapping from names to cells, or a frame of one row; a column that it lacks is
+        missing. See `counterpane.models.explaining.explanation` for the records; the one whose
+        columns are None holds what the smoothing of the probabilities takes back.
+        """
+        if target not in (None, self.target.name):
+            raise ParameterError(
+                Setting("target", target), f"; the model predicts {self.target.name!r} alone."
+            )
+        return self.explain_cells(*self.encode(one_row(row)))
+
+    def explain_cells(self, codes: Codes, numbers: Floats) -> Explanation:
+        """As `explain`, of codes and numbers as `encode` gives them, of one row."""
+        check_one(codes.shape[1])
+        cells, faces = codes[:, 0].tolist(), [(), *self.faces]
+        effects = self.effects
+        shares = [None if effects is None else effects.share_of(f) for f in range(len(self.faces))]
+        classes = np.empty(self.n_classes, dtype=object)
+        classes[:] = self.target.states
+        return explanation(
+            [(), *self.hyperedges],
+            [tuple((*self.schema[c].states, "?")[cells[c]] for c in face) for face in faces],
+            self.contributions(codes, numbers)[:, 0],
+            [None, *shares],
+            self.average_log_proba(codes, numbers)[0],
+            classes,
+        )
 
     def to_arrays(self) -> dict[str, Array]:
         """All that `from_arrays` needs beside the schema."""

@@ -121,6 +121,9 @@ class Mixture(Model):
                 union.add_edge(a, b, weight=known + share)
         return union
 
+    def _averaged(self) -> list[tuple[float, Model]]:
+        return list(zip(self.weights.tolist(), self.models, strict=True))
+
     def to_potentials(self) -> tuple[Potential, ...]:
         """Raises: a sum of models is no product of potentials."""
         raise ParameterError("a mixture has no potentials of its own; ask one of its `models`.")

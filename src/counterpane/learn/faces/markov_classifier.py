@@ -18,13 +18,13 @@ from counterpane.data.table import distinct_rows
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
-from counterpane.learn.classify.explain import Explanation, check_one, explanation, one_row
 from counterpane.learn.classify.features import read_features
 from counterpane.learn.classify.training import Training
 from counterpane.learn.faces.face_average import FaceAverage
 from counterpane.learn.faces.face_climb import Structure
 from counterpane.learn.faces.face_search import FaceSearch, Prior
 from counterpane.models.effects import log_odds
+from counterpane.models.explaining import Explanation, check_one, explanation, one_row
 from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
@@ -186,7 +186,7 @@ class MarkovClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.learn.classify.explain.explanation` for the records.
+        `counterpane.models.explaining.explanation` for the records.
         """
         self._check_fitted()
         codes, _ = self._encoded(*read_features(one_row(row)))

@@ -12,7 +12,6 @@ from counterpane.data.schema import Schema
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
-from counterpane.learn.classify.explain import Explanation, check_one, explanation, one_row
 from counterpane.learn.classify.features import read_features
 from counterpane.learn.classify.training import Training
 from counterpane.learn.driver import Driver
@@ -31,6 +30,7 @@ from counterpane.learn.interactions.selection_shares import SelectionShares, aut
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.effects import Effects, measure_effects
+from counterpane.models.explaining import Explanation, one_row
 from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.purified import purified
 from counterpane.typing import Codes, Floats
@@ -177,25 +177,13 @@ class InteractionClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.learn.classify.explain.explanation` for the records; the one whose face is None
+        `counterpane.models.explaining.explanation` for the records; the one whose face is None
         holds what the smoothing of the probabilities takes back, and what averaging over cells that
         say nothing changes.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))
-        check_one(codes.shape[1])
-        model, cells = self.model_, codes[:, 0].tolist()
-        faces = [(), *model.faces]
-        effects = model.effects
-        shares = [None if effects is None else effects.share_of(f) for f in range(len(model.faces))]
-        return explanation(
-            [(), *model.hyperedges],
-            [tuple((*self.schema_[c].states, "?")[cells[c]] for c in face) for face in faces],
-            model.contributions(codes, numbers)[:, 0],
-            [None, *shares],
-            model.average_log_proba(codes, numbers)[0],
-            self.classes_,
-        )
+        return self.model_.explain_cells(codes, numbers)
 
     def plot(self, kind: str = "hypergraph", **options: Any) -> Any:
         """The hypergraph of the largest interactions; see `counterpane.plots.hypergraph`.
