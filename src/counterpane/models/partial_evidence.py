@@ -159,7 +159,8 @@ class RowAverage:
         losses = []
         for own in weights:
             total = sums + np.einsum("ek,ekc->ec", own, probabilities)
-            p = np.maximum(total / (mass + own.sum(axis=1))[:, None], TINY)
+            size_of = np.maximum(mass + own.sum(axis=1), TINY)  # of a table of one row none is left
+            p = np.clip(total / size_of[:, None], TINY, None)
             losses.append(float(-(truth * np.log(p)).sum(axis=1) @ copies))
         return losses
 
