@@ -366,6 +366,14 @@ def test_the_command_says_what_it_averaged_over(run, frame, tmp_path):
     assert first == pytest.approx((frame["y"][frame["group"] == "a"] == "yes").mean(), abs=0.03)
 
 
+def test_one_row_is_its_own_average():
+    model = cp.InteractionClassifier().fit({"a": ["x"], "b": [1.5]}, ["yes"]).model_
+    assert model.query("class", {"a": "x"}).to_dict() == {"yes": 1.0}
+    assert model.query("class", {"b": 7.0}).to_dict() == {"yes": 1.0}
+    two = cp.InteractionClassifier().fit({"a": ["x", "y"], "b": [1, 1]}, ["yes", "no"]).model_
+    assert two.query("class", {"b": 1})["yes"] == pytest.approx(0.5)
+
+
 def test_the_reference_counts_rows():
     counts, n = frequencies([(0,), (1,), (1,)], [1, 2, 3], [0, 1, 0], {0: {1}}, 2)
     assert (counts, n) == ([3.0, 2.0], 5.0)
