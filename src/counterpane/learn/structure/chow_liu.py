@@ -25,7 +25,13 @@ from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import score_and_gains
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.structure.network import intrinsic_order
-from counterpane.learn.structure.structural_em import StructuralEM, first_score, learned
+from counterpane.learn.structure.structural_em import (
+    MAX_EM_CELLS,
+    StructuralEM,
+    TooManyCells,
+    first_score,
+    learned,
+)
 from counterpane.learn.structure.trees import maximum_branching, maximum_forest
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
@@ -139,6 +145,13 @@ class ChowLiu(Learner):
         score = as_score(self.score)
         self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        try:
+            return self._learn(source, score, began)
+        except TooManyCells as error:
+            return self._learn(self._without_em(source, error), score, began)
+
+    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
+        """Learn from a source on which the policy for missing cells is carried out."""
         source.prepare()
         n = len(source.schema)
         target = None if self.target is None else source.schema.index(self.target)
@@ -154,7 +167,7 @@ class ChowLiu(Learner):
                 "select fewer columns."
             )
         driver = self._driver(source)
-        if self.missing == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
+        if self.missing_ == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
             order = intrinsic_order(source)
             search = self._structural_em(source, order, score, root, target)
             found = learned(search, driver, source.schema, order)
@@ -210,4 +223,5 @@ class ChowLiu(Learner):
             Dag(len(order), []),
             size=self.equivalent_sample_size,
             seed=0,
+            max_cells=MAX_EM_CELLS if self.missing == "auto" else np.inf,
         )

@@ -21,7 +21,13 @@ from counterpane.learn.gains import named_gains
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.structure.constraints import Edges, make_limits
 from counterpane.learn.structure.moves import Moves, dag_of, rows_needed
-from counterpane.learn.structure.structural_em import StructuralEM, first_score, learned
+from counterpane.learn.structure.structural_em import (
+    MAX_EM_CELLS,
+    StructuralEM,
+    TooManyCells,
+    first_score,
+    learned,
+)
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
@@ -113,13 +119,20 @@ class NetworkLearner(Learner):
         score = as_score(self.score)
         self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        try:
+            return self._learn(source, score, began)
+        except TooManyCells as error:
+            return self._learn(self._without_em(source, error), score, began)
+
+    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
+        """Learn from a source on which the policy for missing cells is carried out."""
         source.prepare()
         order = intrinsic_order(source)
         inner = reordered(source, order)
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
         start = start_parents(self.start, inner, limits)
         driver = self._driver(source)
-        if self.missing == "em" and isinstance(inner, MemoryCounts) and inner.has_missing.any():
+        if self.missing_ == "em" and isinstance(inner, MemoryCounts) and inner.has_missing.any():
             search = self._structural_em(inner, score, limits, start)
             found = learned(search, driver, source.schema, order)
             return self._keep(found, self._provenance(source, time.monotonic() - began))
@@ -169,6 +182,7 @@ class NetworkLearner(Learner):
             Dag.from_bits(start),
             size=self.equivalent_sample_size,
             seed=0 if self.random_state is None else self.random_state,
+            max_cells=MAX_EM_CELLS if self.missing == "auto" else np.inf,
         )
 
 

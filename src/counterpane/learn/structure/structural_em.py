@@ -36,7 +36,12 @@ FIRST_CELLS = 2**13  # of its junction tree, a row; above this, fewer parents
 EM_STEPS = 2  # between two searches; more did not change what was found
 HIDDEN_STEPS = 100  # before the first search, where nothing but EM tells what a column holds
 MAX_ROUNDS = 20
+MAX_EM_CELLS = 2**25  # of the junction trees of all rows, where EM was not asked for: 0.3 s a pass
 TOLERANCE = 1e-7  # of the log-likelihood: an iteration that gains less is the last
+
+
+class TooManyCells(TableSizeError):
+    """An iteration of EM would take too long for a policy that nobody asked for."""
 
 
 class StructuralState(NamedTuple):
@@ -56,7 +61,8 @@ class StructuralEM(Search[StructuralState]):
 
     `find(source, ctl)` is the learner's own search on a source without missing cells. `first(k,
     ctl)` gives the first structure, in which no node has more than k parents; `start` is returned
-    if all is stopped before the first search.
+    if all is stopped before the first search. A structure that needs more than `max_cells` cells in
+    an iteration raises `TooManyCells`.
     """
 
     def __init__(
@@ -69,7 +75,9 @@ class StructuralEM(Search[StructuralState]):
         *,
         size: float,
         seed: int,
+        max_cells: float = np.inf,
     ) -> None:
+        self.max_cells = max_cells
         self.table = source.table.distinct()
         self.n_jobs = source.n_jobs
         self.score = score
@@ -85,10 +93,24 @@ class StructuralEM(Search[StructuralState]):
     def em(self, dag: Dag) -> EMSearch:
         """EM for the parameters of `dag`; the last one is kept."""
         if self._em is None or self._em.dag != dag:
-            self._em = EMSearch(
+            self._em = self._limited(dag)
+        return self._em
+
+    def _limited(self, dag: Dag) -> EMSearch:
+        try:
+            em = EMSearch(
                 self.table, dag, self.prior_size, TOLERANCE, 500, self.seed, n_jobs=self.n_jobs
             )
-        return self._em
+        except TableSizeError as error:
+            if self.max_cells == np.inf:
+                raise
+            raise TooManyCells(str(error).split(";")[0]) from None
+        if em.completion.cells > self.max_cells:
+            raise TooManyCells(
+                f"its junction tree has {em.completion.cells:,.0f} cells over all rows, and "
+                f"{self.max_cells:,.0f} are the limit"
+            )
+        return em
 
     def start(self) -> StructuralState:
         return _state(self._start, self.em(self._start).start(), "first", 0)
