@@ -92,6 +92,7 @@ class Learner(ABC):
 
     _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # missing-value policies that leave gaps in place
     _gaps: GapPolicy = GapPolicy("none")
+    _em_effort = ""  # what EM may cost, where it is not as `missing` says
 
     def __init__(
         self,
@@ -204,7 +205,9 @@ class Learner(ABC):
         parameters = self.get_params(deep=False) | plain
 
         def fit(table: Table) -> BayesianNetwork:
-            model: BayesianNetwork = type(self)(**parameters).fit(table).model_
+            trial = type(self)(**parameters)
+            trial._em_effort = "trial"
+            model: BayesianNetwork = trial.fit(table).model_
             return model
 
         return choose_policy(source, fit)

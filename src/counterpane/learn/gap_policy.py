@@ -29,7 +29,8 @@ from counterpane.typing import Array, Bools, Floats, Ints
 MAX_CELLS = 2_000_000  # of distinct rows × columns for EM: ten seconds where a tenth is missing
 FEW_LOST = 0.05  # the share of rows that may be left out where EM is too slow
 TRIAL_ROWS = 3_000  # by which EM and states are compared
-FOLDS = 3
+FOLDS = 2
+STRONG = 0.5  # the share of the entropy of being missing that one other column explains
 SURE = 2.0  # standard errors by which states must be better than EM
 BLOCK = 64  # columns with gaps whose pairs are counted at once
 
@@ -105,13 +106,9 @@ def choose_policy(
         return _without_em(source, complete, choice, telling=bool(depends))
     empty = np.zeros(gaps.size, dtype=bool)
     empty[gaps] = [m >= complete.total_weight for m in margins]  # no cell to learn from
-    states = empty.copy()
-    why = ""
+    states, why = empty, ""
     if depends:
-        states[list(depends)] = True
-        why = _states_are_better(rows, empty, states, fit)
-        if not why:
-            states = empty
+        states, why = _best_states(rows, _candidates(empty, depends), fit)
     if states[gaps].all():
         return choice._replace(why=why), complete
     kept = MemoryCounts(_with_states(rows, states), n_jobs=getattr(source, "n_jobs", 1))
@@ -155,11 +152,12 @@ def _without_em(
     return choice._replace(why=reason), complete
 
 
-def _telling_columns(complete: CountSource, gaps: Bools) -> dict[int, int]:
-    """Columns whose being missing depends on another column's state, and that column.
+def _telling_columns(complete: CountSource, gaps: Bools) -> dict[int, float]:
+    """Columns whose being missing depends on another column's state, and how strongly.
 
     By BIC: the log-likelihood ratio of "missing or not" against the states of one other column,
-    missing among them, less ½ ln N for each parameter and ln of the number of columns.
+    missing among them, less ½ ln N for each parameter and ln of the number of columns. The strength
+    is the ratio's share of what "missing or not" could be explained at most.
     """
     places = np.flatnonzero(gaps).tolist()
     total = complete.total_weight
@@ -171,14 +169,25 @@ def _telling_columns(complete: CountSource, gaps: Bools) -> dict[int, int]:
             block = pairs.counts[pairs.left_from[i] : pairs.left_from[i + 1]].astype(np.float64)
             missing, every = block[-1], block.sum(axis=0)
             free = np.add.reduceat(every > 0, pairs.right_from[:-1]) - 1.0
-            ratio = np.add.reduceat(_split(missing, every), pairs.right_from[:-1])
             lost = missing[: pairs.right_from[1]].sum()
-            gain = ratio - _split(np.array([lost]), np.array([total]))
-            gain -= 0.5 * free * math.log(max(total, 2.0)) + math.log(gaps.size)
-            gain[column] = -np.inf
-            if gain.max() > 0:
-                found[column] = int(gain.argmax())
+            alone = float(_split(np.array([lost]), np.array([total]))[0])
+            ratio = np.add.reduceat(_split(missing, every), pairs.right_from[:-1]) - alone
+            penalty = 0.5 * free * math.log(max(total, 2.0)) + math.log(gaps.size)
+            ratio[column] = penalty[column] = 0.0
+            if (ratio - penalty).max() > 0:
+                found[column] = float(ratio[(ratio - penalty).argmax()]) / -alone
     return found
+
+
+def _candidates(empty: Bools, telling: dict[int, float]) -> list[Bools]:
+    """Sets of columns in which missing might be a state: the least, the strong, all that tell."""
+    sets = [empty]
+    for least in (STRONG, 0.0):
+        states = empty.copy()
+        states[[column for column, strength in telling.items() if strength >= least]] = True
+        if (states != sets[-1]).any():
+            sets.append(states)
+    return sets
 
 
 def _split(part: Floats, whole: Floats) -> Floats:
@@ -195,32 +204,37 @@ def _with_states(table: Table, columns: Bools) -> Table:
     return Table(with_missing_state(table.schema, columns), table.codes, table.weights)
 
 
-def _states_are_better(
-    rows: Table, before: Bools, after: Bools, fit: Callable[[Table], BayesianNetwork]
-) -> str:
-    """Why more columns should have a state, or nothing: the nats of cells in held-out rows."""
+def _best_states(
+    rows: Table, candidates: Sequence[Bools], fit: Callable[[Table], BayesianNetwork]
+) -> tuple[Bools, str]:
+    """The columns in which missing should be a state, and why: the nats of held-out cells.
+
+    The first candidate is kept unless another is better by `SURE` standard errors.
+    """
     order = sorted(range(rows.n_columns), key=lambda i: rows.schema.names[i])
     sample, weights, fold = _trial_rows(rows.select(order))
-    logs = np.zeros((2, weights.size))
+    logs = np.zeros((len(candidates), weights.size))
     for number in range(FOLDS):
         test = fold == number
-        for i, states in enumerate((before, after)):
+        for i, states in enumerate(candidates):
             table = _with_states(sample, states[order])
             try:
                 model = _fitted(fit, table.take(~test))
                 logs[i, test] = observed_log_prob(model, table.take(test))
             except TableSizeError:
-                return ""
-    shown = weights @ (sample.codes < sample.schema.cards[:, None]).sum(axis=0)
-    nats = -(logs @ weights) / shown
-    gain = logs[1] - logs[0]
-    mean = float(gain @ weights) / weights.sum()
-    error = math.sqrt(float(weights @ (gain - mean) ** 2)) / weights.sum()
-    if not mean > SURE * error:
-        return ""
-    return (
-        f"being missing there tells of other columns, and held-out cells are predicted with "
-        f"{nats[1]:.3f} nats each instead of {nats[0]:.3f}"
+                return candidates[0], ""
+    total = float(weights.sum())
+    means = logs @ weights / total
+    best = int(means.argmax())
+    gain = logs[best] - logs[0]
+    error = math.sqrt(float(weights @ (gain - gain @ weights / total) ** 2)) / total
+    if not means[best] - means[0] > SURE * error:
+        return candidates[0], ""
+    shown = float(weights @ (sample.codes < sample.schema.cards[:, None]).sum(axis=0))
+    nats = -means * total / shown
+    return candidates[best], (
+        "being missing there depends on other columns, and the state predicts held-out cells "
+        f"better than EM ({nats[best]:.3f} and {nats[0]:.3f} nats a cell)"
     )
 
 

@@ -26,7 +26,7 @@ from counterpane.learn.gains import score_and_gains
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.structure.network import intrinsic_order
 from counterpane.learn.structure.structural_em import (
-    MAX_EM_CELLS,
+    EFFORTS,
     StructuralEM,
     TooManyCells,
     first_score,
@@ -223,5 +223,5 @@ class ChowLiu(Learner):
             Dag(len(order), []),
             size=self.equivalent_sample_size,
             seed=0,
-            max_cells=MAX_EM_CELLS if self.missing == "auto" else np.inf,
+            effort=EFFORTS[self._em_effort or self.missing],
         )

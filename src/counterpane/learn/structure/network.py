@@ -22,7 +22,7 @@ from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.structure.constraints import Edges, make_limits
 from counterpane.learn.structure.moves import Moves, dag_of, rows_needed
 from counterpane.learn.structure.structural_em import (
-    MAX_EM_CELLS,
+    EFFORTS,
     StructuralEM,
     TooManyCells,
     first_score,
@@ -182,7 +182,7 @@ class NetworkLearner(Learner):
             Dag.from_bits(start),
             size=self.equivalent_sample_size,
             seed=0 if self.random_state is None else self.random_state,
-            max_cells=MAX_EM_CELLS if self.missing == "auto" else np.inf,
+            effort=EFFORTS[self._em_effort or self.missing],
         )
 
 

@@ -36,12 +36,25 @@ FIRST_CELLS = 2**13  # of its junction tree, a row; above this, fewer parents
 EM_STEPS = 2  # between two searches; more did not change what was found
 HIDDEN_STEPS = 100  # before the first search, where nothing but EM tells what a column holds
 MAX_ROUNDS = 20
-MAX_EM_CELLS = 2**25  # of the junction trees of all rows, where EM was not asked for: 0.3 s a pass
 TOLERANCE = 1e-7  # of the log-likelihood: an iteration that gains less is the last
 
 
 class TooManyCells(TableSizeError):
     """An iteration of EM would take too long for a policy that nobody asked for."""
+
+
+class Effort(NamedTuple):
+    """What EM may cost: iterations for the parameters, cells of all rows' junction trees in one."""
+
+    max_steps: int = 500
+    max_cells: float = np.inf
+
+
+EFFORTS = {
+    "em": Effort(),
+    "auto": Effort(50, 2**25),  # a third of a second an iteration
+    "trial": Effort(5, 2**25),  # later iterations change little of what held-out rows tell
+}
 
 
 class StructuralState(NamedTuple):
@@ -61,8 +74,8 @@ class StructuralEM(Search[StructuralState]):
 
     `find(source, ctl)` is the learner's own search on a source without missing cells. `first(k,
     ctl)` gives the first structure, in which no node has more than k parents; `start` is returned
-    if all is stopped before the first search. A structure that needs more than `max_cells` cells in
-    an iteration raises `TooManyCells`.
+    if all is stopped before the first search. A structure that costs more than `effort`
+    allows raises `TooManyCells`.
     """
 
     def __init__(
@@ -75,9 +88,10 @@ class StructuralEM(Search[StructuralState]):
         *,
         size: float,
         seed: int,
-        max_cells: float = np.inf,
+        effort: Effort,
     ) -> None:
-        self.max_cells = max_cells
+        self.max_cells = effort.max_cells
+        self.max_steps = effort.max_steps
         self.table = source.table.distinct()
         self.n_jobs = source.n_jobs
         self.score = score
@@ -99,8 +113,9 @@ class StructuralEM(Search[StructuralState]):
     def _limited(self, dag: Dag) -> EMSearch:
         try:
             em = EMSearch(
-                self.table, dag, self.prior_size, TOLERANCE, 500, self.seed, n_jobs=self.n_jobs
-            )
+                self.table, dag, self.prior_size, TOLERANCE, self.max_steps, self.seed,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
         except TableSizeError as error:
             if self.max_cells == np.inf:
                 raise
