@@ -59,7 +59,8 @@ def complete_evidence(ctx: typer.Context, incomplete: str) -> list[str]:
         name, sign, _ = incomplete.partition("=")
         if not sign:
             return _names([f"{name}=" for name in schema.names], incomplete)
-        return _names([f"{name}={state}" for state in schema[name].states], incomplete)
+        text = import_module("counterpane.data.schema").state_text
+        return _names([f"{name}={text(state)}" for state in schema[name].states], incomplete)
     return []
 
 
@@ -109,7 +110,13 @@ ScoreName = Annotated[str, typer.Option("--score", help="loglik, aic, bic, k2, b
 Discretize = Annotated[
     str, typer.Option(help="Numeric columns: mdl (needs a target), quantile, none, or auto.")
 ]
-Missing = Annotated[str, typer.Option(help="Missing cells: state, drop, error, available or em.")]
+Missing = Annotated[
+    str,
+    typer.Option(
+        help="Missing cells: auto (EM for networks unless being missing tells something, which is "
+        "printed; a state for classifiers), state, drop, error, available or em."
+    ),
+]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores unless told.")]
 Seed = Annotated[int | None, typer.Option(help="A number that makes the draws repeatable.")]
 TimeLimit = Annotated[

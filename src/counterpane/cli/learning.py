@@ -46,6 +46,9 @@ from counterpane.cli.pictures import (
     what_was_done,
 )
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
+
+resampled_rows = lazy("counterpane.learn.resampled_rows")
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
 MAX_EDGES = 2000  # with a confidence in a model's file
@@ -62,7 +65,7 @@ def learn(
     method: MethodName = "auto",
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
-    missing: Missing = "state",
+    missing: Missing = "auto",
     use: Use = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -173,14 +176,15 @@ def _add_confidence(learner: Any, table: Any, samples: int, limit: float | None)
     """Tell the model how sure its edges are: [from, to, share of the samples that join them]."""
     told: list[tuple[str, str, float]] = []
     learner.model_.provenance["edge_confidence"] = told
-    if not isinstance(table, cp.Table) or learner.missing not in ("state", "drop"):
+    if not isinstance(table, cp.Table):
         return
+    rows, missing = resampled_rows.rows_to_resample(learner, table)
     plain = type(learner)(**learner.get_params())
-    plain.set_params(progress=False, time_limit=None, n_jobs=1)
+    plain.set_params(progress=False, time_limit=None, n_jobs=1, missing=missing)
     try:
         found = cp.bootstrap(
             plain,
-            table.resolve_missing(learner.missing),
+            rows,
             samples,
             random_state=0,
             time_limit=limit,
@@ -198,6 +202,7 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     """What is known of a fitted learner, for JSON and the summary."""
     model = learner.model_
     facts: dict[str, Any] = {"rows": model.provenance["rows"], "method": method}
+    facts["missing"] = model.provenance["missing"]
     if method in CLASSIFIERS:
         return facts | {
             "columns": len(learner.schema_) + 1,
@@ -235,8 +240,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     method, model = facts["method"], learner.model_
     classifier = method in CLASSIFIERS
     schema = learner.schema_ if classifier else source.schema
-    gaps = [v.states[-1] is None for v in schema] if classifier else source.has_missing
-    console.print(what_was_done(schema, gaps, learner.missing, rows), end="", soft_wrap=True)
+    console.print(what_was_done(schema, learner.missing_note_, rows), end="", soft_wrap=True)
     size = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')} → "
     first = facts["target"] or schema.names[0]
     place, name = quote(str(path)), quote(first)

@@ -74,12 +74,15 @@ class Variable:
     @cached_property
     def _texts(self) -> Mapping[str, int]:
         """The first code of each state's text."""
-        return {_text(s): c for c, s in reversed(list(enumerate(self.states)))}
+        told = [(c, s) for c, s in enumerate(self.states) if s is not None]
+        return {_text(s): c for c, s in reversed(told)}
 
     def find(self, value: Any) -> int | None:
         """The code of `value`: by equality, by interval for cut variables, else by its text.
 
         Cut dates take a date, or a text that `counterpane.data.dates.day_number` reads.
+
+        The state None, the missing cell, is also found by "(missing)", as it is shown.
 
         None where there is no such state.
         """
@@ -87,6 +90,8 @@ class Variable:
             value = value.item()
         if isinstance(value, (str, int, float, type(None))) and value in self._codes:
             return self._codes[value]
+        if isinstance(value, str) and value == MISSING:
+            return self._codes.get(None)
         if self.dated:
             number = day_number(value)
             return None if number is None else bisect.bisect_right(self.cuts or (), number)
@@ -105,7 +110,8 @@ class Variable:
 
     def not_a_state(self, value: Any) -> str:
         """The words that say that `value` is none of the states, and which there are."""
-        shown = ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
+        shown = ", ".join(MISSING if s is None else repr(s) for s in self.states[:8])
+        shown += ", …" if self.card > 8 else ""
         return f"{value!r} is not one of {self.card} states ({shown})"
 
 

@@ -298,10 +298,7 @@ def policy_used(policy: str, source: CountSource) -> GapPolicy:
 
     Missing cells are counted in memory; of other sources the columns that may have some are named.
     """
-    gaps = source.has_missing
-    if not gaps.any():
-        return GapPolicy("none")
-    cells = None
+    gaps, cells = source.has_missing, None
     if isinstance(source, MemoryCounts):
         table = source.table
         holes = (table.codes[gaps] == table.schema.cards[gaps, None]).sum(axis=0)

@@ -60,15 +60,16 @@ class GapPolicy(NamedTuple):
         """The policy in one sentence; empty where nothing is missing."""
         if not self.columns:
             return ""
-        columns = ", ".join(self.columns[:SHOWN])
-        more = len(self.columns) - SHOWN
-        columns += f" and {more} more columns" if more > 0 else ""
-        amount = "" if self.cells is None else f"{self.cells:,.0f} in "
+        n = len(self.columns)
+        columns = ", ".join(self.columns[:SHOWN]) + (", …" if n > SHOWN else "")
+        amount = "in " if self.cells is None else f"{self.cells:,.0f} in "
+        amount += f"{n} column{'s' if n > 1 else ''}"
         what = WORDS[self.policy]
         if self.policy == "em" and self.states:
             rest = "" if len(self.states) == len(self.columns) else ", the others are " + what
             what = f"kept as the state {MISSING} in {', '.join(self.states)}{rest}"
-        return f"Missing cells: {amount}{columns}; {what}{': ' + self.why if self.why else ''}."
+        why = f": {self.why}" if self.why else ""
+        return f"Missing cells: {amount} ({columns}); {what}{why}."
 
     def to_dict(self) -> dict[str, Any]:
         """The parts by name, for a model's file and for JSON."""
@@ -78,6 +79,7 @@ class GapPolicy(NamedTuple):
             "states": list(self.states),
             "cells": self.cells,
             "why": self.why,
+            "note": self.sentence,
         }
 
 
@@ -273,4 +275,6 @@ def explicit_policy(
 ) -> GapPolicy:
     """A policy that was asked for."""
     columns = tuple(name for name, gap in zip(names, gaps, strict=True) if gap)
+    if not columns:
+        return GapPolicy("none")
     return GapPolicy(policy, columns, columns if policy == "state" else (), cells)

@@ -34,8 +34,7 @@ def observed_log_prob(model: BayesianNetwork, table: Table) -> Floats:
     potentials = model.to_potentials()
     scopes = [p.scope for p in potentials]
     logs = [p.log_values for p in potentials]
-    rows = Completion(scopes, cards, codes, model.schema.names)
-    shown: Floats = rows.expected(logs, np.ones(table.n_rows))[1]
+    shown = model.score_samples(Table(model.schema, codes))
     if not stateful.any():
         return shown
     return shown - _log_prob_shown(scopes, logs, cards, ~gaps, np.flatnonzero(stateful))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from counterpane.data.schema import Variable
+from counterpane.data.schema import Variable, state_text
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
@@ -83,7 +83,7 @@ class Answer:
         return zip(states, self.probabilities.reshape(-1).tolist(), strict=True)
 
     def _lines(self) -> list[tuple[str, ...]]:
-        shown = [(*map(str, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
+        shown = [(*map(state_text, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
         rest = self.probabilities.size - SHOWN
         more = [("…", *[""] * (len(self.variables) - 1), f"({rest} more)")] if rest > 0 else []
         return [(*self.names, "P"), *shown, *more]

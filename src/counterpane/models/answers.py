@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from counterpane.data.schema import Variable
+from counterpane.data.schema import Variable, state_text
 from counterpane.models.answer import Answer
 from counterpane.models.certainty import Certainty
 from counterpane.typing import Floats
@@ -63,7 +63,7 @@ class Answers(Sequence[Answer]):
 
     def to_dict(self) -> dict[str, Floats]:
         """A column for each combination of states, as any frame library takes it."""
-        states = product(*([f"{v.name}={s}" for s in v.states] for v in self.variables))
+        states = product(*([f"{v.name}={state_text(s)}" for s in v.states] for v in self.variables))
         columns = self.probabilities.reshape(len(self), -1).T
         return {", ".join(names): column for names, column in zip(states, columns, strict=True)}
 

@@ -22,7 +22,7 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.data.weights import check_weights
 from counterpane.errors import DataError, NotFittedError, ParameterError
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import Learner, LearnerOptions, policy_used
 from counterpane.learn.classify.features import (
     check_sizes,
     class_labels,
@@ -31,7 +31,8 @@ from counterpane.learn.classify.features import (
     read_features,
 )
 from counterpane.learn.classify.training import Training as Training
-from counterpane.learn.classify.training import make_training
+from counterpane.learn.classify.training import check_policy, make_training, policy_of_columns
+from counterpane.learn.gap_policy import GapPolicy
 from counterpane.typing import Array, Codes, Floats, State
 
 
@@ -53,7 +54,8 @@ class Classifier(Learner):
     position) that are states: every other column of numbers is then cut. `max_bins` bounds the
     intervals of a column. A `Table` has states only.
 
-    Missing cells are a state of their own where the training rows have any (`missing`). A state
+    Missing cells are a state of their own where the training rows have any (`missing`; "auto" is
+    "state"). A state
     that was not seen in training says nothing at prediction. A row of weight zero is no row.
 
     Results: `classes_` (sorted, or as the categories were declared, also those without a row),
@@ -147,6 +149,7 @@ class Classifier(Learner):
             names if named else None,
             (training.table.schema, training.target, training.numeric, dtype),
             lambda: self._learn(training),
+            policy_of_columns(columns, weights, self.missing),
         )
 
     def _fit_source(self, source: CountSource, y: Any, sample_weight: Any) -> Self:
@@ -169,16 +172,15 @@ class Classifier(Learner):
             self.model_.provenance["rows"] = source.n_rows  # these were the distinct ones
             return self
         features = [i for i in range(len(source.schema)) if i != target]
-        if self.missing not in ("state", "drop", "error"):
-            raise ParameterError(
-                f"missing={self.missing!r}; 'state', 'drop' or 'error' is allowed."
-            )
-        joint = reordered(resolved(source, self.missing), [*features, target])
+        check_policy(self.missing)
+        policy: Any = "state" if self.missing == "auto" else self.missing
+        joint = reordered(resolved(source, policy), [*features, target])
         schema = joint.schema.select(range(len(features)))
         return self._fit_named(
             list(schema.names),
             (schema, joint.schema[-1], (), _dtype_of(joint.schema[-1].states)),
             lambda: by_counts(joint),
+            policy_used(policy, source),
         )
 
     def _fit_named(
@@ -186,6 +188,7 @@ class Classifier(Learner):
         names: list[str] | None,
         found: tuple[Schema, Variable, tuple[int, ...], Any],
         learn: Callable[[], None],
+        gaps: GapPolicy,
     ) -> Self:
         """Set what is known of features and class, and learn; a fit that fails changes nothing."""
         before = dict(vars(self))
@@ -198,6 +201,7 @@ class Classifier(Learner):
             classes = np.empty(self.target_.card, dtype=object)
             classes[:] = self.target_.states
             self.classes_ = classes.astype(dtype)
+            self._use(gaps)
             learn()
         except BaseException:
             vars(self).clear()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple, TypeAlias
 
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, state_text
 from counterpane.errors import ParameterError
 
 Spell: TypeAlias = Callable[[str], str | None]
@@ -37,7 +37,7 @@ def spelled(schema: Schema, name: Spell, state: Spell, *, plain_names: bool) -> 
     """
     states = [
         _words(
-            [str(s) for s in v.states],
+            [state_text(s) for s in v.states],
             f"the states of {v.name!r}",
             state,
             PLAIN_STATE if plain_names else None,
