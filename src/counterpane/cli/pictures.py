@@ -10,7 +10,9 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.tree import Tree
 
-from counterpane.data.schema import state_text
+from counterpane.lazy import lazy
+
+schemas = lazy("counterpane.data.schema")
 
 BAR = 30
 SHOWN = 12  # variables, and neighbors of one
@@ -108,13 +110,13 @@ def probability_bars(answer: Any, evidence: Mapping[str, str]) -> Grid:
     grid.add_column("probability", justify="right")
     grid.add_column("")
     for states, p in answer.rows():
-        cells = [escape(state_text(s)) for s in states]
+        cells = [escape(schemas.state_text(s)) for s in states]
         grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
     return grid
 
 
 def what_was_done(schema: Any, missing_note: str, rows: Any) -> str:
-    """Which columns and rows were left out or cut, and what became of missing cells; a line each."""
+    """What was left out, cut or read as something else, and what became of gaps; a line each."""
     cut = [v.name for v in schema if v.cuts is not None]
     done = rows.prepared
     lines = [f"Left out {name}: {why}." for name, why in done.left_out.items()]

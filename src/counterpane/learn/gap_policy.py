@@ -3,7 +3,7 @@
 Structural EM predicts cells best where gaps are random, or depend on cells that are shown. Where
 being missing tells something of other columns ("not applicable"), a state of its own can be better.
 Both are fitted to parts of the rows and judged on the others, by the nats of the cells that those
-show. See docs/design/missing.md.
+show: once given which of the others are missing, and once not. See docs/design/missing.md.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ TRIAL_ROWS = 3_000  # by which EM and states are compared
 FOLDS = 2
 STRONG = 0.5  # the share of the entropy of being missing that one other column explains
 SURE = 2.0  # standard errors by which states must be better than EM
+SHOWN = 6  # columns named in a sentence
 BLOCK = 64  # columns with gaps whose pairs are counted at once
 
 WORDS = {
@@ -66,8 +67,8 @@ class GapPolicy(NamedTuple):
         amount += f"{n} column{'s' if n > 1 else ''}"
         what = WORDS[self.policy]
         if self.policy == "em" and self.states:
-            rest = "" if len(self.states) == len(self.columns) else ", the others are " + what
-            what = f"kept as the state {MISSING} in {', '.join(self.states)}{rest}"
+            some = ", ".join(self.states[:SHOWN]) + (", …" if len(self.states) > SHOWN else "")
+            what = f"kept as the state {MISSING} in {some}, the others are {what}"
         why = f": {self.why}" if self.why else ""
         return f"Missing cells: {amount} ({columns}); {what}{why}."
 
@@ -83,9 +84,6 @@ class GapPolicy(NamedTuple):
         }
 
 
-SHOWN = 6  # columns named in a sentence
-
-
 def choose_policy(
     source: CountSource, fit: Callable[[Table], BayesianNetwork]
 ) -> tuple[GapPolicy, CountSource]:
@@ -99,18 +97,22 @@ def choose_policy(
     if not gaps.any():
         return GapPolicy("none"), complete
     names = np.array(source.schema.names, dtype=object)
-    margins = [m[-1] for m in complete.counts([(int(i),) for i in np.flatnonzero(gaps)])]
-    cells = float(sum(margins))
+    margins = list(complete.counts([(int(i),) for i in np.flatnonzero(gaps)]))
+    cells = float(sum(m[-1] for m in margins))
     choice = GapPolicy("state", tuple(names[gaps]), tuple(names[gaps]), cells)
     rows = _rows_for_em(source)
     depends = _telling_columns(complete, gaps)
     if rows is None:
         return _without_em(source, complete, choice, telling=bool(depends))
-    empty = np.zeros(gaps.size, dtype=bool)
-    empty[gaps] = [m >= complete.total_weight for m in margins]  # no cell to learn from
-    states, why = empty, ""
+    boxes = np.zeros(gaps.size, dtype=bool)  # ticked or not: being missing is all that varies
+    boxes[gaps] = [np.count_nonzero(m[:-1]) < 2 for m in margins]
+    states, why = boxes, ""
     if depends:
-        states, why = _best_states(rows, _candidates(empty, depends), fit)
+        states, why = _best_states(rows, _candidates(boxes, depends), fit)
+    if boxes.any():
+        have = "has" if boxes.sum() == 1 else "have"
+        reason = f"{', '.join(names[boxes])} {have} at most one value where not missing"
+        why = f"{reason}; {why}" if why else reason
     if states[gaps].all():
         return choice._replace(why=why), complete
     kept = MemoryCounts(_with_states(rows, states), n_jobs=getattr(source, "n_jobs", 1))
@@ -181,12 +183,12 @@ def _telling_columns(complete: CountSource, gaps: Bools) -> dict[int, float]:
     return found
 
 
-def _candidates(empty: Bools, telling: dict[int, float]) -> list[Bools]:
+def _candidates(least: Bools, telling: dict[int, float]) -> list[Bools]:
     """Sets of columns in which missing might be a state: the least, the strong, all that tell."""
-    sets = [empty]
-    for least in (STRONG, 0.0):
-        states = empty.copy()
-        states[[column for column, strength in telling.items() if strength >= least]] = True
+    sets = [least]
+    for limit in (STRONG, 0.0):
+        states = least.copy()
+        states[[column for column, strength in telling.items() if strength >= limit]] = True
         if (states != sets[-1]).any():
             sets.append(states)
     return sets
@@ -211,7 +213,9 @@ def _best_states(
 ) -> tuple[Bools, str]:
     """The columns in which missing should be a state, and why: the nats of held-out cells.
 
-    The first candidate is kept unless another is better by `SURE` standard errors.
+    Rows are asked about with and without the knowledge of which cells are missing; the measure is
+    the mean of both. The first candidate is kept unless another is better by `SURE` standard
+    errors.
     """
     order = sorted(range(rows.n_columns), key=lambda i: rows.schema.names[i])
     sample, weights, fold = _trial_rows(rows.select(order))
@@ -222,7 +226,9 @@ def _best_states(
             table = _with_states(sample, states[order])
             try:
                 model = _fitted(fit, table.take(~test))
-                logs[i, test] = observed_log_prob(model, table.take(test))
+                for known in (False, True):
+                    unseen = observed_log_prob(model, table.take(test), gaps_known=known)
+                    logs[i, test] += 0.5 * unseen
             except TableSizeError:
                 return candidates[0], ""
     total = float(weights.sum())
@@ -234,9 +240,14 @@ def _best_states(
         return candidates[0], ""
     shown = float(weights @ (sample.codes < sample.schema.cards[:, None]).sum(axis=0))
     nats = -means * total / shown
+    kept = np.flatnonzero(candidates[best] & ~candidates[0])
+    columns = ", ".join(rows.schema.names[i] for i in kept[:SHOWN]) + (
+        ", …" if kept.size > SHOWN else ""
+    )
     return candidates[best], (
-        "being missing there depends on other columns, and the state predicts held-out cells "
-        f"better than EM ({nats[best]:.3f} and {nats[0]:.3f} nats a cell)"
+        f"whether {columns} {'is' if kept.size == 1 else 'are'} missing depends on other columns, "
+        f"and the state predicts held-out cells better than EM ({nats[best]:.3f} and "
+        f"{nats[0]:.3f} nats a cell)"
     )
 
 

@@ -50,8 +50,9 @@ class Effort(NamedTuple):
     max_cells: float = np.inf
 
 
+FULL = Effort()
 EFFORTS = {
-    "em": Effort(),
+    "em": FULL,
     "auto": Effort(50, 2**25),  # a third of a second an iteration
     "trial": Effort(5, 2**25),  # later iterations change little of what held-out rows tell
 }
@@ -88,7 +89,7 @@ class StructuralEM(Search[StructuralState]):
         *,
         size: float,
         seed: int,
-        effort: Effort,
+        effort: Effort = FULL,
     ) -> None:
         self.max_cells = effort.max_cells
         self.max_steps = effort.max_steps
