@@ -1,9 +1,10 @@
 """missing="auto": what is done about the missing cells of a table, and why.
 
-Structural EM predicts cells best where gaps are random, or depend on cells that are shown. Where
-being missing tells something of other columns ("not applicable"), a state of its own can be better.
-Both are fitted to parts of the rows and judged on the others, by the nats of the cells that those
-show: once given which of the others are missing, and once not. See docs/design/missing.md.
+EM is right where gaps are random, or depend on cells that are shown, as long as values are shown in
+every context. Where a column has no value in some context ("not applicable"), no row tells what EM
+should fill in, and being missing is a value by itself: a state can be better. Both are then fitted
+to parts of the rows and judged on the others, by the nats of the cells that those show: once given
+which of the others are missing, and once not. See docs/design/missing.md.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ MAX_CELLS = 2_000_000  # of distinct rows × columns for EM: ten seconds where a
 FEW_LOST = 0.05  # the share of rows that may be left out where EM is too slow
 TRIAL_ROWS = 3_000  # by which EM and states are compared
 FOLDS = 2
-STRONG = 0.5  # the share of the entropy of being missing that one other column explains
+NEVER = 0.01  # the share of shown cells up to which a column does not apply
+MUCH = 0.2  # the share of a column's missing cells that are where it does not apply, at least
 SURE = 2.0  # standard errors by which states must be better than EM
 SHOWN = 6  # columns named in a sentence
 BLOCK = 64  # columns with gaps whose pairs are counted at once
@@ -62,15 +64,13 @@ class GapPolicy(NamedTuple):
         if not self.columns:
             return ""
         n = len(self.columns)
-        columns = ", ".join(self.columns[:SHOWN]) + (", …" if n > SHOWN else "")
         amount = "in " if self.cells is None else f"{self.cells:,.0f} in "
         amount += f"{n} column{'s' if n > 1 else ''}"
         what = WORDS[self.policy]
         if self.policy == "em" and self.states:
-            some = ", ".join(self.states[:SHOWN]) + (", …" if len(self.states) > SHOWN else "")
-            what = f"kept as the state {MISSING} in {some}, the others are {what}"
+            what = f"kept as the state {MISSING} in {listed(self.states)}, the others are {what}"
         why = f": {self.why}" if self.why else ""
-        return f"Missing cells: {amount} ({columns}); {what}{why}."
+        return f"Missing cells: {amount} ({listed(self.columns)}); {what}{why}."
 
     def to_dict(self) -> dict[str, Any]:
         """The parts by name, for a model's file and for JSON."""
@@ -82,6 +82,11 @@ class GapPolicy(NamedTuple):
             "why": self.why,
             "note": self.sentence,
         }
+
+
+def listed(words: Sequence[str]) -> str:
+    """The first few words, with commas."""
+    return ", ".join(words[:SHOWN]) + (", …" if len(words) > SHOWN else "")
 
 
 def choose_policy(
@@ -101,14 +106,19 @@ def choose_policy(
     cells = float(sum(m[-1] for m in margins))
     choice = GapPolicy("state", tuple(names[gaps]), tuple(names[gaps]), cells)
     rows = _rows_for_em(source)
-    depends = _telling_columns(complete, gaps)
+    depends = _inapplicable_columns(complete, gaps)
     if rows is None:
         return _without_em(source, complete, choice, telling=bool(depends))
     boxes = np.zeros(gaps.size, dtype=bool)  # ticked or not: being missing is all that varies
     boxes[gaps] = [np.count_nonzero(m[:-1]) < 2 for m in margins]
     states, why = boxes, ""
     if depends:
-        states, why = _best_states(rows, _candidates(boxes, depends), fit)
+        more = boxes.copy()
+        more[list(depends)] = True
+        if (more & ~boxes).any():
+            states, why = _best_states(rows, [boxes, more], fit)
+        if why:
+            why = _where(depends, boxes, names) + why
     if boxes.any():
         have = "has" if boxes.sum() == 1 else "have"
         reason = f"{', '.join(names[boxes])} {have} at most one value where not missing"
@@ -156,42 +166,39 @@ def _without_em(
     return choice._replace(why=reason), complete
 
 
-def _telling_columns(complete: CountSource, gaps: Bools) -> dict[int, float]:
-    """Columns whose being missing depends on another column's state, and how strongly.
+def _inapplicable_columns(complete: CountSource, gaps: Bools) -> dict[int, int]:
+    """Columns that have no value where another column is in certain states, and that column.
 
-    By BIC: the log-likelihood ratio of "missing or not" against the states of one other column,
-    missing among them, less ½ ln N for each parameter and ln of the number of columns. The strength
-    is the ratio's share of what "missing or not" could be explained at most.
+    There no row tells what EM should fill in: that the cell is missing is a value by itself, such
+    as "not applicable". In such states (missing among them) at most `NEVER` of the cells are shown,
+    and chance does not explain it; at least `MUCH` of the column's missing cells are there. By BIC
+    "missing or not" must depend on the other column as a whole, too.
     """
     places = np.flatnonzero(gaps).tolist()
     total = complete.total_weight
+    penalty = 0.5 * math.log(max(total, 2.0))
     found = {}
     for start in range(0, len(places), BLOCK):
         left = places[start : start + BLOCK]
         pairs = complete.pair_counts(left, against=range(gaps.size))
+        first = pairs.right_from[:-1]
         for i, column in enumerate(left):
             block = pairs.counts[pairs.left_from[i] : pairs.left_from[i + 1]].astype(np.float64)
             missing, every = block[-1], block.sum(axis=0)
-            free = np.add.reduceat(every > 0, pairs.right_from[:-1]) - 1.0
-            lost = missing[: pairs.right_from[1]].sum()
-            alone = float(_split(np.array([lost]), np.array([total]))[0])
-            ratio = np.add.reduceat(_split(missing, every), pairs.right_from[:-1]) - alone
-            penalty = 0.5 * free * math.log(max(total, 2.0)) + math.log(gaps.size)
-            ratio[column] = penalty[column] = 0.0
-            if (ratio - penalty).max() > 0:
-                found[column] = float(ratio[(ratio - penalty).argmax()]) / -alone
+            lost = float(missing[: pairs.right_from[1]].sum())
+            if not 0 < lost < total:
+                continue
+            sure = every * math.log(total / lost) > penalty + math.log(gaps.size)
+            never = sure & (every - missing <= NEVER * every)
+            there = np.add.reduceat(np.where(never, missing, 0.0), first) / lost
+            ratio = np.add.reduceat(_split(missing, every), first)
+            ratio -= _split(np.array([lost]), np.array([total]))
+            free = np.add.reduceat(every > 0, first) - 1.0
+            there[(ratio <= penalty * free + math.log(gaps.size)) | (there < MUCH)] = 0.0
+            there[column] = 0.0
+            if there.any():
+                found[column] = int(there.argmax())
     return found
-
-
-def _candidates(least: Bools, telling: dict[int, float]) -> list[Bools]:
-    """Sets of columns in which missing might be a state: the least, the strong, all that tell."""
-    sets = [least]
-    for limit in (STRONG, 0.0):
-        states = least.copy()
-        states[[column for column, strength in telling.items() if strength >= limit]] = True
-        if (states != sets[-1]).any():
-            sets.append(states)
-    return sets
 
 
 def _split(part: Floats, whole: Floats) -> Floats:
@@ -208,18 +215,24 @@ def _with_states(table: Table, columns: Bools) -> Table:
     return Table(with_missing_state(table.schema, columns), table.codes, table.weights)
 
 
+def _where(depends: dict[int, int], boxes: Bools, names: Array) -> str:
+    """On which other columns it depends whether columns have a value, in words."""
+    parts = [f"{names[i]} on {names[by]}" for i, by in depends.items() if not boxes[i]]
+    return f"it depends on other columns whether there is a value ({listed(parts)}), "
+
+
 def _best_states(
     rows: Table, candidates: Sequence[Bools], fit: Callable[[Table], BayesianNetwork]
 ) -> tuple[Bools, str]:
     """The columns in which missing should be a state, and why: the nats of held-out cells.
 
     Rows are asked about with and without the knowledge of which cells are missing; the measure is
-    the mean of both. The first candidate is kept unless another is better by `SURE` standard
+    the mean of both. The first candidate is kept unless the second is better by `SURE` standard
     errors.
     """
     order = sorted(range(rows.n_columns), key=lambda i: rows.schema.names[i])
     sample, weights, fold = _trial_rows(rows.select(order))
-    logs = np.zeros((len(candidates), weights.size))
+    logs = np.zeros((2, weights.size))
     for number in range(FOLDS):
         test = fold == number
         for i, states in enumerate(candidates):
@@ -232,21 +245,15 @@ def _best_states(
             except TableSizeError:
                 return candidates[0], ""
     total = float(weights.sum())
-    means = logs @ weights / total
-    best = int(means.argmax())
-    gain = logs[best] - logs[0]
-    error = math.sqrt(float(weights @ (gain - gain @ weights / total) ** 2)) / total
-    if not means[best] - means[0] > SURE * error:
+    gain = logs[1] - logs[0]
+    mean = float(gain @ weights) / total
+    error = math.sqrt(float(weights @ (gain - mean) ** 2)) / total
+    if not mean > SURE * error:
         return candidates[0], ""
     shown = float(weights @ (sample.codes < sample.schema.cards[:, None]).sum(axis=0))
-    nats = -means * total / shown
-    kept = np.flatnonzero(candidates[best] & ~candidates[0])
-    columns = ", ".join(rows.schema.names[i] for i in kept[:SHOWN]) + (
-        ", …" if kept.size > SHOWN else ""
-    )
-    return candidates[best], (
-        f"whether {columns} {'is' if kept.size == 1 else 'are'} missing depends on other columns, "
-        f"and the state predicts held-out cells better than EM ({nats[best]:.3f} and "
+    nats = -(logs @ weights) / shown
+    return candidates[1], (
+        f"and the state predicts held-out cells better than EM ({nats[1]:.3f} and "
         f"{nats[0]:.3f} nats a cell)"
     )
 
