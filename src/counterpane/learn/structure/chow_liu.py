@@ -110,9 +110,9 @@ class ChowLiu(Learner):
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
     a forest), `root` (a column name), `target` (a column name, for the tree-augmented network of a
-    class), `equivalent_sample_size` of the parameters' prior, `missing` ("state", "drop", "error",
-    "em", or "available" with the score "nal"), and those of every long learner: `time_limit` in
-    seconds, `n_jobs` threads, `progress`, `checkpoint`.
+    class), `equivalent_sample_size` of the parameters' prior, `missing` ("auto", "state", "drop",
+    "error", "em", or "available" with the score "nal"), and those of every long learner:
+    `time_limit` in seconds, `n_jobs` threads, `progress`, `checkpoint`.
 
     Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `gains_` (parent,
     child, gain in nats; largest first), `trace_`.

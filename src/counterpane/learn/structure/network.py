@@ -80,7 +80,7 @@ class NetworkLearner(Learner):
     before later), `random_state`, and those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class), `gains_` (parent,
-    child, the nats lost without the edge; largest first), `trace_`. With missing="em", `score_` and
+    child, the nats lost without the edge; largest first), `trace_`. By EM, `score_` and
     `gains_` are those of the counts that the model expects, and `trace_` has the first structure,
     the searches, and the iterations for the parameters; `start`, if given, is the first structure.
     """
