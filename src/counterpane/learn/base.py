@@ -222,7 +222,7 @@ class Learner(ABC):
     def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
         """A source whose missing cells stay; one that has none is the same by any policy."""
         if isinstance(source, MemoryCounts):
-            return MemoryCounts(self._resolved(source.table, missing), n_jobs=source.n_jobs)
+            return MemoryCounts(self._checked(source.table, missing), n_jobs=source.n_jobs)
         complete = resolved(source, "state")
         if complete.schema == source.schema:
             return complete
@@ -235,12 +235,10 @@ class Learner(ABC):
         rows.n_rows = source.n_rows or 0
         return rows
 
-    def _resolved(self, table: Table, missing: Missing) -> Table:
-        """`table` without missing cells, unless they stay."""
+    def _checked(self, table: Table, missing: Missing) -> Table:
+        """`table`, checked for a policy that leaves its gaps."""
         if missing == "em":
             return table
-        if missing != "available":
-            return table.resolve_missing(missing)
         for i in np.flatnonzero(table.has_missing):
             if (table.codes[i] == table.schema.cards[i]).all():
                 raise _nothing_told(table.schema.names[i])

@@ -103,12 +103,12 @@ def choose_policy(
         return GapPolicy("none"), complete
     names = np.array(source.schema.names, dtype=object)
     margins = list(complete.counts([(int(i),) for i in np.flatnonzero(gaps)]))
-    cells = float(sum(m[-1] for m in margins))
+    total, cells = float(margins[0].sum()), float(sum(m[-1] for m in margins))
     choice = GapPolicy("state", tuple(names[gaps]), tuple(names[gaps]), cells)
     rows = _rows_for_em(source)
-    depends = _inapplicable_columns(complete, gaps)
+    depends = _inapplicable_columns(complete, gaps, total)
     if rows is None:
-        return _without_em(source, complete, choice, telling=bool(depends))
+        return _without_em(source, complete, choice, None if depends else total)
     boxes = np.zeros(gaps.size, dtype=bool)  # ticked or not: being missing is all that varies
     boxes[gaps] = [np.count_nonzero(m[:-1]) < 2 for m in margins]
     states, why = boxes, ""
@@ -149,24 +149,24 @@ def _rows_for_em(source: CountSource) -> Table | None:
 
 
 def _without_em(
-    source: CountSource, complete: CountSource, choice: GapPolicy, *, telling: bool
+    source: CountSource, complete: CountSource, choice: GapPolicy, total: float | None
 ) -> tuple[GapPolicy, CountSource]:
-    """Complete rows, where few are lost and being missing tells nothing; else a state."""
+    """Complete rows, where few of the `total` are lost; else, and without a total, a state."""
     n = len(source.schema)
     reason = f"for EM, the table of {n} columns has more than {MAX_CELLS // n:,} distinct rows"
-    if not telling:
+    if total is not None:
         try:
             rows = resolved(source, "drop")
         except DataError:  # each row has a gap
             return choice._replace(why=reason), complete
-        lost = 1 - rows.total_weight / complete.total_weight
+        lost = 1 - float(rows.total_weight or 0.0) / total
         if lost <= FEW_LOST:
             why = f"they are {lost:.1%}; {reason}"
             return choice._replace(policy="drop", states=(), why=why), rows
     return choice._replace(why=reason), complete
 
 
-def _inapplicable_columns(complete: CountSource, gaps: Bools) -> dict[int, int]:
+def _inapplicable_columns(complete: CountSource, gaps: Bools, total: float) -> dict[int, int]:
     """Columns that have no value where another column is in certain states, and that column.
 
     There no row tells what EM should fill in: that the cell is missing is a value by itself, such
@@ -175,7 +175,6 @@ def _inapplicable_columns(complete: CountSource, gaps: Bools) -> dict[int, int]:
     "missing or not" must depend on the other column as a whole, too.
     """
     places = np.flatnonzero(gaps).tolist()
-    total = complete.total_weight
     penalty = 0.5 * math.log(max(total, 2.0))
     found = {}
     for start in range(0, len(places), BLOCK):

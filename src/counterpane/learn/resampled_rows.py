@@ -29,7 +29,7 @@ def rows_to_resample(learner: Any, table: Table) -> tuple[Table | CountSource, M
     if not table.has_missing.any():
         return table, learner.missing
     if policy in ("state", "drop"):
-        return table.resolve_missing(policy), policy  # type: ignore[arg-type]
+        return table.resolve_missing(policy), policy
     if policy != "em":
         return table, policy
     model = learner.model_

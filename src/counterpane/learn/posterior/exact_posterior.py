@@ -149,7 +149,7 @@ class ExactPosterior(Learner):
     Parameters: `score` (a name or a score; natural-log marginal likelihoods such as BDeu give
     posteriors, BIC an approximation), `prior` ("uniform" over DAGs, up to 3ⁿ terms; "order": a DAG
     weighs as many times as there are orders it fits, n² 2ⁿ terms), `max_parents`,
-    `equivalent_sample_size` of the model's parameters, `missing` ("auto", which is "state"; "drop" or
+    `equivalent_sample_size` of the model's parameters, `missing` ("auto" or "state", "drop",
     "error"), and those of every long learner. A checkpoint holds the counting, not the sums.
 
     Results: `edge_probabilities_` (row: from, column: to), `edges_` (parent, child, probability;
