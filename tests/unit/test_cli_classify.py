@@ -41,7 +41,7 @@ def test_learn_then_predict(run, cars: Path, method: str) -> None:
     code, out, _ = run("learn", "cars.csv", "--target", "kind", "--method", method)
     assert code == 0
     assert "Cut into intervals: price" in out
-    assert "Missing cells (state): color" in out
+    assert "Missing cells: 75 in 1 column (color); kept as the state (missing)." in out
     assert "next: counterpane predict cars.cp" in out
     code, out, err = run("predict", "cars.cp", "cars.csv")
     assert (code, err) == (0, "")

@@ -61,7 +61,8 @@ def complete_evidence(ctx: typer.Context, incomplete: str) -> list[str]:
         name, sign, _ = incomplete.partition("=")
         if not sign:
             return _names([f"{name}=" for name in schema.names], incomplete)
-        return _names([f"{name}={state}" for state in schema[name].states], incomplete)
+        text = import_module("counterpane.data.schema").state_text
+        return _names([f"{name}={text(state)}" for state in schema[name].states], incomplete)
     return []
 
 
@@ -153,7 +154,9 @@ Discretize = Annotated[
 Missing = Annotated[
     str,
     typer.Option(
-        help="How to treat missing cells: state, drop, error, available or em.",
+        help="How to treat missing cells: auto (EM for networks, unless being missing tells "
+        "something; a state for classifiers; the choice is printed), state, drop, error, "
+        "available or em.",
         rich_help_panel=COLUMNS,
     ),
 ]

@@ -21,7 +21,7 @@ from counterpane.data.columns import Column, Labels, n_rows
 from counterpane.data.dates import date_texts
 from counterpane.data.exporting import column_list
 from counterpane.data.frames import encode_column
-from counterpane.data.schema import Variable
+from counterpane.data.schema import Variable, state_text
 from counterpane.errors import DataError
 from counterpane.lazy import lazy
 from counterpane.models.formats.atomic import write_atomically
@@ -69,7 +69,7 @@ class Predictions:
     def counts(self) -> dict[str, int]:
         """How many rows have each class as the most probable."""
         found = np.bincount(self.best, minlength=self.target.card).tolist()
-        return dict(zip(map(_text, self.target.states), found, strict=True))
+        return dict(zip(map(state_text, self.target.states), found, strict=True))
 
     def losses(self) -> dict[str, float]:
         """Log-loss in nats and accuracy, if the rows tell their class."""
@@ -89,11 +89,11 @@ class Predictions:
     def header(self, *, keep: bool) -> list[str]:
         """The names of the columns that are written."""
         kept = [c.name for c in self.columns] if keep else []
-        return [*kept, "predicted", *(f"P({_text(s)})" for s in self.target.states)]
+        return [*kept, "predicted", *(f"P({state_text(s)})" for s in self.target.states)]
 
     def rows(self, low: int, high: int, *, keep: bool) -> Iterator[tuple[Any, ...]]:
         """Some rows as they are written: the columns if kept, the best class, the probabilities."""
-        names = np.array([_text(s) for s in self.target.states], dtype=object)
+        names = np.array([state_text(s) for s in self.target.states], dtype=object)
         cells = [row_cells(c, low, high) for c in self.columns] if keep else []
         probabilities = [[f"{p:.6g}" for p in column] for column in self.probabilities[low:high].T]
         return zip(*cells, names[self.best[low:high]], *probabilities, strict=True)

@@ -42,10 +42,14 @@ from counterpane.cli.app import (
 from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
 from counterpane.cli.pictures import what_was_done
 from counterpane.errors import ParameterError, unknown_name
+from counterpane.lazy import lazy
+
+gap_policy = lazy("counterpane.learn.gap_policy")
 
 USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 TOP = 10  # edges on a terminal
+SAME_CELLS = "all methods must be measured on the same cells"
 
 
 @app.command()
@@ -60,7 +64,7 @@ def compare(
     ] = None,
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
-    missing: Missing = "state",
+    missing: Missing = "auto",
     bins: Bins = None,
     use: Use = None,
     drop: Drop = None,
@@ -125,7 +129,9 @@ def compare(
     if as_json:
         emit(found.to_dict() | rows.remembered())
     else:
-        console.print(what_was_done(table.schema, table.has_missing, missing, rows), end="")
+        gaps = table.schema.names, table.has_missing
+        note = gap_policy.explicit_policy("state", *gaps, None)._replace(why=SAME_CELLS).sentence
+        console.print(what_was_done(table.schema, note, rows), end="", soft_wrap=True)
         _show(found)
     for path in filter(None, () if as_json else (markdown, plot)):
         console.print(f"Saved to [bold]{escape(str(path))}[/bold]")

@@ -68,6 +68,7 @@ from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
 
 resampling: Any = lazy("counterpane.learn.bootstrap")
+resampled_rows: Any = lazy("counterpane.learn.resampled_rows")
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
 CONSTRAINTS, LINKS = "Constraints on the network", "Lists of links"  # panels of --help
@@ -86,7 +87,7 @@ def learn(
     method: MethodName = "auto",
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
-    missing: Missing = "state",
+    missing: Missing = "auto",
     bins: Bins = None,
     use: Use = None,
     drop: Drop = None,
@@ -276,17 +277,18 @@ def _add_confidence(
     """
     provenance = learner.model_.provenance
     provenance["edge_confidence"] = shares = []
-    if not isinstance(table, cp.Table) or learner.missing not in ("state", "drop"):
+    if not isinstance(table, cp.Table):
         return None
+    rows, missing = resampled_rows.rows_to_resample(learner, table)
     plain = type(learner)(**learner.get_params())
-    plain.set_params(progress=False, time_limit=limit, n_jobs=1)
+    plain.set_params(progress=False, time_limit=limit, n_jobs=1, missing=missing)
     done = 0
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r".*\(time limit\)", cp.StoppedEarly)  # is noted below
         try:
             result = cp.bootstrap(
                 plain,
-                table.resolve_missing(learner.missing),
+                rows,
                 samples,
                 random_state=seed,
                 time_limit=limit,
@@ -308,6 +310,7 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     """What is known of a fitted learner, for JSON and the summary."""
     model = learner.model_
     facts: dict[str, Any] = {"rows": model.provenance["rows"], "method": method}
+    facts["missing"] = model.provenance["missing"]
     if method in CLASSIFIERS:
         return facts | {
             "columns": len(learner.schema_) + 1,
@@ -351,8 +354,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     method, model = facts["method"], learner.model_
     classifier = method in CLASSIFIERS
     schema = learner.schema_ if classifier else source.schema
-    gaps = [v.states[-1] is None for v in schema] if classifier else source.has_missing
-    console.print(what_was_done(schema, gaps, learner.missing, rows), end="", soft_wrap=True)
+    console.print(what_was_done(schema, learner.missing_note_, rows), end="", soft_wrap=True)
     size = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')} → "
     first = facts["target"] or schema.names[0]
     place, name = quote(str(path)), quote(first)

@@ -93,12 +93,15 @@ class Variable:
     @cached_property
     def _texts(self) -> Mapping[str, int]:
         """The first code of each state's text."""
-        return {_text(s): c for c, s in reversed(list(enumerate(self.states)))}
+        told = [(c, s) for c, s in enumerate(self.states) if s is not None]
+        return {_text(s): c for c, s in reversed(told)}
 
     def find(self, value: Any) -> int | None:
         """The code of `value`: by equality, by interval for cut variables, else by its text.
 
         Cut dates take a date, or a text that `counterpane.data.dates.day_number` reads.
+
+        The state None, the missing cell, is also found by "(missing)", as it is shown.
 
         None where there is no such state.
         """
@@ -106,6 +109,8 @@ class Variable:
             value = value.item()
         if isinstance(value, (str, int, float, type(None))) and value in self._codes:
             return self._codes[value]
+        if isinstance(value, str) and value == MISSING:
+            return self._codes.get(None)
         if self.dated:
             number = day_number(value)
             return None if number is None else bisect.bisect_right(self.cuts or (), number)
@@ -129,7 +134,8 @@ class Variable:
     @property
     def shown_states(self) -> str:
         """The first of the states, for a message."""
-        return ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
+        shown = ", ".join(MISSING if s is None else repr(s) for s in self.states[:8])
+        return shown + (", …" if self.card > 8 else "")
 
 
 def state_text(state: State) -> str:

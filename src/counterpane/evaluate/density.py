@@ -15,6 +15,7 @@ from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.models.base import Model
+from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.typing import Floats
 
 
@@ -34,25 +35,29 @@ class RowScore(NamedTuple):
 def pll(model: Model, X: Any) -> RowScore:
     """The mean pseudo-log-likelihood of rows: Σ_v ln P(x_v | rest of the row), natural logs.
 
+    A Bayesian network sums missing cells out: the sum is then over the cells that a row shows.
+
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> score = pll(cp.ChowLiu().fit(table).model_, table)
     >>> round(score.mean, 2), bool(score.standard_error < 0.05)
     (-2.2, True)
     """
-    table = _table(model, X)
+    table = _table(model, X, gaps=True)
     return _score(model.pseudo_log_likelihood(table, total=True), table)
 
 
 def log_likelihood(model: Model, X: Any) -> RowScore:
     """The mean log-probability of whole rows, natural logs; minus infinity if one is impossible.
 
+    A Bayesian network sums missing cells out: it is then that of the cells that a row shows.
+
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> round(log_likelihood(cp.ChowLiu().fit(table).model_, table).mean, 2)
     -2.4
     """
-    table = _table(model, X)
+    table = _table(model, X, gaps=True)
     return _score(model.score_samples(table), table)
 
 
@@ -64,7 +69,7 @@ def normalized_pll(model: Model, X: Any) -> RowScore:
     >>> round(normalized_pll(cp.ChowLiu().fit(table).model_, table).mean, 2)
     -0.55
     """
-    table = _table(model, X)
+    table = _table(model, X, gaps=True)
     return _score(model.pseudo_log_likelihood(table, total=True) / len(model.schema), table)
 
 
@@ -117,8 +122,11 @@ def cmll(
     return _score(rows, table)
 
 
-def _table(model: Model, X: Any) -> Table:
-    """The rows as a table of the model's schema, without gaps; of a source the distinct ones."""
+def _table(model: Model, X: Any, *, gaps: bool = False) -> Table:
+    """The rows as a table of the model's schema; of a source the distinct ones.
+
+    With `gaps`, models that can sum missing cells out may be given some.
+    """
     if not hasattr(model, "pseudo_log_likelihood"):
         raise ParameterError(
             f"a {type(model).__name__} tells one column by the others, and no whole rows; measure "
@@ -127,7 +135,7 @@ def _table(model: Model, X: Any) -> Table:
     X = rows_of(X) if isinstance(X, CountSource) else X
     same = isinstance(X, Table) and X.schema == model.schema
     table: Table = X if same else Table.from_frame(X, schema=model.schema)
-    if table.has_missing.any():
+    if table.has_missing.any() and not (gaps and isinstance(model, BayesianNetwork)):
         name = table.schema.names[int(np.argmax(table.has_missing))]
         raise DataError(f"column {name!r} has missing cells; complete rows are needed to score.")
     return table

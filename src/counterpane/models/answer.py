@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.exporting import Exportable
-from counterpane.data.schema import Variable
+from counterpane.data.schema import Variable, state_text
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
@@ -117,7 +117,7 @@ class Answer(Exportable):
         return zip(states, self.probabilities.reshape(-1).tolist(), strict=True)
 
     def _lines(self) -> list[tuple[str, ...]]:
-        shown = [(*map(str, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
+        shown = [(*map(state_text, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
         rest = self.probabilities.size - SHOWN
         more = [("…", *[""] * (len(self.variables) - 1), f"({rest} more)")] if rest > 0 else []
         return [(*self.names, "P"), *shown, *more]

@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.graphs import Dag
+from counterpane.inference.completion import Completion
 from counterpane.inference.sampling import sample_forward
 from counterpane.inference.uncertainty import answer_interval
 from counterpane.models.answer import Answer
@@ -173,6 +174,49 @@ class BayesianNetwork(Model):
                 for i, table in enumerate(self.tables)
             )
 
+    def score_samples(self, X: Any) -> Floats:
+        """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row.
+
+        Missing cells are summed out: it is the probability of the cells that a row shows.
+
+        >>> tables = [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
+        >>> network = BayesianNetwork(Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), tables)
+        >>> np.exp(network.score_samples({"x0": [0, None], "x1": [1, 1]})).round(4).tolist()
+        [0.07, 0.25]
+        """
+        codes = self._codes(X)
+        return self._shown(codes) if self._has_gaps(codes) else super().score_samples(X)
+
+    def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
+        """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums.
+
+        Missing cells are summed out, and their own entries are zero. Where there are any it takes a
+        pass over the rows for each variable.
+        """
+        codes = self._codes(X)
+        if not self._has_gaps(codes):
+            return super().pseudo_log_likelihood(X, total=total)
+        shown = codes < self.schema.cards[:, None]
+        whole = self._shown(codes)
+        found: Floats = np.zeros(codes.T.shape)
+        for v, card in enumerate(self.schema.cards.tolist()):
+            rest = codes[:, shown[v]].copy()
+            rest[v] = card
+            found[shown[v], v] = whole[shown[v]] - self._shown(rest)
+        sums: Floats = found.sum(axis=1)
+        return sums if total else found
+
+    def _has_gaps(self, codes: Codes) -> bool:
+        return bool((codes == self.schema.cards[:, None]).any())
+
+    def _shown(self, codes: Codes) -> Floats:
+        """ln P(the cells that are not missing), one number a row."""
+        distinct, place = np.unique(codes, axis=1, return_inverse=True)
+        scopes = [p.scope for p in self._potentials]
+        rows = Completion(scopes, self.schema.cards, distinct, self.schema.names)
+        logs = [p.log_values for p in self._potentials]
+        return rows.expected(logs, np.ones(distinct.shape[1]))[1][place.reshape(-1)]
+
     def sample_weighted(
         self,
         n: int,
@@ -317,7 +361,7 @@ class BayesianNetwork(Model):
         if not good.all():
             where = np.unravel_index(int(np.argmin(good)), sums.shape)
             state = ", ".join(
-                f"{self.schema.names[p]}={self.schema[p].states[k]!r}"
+                f"{self.schema.names[p]}={state_text(self.schema[p].states[k])}"
                 for p, k in zip(self._parents[i], where, strict=True)
             )
             raise ParameterError(

@@ -238,6 +238,7 @@ def _learned(model: Any) -> list[list[str]]:
             lines.append(
                 [words, f"{value:,.12g}" if isinstance(value, int | float) else str(value)]
             )
+    note = (told.pop("missing", None) or {}).get("note", "")
     told.pop("trace", None)
     told.pop("edge_confidence", None)
     directions = told.pop("known_directions", None)
@@ -259,7 +260,9 @@ def _learned(model: Any) -> list[list[str]]:
     if cut:
         lines.append(["numbers cut into intervals", _some(cut)])
     gaps = [v.name for v in model.schema if v.states[-1] is None]
-    if gaps:
+    if note:
+        lines.append(["missing cells", note.removeprefix("Missing cells: ")])
+    elif gaps:
         lines.append(["missing cells as a state", _some(gaps)])
     lines.append(["report by", f"counterpane {counterpane.__version__}"])
     return lines

@@ -15,6 +15,7 @@ from counterpane.data.states import cut_variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import Missing
+from counterpane.learn.gap_policy import GapPolicy, explicit_policy
 from counterpane.typing import Array, Bools, Floats, Ints
 
 
@@ -88,14 +89,30 @@ def missing_cells(column: Column) -> Bools:
     return column.codes < 0 if isinstance(column, Labels) else column.missing
 
 
+def check_policy(missing: Missing) -> None:
+    """Refuse a policy for missing cells that classifiers do not have."""
+    if missing not in ("auto", "state", "drop", "error"):
+        raise ParameterError(
+            Setting("missing", missing), "; 'auto', 'state', 'drop' or 'error' is allowed."
+        )
+
+
+def policy_of_columns(
+    columns: Sequence[Column], weights: Array | None, missing: Missing
+) -> GapPolicy:
+    """What is done about the missing cells of features, and how many there are."""
+    each = [missing_cells(column) for column in columns]
+    cells = [float(m.sum() if weights is None else m @ weights) for m in each]
+    gaps = np.array([n > 0 for n in cells], dtype=bool)
+    policy = "state" if missing == "auto" else missing
+    return explicit_policy(policy, [column.name for column in columns], gaps, sum(cells))
+
+
 def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Missing) -> Bools:
     """The rows that have a weight and, unless missing cells are states, no missing cell."""
-    if missing not in ("state", "drop", "error"):
-        raise ParameterError(
-            Setting("missing", missing), "; 'state', 'drop' or 'error' is allowed."
-        )
+    check_policy(missing)
     used = np.ones(len(missing_cells(columns[0])), dtype=bool) if weights is None else weights > 0
-    if missing == "state":
+    if missing in ("auto", "state"):
         return used
     for column in columns:
         holes = missing_cells(column) & used
