@@ -3,23 +3,24 @@
 Features that repeat each other, or were chosen because they fit the rows, say too much together.
 Each table that involves the class becomes share · table + (1 − share) · the table without the
 class: at 1 it stays as it is, at 0 the class has the same probabilities in every row. The share is
-the one that makes the classes of rows most probable when each row is left out of the counts.
+chosen by the log-loss of held-out rows in five folds, in which the network is learned again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from counterpane.data.table import Table
-from counterpane.graphs import Dag
 from counterpane.learn.classify.backoff import Tables
-from counterpane.typing import Floats, Ints
+from counterpane.learn.interactions.fold_rows import deal_folds
+from counterpane.typing import Codes, Floats, Ints
 
 SHARES = (*(2.0 ** (-k / 2) for k in range(11)), 0.0)
-MAX_ENTRIES = 2**22  # rows × classes × features that are looked at; beyond, some rows are drawn
+MAX_ROWS = 50_000  # distinct ones that choose the share; beyond, so many are drawn
+N_FOLDS = 5
 
 
 class Family(NamedTuple):
@@ -30,22 +31,48 @@ class Family(NamedTuple):
     plain: Tables
 
 
-def believed_share(families: Sequence[Family], table: Table) -> float:
-    """The share of `SHARES` with the least leave-one-out log-loss; of equals the largest.
+class Losses(NamedTuple):
+    """−ln P(class | row) at each share, (shares, rows), and the rows' weights."""
 
-    `table` holds the rows that were counted; the class is its last column.
+    values: Floats
+    weights: Floats
+
+
+Learn: TypeAlias = Callable[[Table], Sequence[Family]]
+
+
+def fold_losses(learn: Learn, table: Table) -> Losses:
+    """The losses of the rows of `table` by families that `learn` finds on the other folds."""
+    all_codes, weights = _some_rows(table)
+    labels = all_codes[-1].astype(np.int64)
+    values, held_weights = [], []
+    for held in deal_folds(labels, weights, N_FOLDS, np.random.default_rng(0)):
+        rest = weights - held
+        kept, tested = np.flatnonzero(rest > 0), np.flatnonzero(held > 0)
+        families = learn(Table(table.schema, all_codes[:, kept], rest[kept]))
+        codes = all_codes[:, tested].astype(np.int64)
+        values.append(_losses(families, codes))
+        held_weights.append(held[tested])
+    return Losses(np.concatenate(values, axis=1), np.concatenate(held_weights))
+
+
+def believed_share(losses: Losses) -> float:
+    """The smallest share whose loss is within one standard error of the least.
+
+    The error is that of the mean difference of the two losses over the rows. So a gain that is not
+    distinguished from chance is not believed.
     """
-    last = len(table.schema) - 1
-    related = [family for family in families if last in family.scope]
-    codes, weights = _some_rows(table, len(related))
-    labels = codes[last]
-    pairs = [_log_parts(family, codes, labels, last) for family in related]
-    losses = []
-    for share in SHARES:
-        logs = sum(np.log(share * given + (1 - share) * plain) for given, plain in pairs)
-        own = logs[np.arange(len(labels)), labels] - np.logaddexp.reduce(logs, axis=1)
-        losses.append(-float(weights @ own))
-    return SHARES[int(np.argmin(losses))]
+    values, weights = losses
+    total = float(weights.sum())
+    best = int(np.argmin(values @ weights))
+    chosen = best
+    for k in range(best + 1, len(SHARES)):
+        more = values[k] - values[best]
+        mean = float(more @ weights) / total
+        spread = float((more - mean) ** 2 @ weights) / total
+        if mean <= np.sqrt(spread / max(total - 1, 1)):
+            chosen = k
+    return SHARES[chosen]
 
 
 def shrunk(family: Family, share: float) -> Floats:
@@ -54,39 +81,38 @@ def shrunk(family: Family, share: float) -> Floats:
     return table
 
 
-def scopes_of(dag: Dag) -> list[tuple[int, ...]]:
-    """(parents…, column) of each column."""
-    return [(*dag.parents(i), i) for i in range(dag.n)]
+def _losses(families: Sequence[Family], codes: Ints) -> Floats:
+    """−ln P(class | row) at each share, (shares, rows)."""
+    last = len(codes) - 1
+    labels, rows = codes[last], np.arange(codes.shape[1])
+    pairs = [_by_class(family, codes) for family in families if last in family.scope]
+    losses = np.empty((len(SHARES), len(rows)))
+    for k, share in enumerate(SHARES):
+        logs = sum(np.log(share * given + (1 - share) * plain) for given, plain in pairs)
+        losses[k] = np.logaddexp.reduce(logs, axis=1) - logs[rows, labels]
+    return losses
 
 
-def _some_rows(table: Table, n_families: int) -> tuple[Ints, Floats]:
+def _by_class(family: Family, codes: Ints) -> tuple[Floats, Floats]:
+    """P(the family's column | context) by row and class: with the class, and without it."""
+    axis = family.scope.index(len(codes) - 1)
+    classes = np.arange(family.given.full.shape[axis])
+    places = [codes[v][:, None] for v in family.scope]
+
+    def looked_up(array: Floats) -> Floats:
+        places[axis] = np.minimum(classes, array.shape[axis] - 1)[None, :]
+        values: Floats = np.empty((codes.shape[1], len(classes)))
+        values[:] = array[tuple(places)]
+        return values
+
+    return looked_up(family.given.fresh), looked_up(family.plain.fresh)
+
+
+def _some_rows(table: Table) -> tuple[Codes, Floats]:
     """The codes and weights of the distinct rows, or of some of them, drawn alike every time."""
     rows = table.distinct()
-    codes = rows.codes.astype(np.int64)
     weights: Floats = np.asarray(rows.weights, dtype=np.float64)
-    most = max(1000, MAX_ENTRIES // max(1, n_families * int(table.schema.cards[-1])))
-    if rows.n_rows > most:
-        drawn = np.random.default_rng(0).choice(rows.n_rows, most, replace=False)
-        codes, weights = codes[:, drawn], weights[drawn]
-    return codes, weights
-
-
-def _log_parts(family: Family, codes: Ints, labels: Ints, last: int) -> tuple[Floats, Floats]:
-    """P(family's column) by row and class with the row left out: with the class, and without."""
-    axis = family.scope.index(last)
-    cells = [codes[v] for v in family.scope]
-    classes = np.arange(family.given.full.shape[axis])
-
-    def by_class(array: Floats) -> Floats:
-        places = [c[:, None] for c in cells]
-        places[axis] = np.minimum(classes, array.shape[axis] - 1)[None, :]
-        found: Floats = np.broadcast_to(array[tuple(places)], (len(labels), len(classes))).copy()
-        return found
-
-    rows = np.arange(len(labels))
-    parts = []
-    for tables in (family.given, family.plain):
-        values = by_class(tables.other)
-        values[rows, labels] = by_class(tables.own)[rows, labels]
-        parts.append(values)
-    return parts[0], parts[1]
+    if rows.n_rows <= MAX_ROWS:
+        return rows.codes, weights
+    drawn = np.sort(np.random.default_rng(0).choice(rows.n_rows, MAX_ROWS, replace=False))
+    return rows.codes[:, drawn], weights[drawn]
