@@ -12,10 +12,11 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learn.classify.backoff import class_tables, feature_tables
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
+from counterpane.learn.classify.held_out import MIN_WEIGHT
 from counterpane.learn.classify.shrinkage import (
     Family,
     believed_share,
@@ -38,7 +39,8 @@ class NetworkClassifier(Classifier):
     probable. Then each table is mixed with the one that ignores the class; `share_` is the weight
     of the former, chosen by the log-loss of held-out rows in five folds (of 50,000 rows at most),
     in which the structure is learned again; it is 0 where the features do not predict the class. A
-    source of more than a million rows is used by its counts alone, with a share of 1.
+    source of more than a million rows is used by its counts alone, with a share of 1; so are fewer
+    than 20 rows, which are too few to judge by.
 
     With `smoothing` "even" the tables are the textbook's posterior means, each cell of a family
     with the prior weight `equivalent_sample_size` / cells. A feature whose state was not seen in
@@ -86,21 +88,26 @@ class NetworkClassifier(Classifier):
         """The smoothed tables of a network, with and without the class."""
         scopes = [(*dag.parents(i), i) for i in range(dag.n)]
         last, prior = dag.n - 1, self.equivalent_sample_size
+        varying = int((source.schema.cards[:last] > 1).sum())
         families = []
         for scope, counted in zip(scopes, source.counts(scopes, missing="error"), strict=True):
             counts: Floats = np.asarray(counted, dtype=np.float64)
             if scope[-1] == last:
-                tables = class_tables(counts, prior, last)
+                tables = class_tables(counts, prior, varying)
             else:
                 axis = scope.index(last) if last in scope else None
-                tables = feature_tables(counts, axis, prior, last - 1)
+                tables = feature_tables(counts, axis, prior, varying - 1)
             families.append(Family(scope, *tables))
         return families
 
     def _share(self, source: CountSource, families: list[Family]) -> float:
         """The weight of the tables with the class, by held-out rows."""
         n = source.n_rows
-        if self.target_.card < 2 or n is None or n > MAX_ROWS:
+        if self.target_.card < 2 or n is None or n > MAX_ROWS or source.total_weight < MIN_WEIGHT:
+            return 1.0
+        try:
+            table = rows_of(source)
+        except TableSizeError:
             return 1.0
         quiet = type(self)(**self.get_params(deep=False))
         quiet.set_params(progress=False, checkpoint=None)
@@ -109,7 +116,7 @@ class NetworkClassifier(Classifier):
             part = MemoryCounts(rows, n_jobs=self.n_jobs)
             return quiet._families(part, quiet._network(part))
 
-        return believed_share(fold_losses(learn, rows_of(source)))
+        return believed_share(fold_losses(learn, table))
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         known = (codes < self.schema_.cards[:, None]).all(axis=0)

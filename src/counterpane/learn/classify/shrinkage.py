@@ -15,12 +15,10 @@ import numpy as np
 
 from counterpane.data.table import Table
 from counterpane.learn.classify.backoff import Tables
-from counterpane.learn.interactions.fold_rows import deal_folds
-from counterpane.typing import Codes, Floats, Ints
+from counterpane.learn.classify.held_out import folds_of
+from counterpane.typing import Floats, Ints
 
 SHARES = (*(2.0 ** (-k / 2) for k in range(11)), 0.0)
-MAX_ROWS = 50_000  # distinct ones that choose the share; beyond, so many are drawn
-N_FOLDS = 5
 
 
 class Family(NamedTuple):
@@ -43,17 +41,11 @@ Learn: TypeAlias = Callable[[Table], Sequence[Family]]
 
 def fold_losses(learn: Learn, table: Table) -> Losses:
     """The losses of the rows of `table` by families that `learn` finds on the other folds."""
-    all_codes, weights = _some_rows(table)
-    labels = all_codes[-1].astype(np.int64)
-    values, held_weights = [], []
-    for held in deal_folds(labels, weights, N_FOLDS, np.random.default_rng(0)):
-        rest = weights - held
-        kept, tested = np.flatnonzero(rest > 0), np.flatnonzero(held > 0)
-        families = learn(Table(table.schema, all_codes[:, kept], rest[kept]))
-        codes = all_codes[:, tested].astype(np.int64)
-        values.append(_losses(families, codes))
-        held_weights.append(held[tested])
-    return Losses(np.concatenate(values, axis=1), np.concatenate(held_weights))
+    values, weights = [], []
+    for fold in folds_of(table):
+        values.append(_losses(learn(fold.training), fold.codes.astype(np.int64)))
+        weights.append(fold.weights)
+    return Losses(np.concatenate(values, axis=1), np.concatenate(weights))
 
 
 def believed_share(losses: Losses) -> float:
@@ -106,13 +98,3 @@ def _by_class(family: Family, codes: Ints) -> tuple[Floats, Floats]:
         return values
 
     return looked_up(family.given.fresh), looked_up(family.plain.fresh)
-
-
-def _some_rows(table: Table) -> tuple[Codes, Floats]:
-    """The codes and weights of the distinct rows, or of some of them, drawn alike every time."""
-    rows = table.distinct()
-    weights: Floats = np.asarray(rows.weights, dtype=np.float64)
-    if rows.n_rows <= MAX_ROWS:
-        return rows.codes, weights
-    drawn = np.sort(np.random.default_rng(0).choice(rows.n_rows, MAX_ROWS, replace=False))
-    return rows.codes[:, drawn], weights[drawn]
