@@ -40,9 +40,9 @@ class TAN(NetworkClassifier):
     feature. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
     Learning 29 (1997). Cost: n²/2 tables of three columns.
 
-    With `smoothing` "backoff" P(x | parent, class) is estimated around P(x | class), and that around
-    P(x), so that a parent of many states is believed only as far as left-out rows bear it out; see
-    `NaiveBayes` for the rest.
+    With `smoothing` "backoff" P(x | parent, class) is estimated around P(x | class), and that
+    around P(x), so that a parent of many states is believed only as far as left-out rows bear it
+    out; see `NaiveBayes` for the rest.
 
     Other parameters and results are those of every `Classifier`, and `model_`, `graph_`, `share_`,
     `gains_` (parent, child, the gain in nats; largest first).
