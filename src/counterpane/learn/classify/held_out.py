@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +18,12 @@ N_FOLDS = 5
 
 
 class HeldOut(NamedTuple):
-    """ln P(class | row) of held-out rows, (rows, classes), their classes and weights."""
+    """ln P(class | row) of held-out rows, (rows, classes), their classes, weights and folds."""
 
     log_proba: Floats
     labels: Ints
     weights: Floats
+    folds: Ints
 
     @property
     def log_loss(self) -> float:
@@ -50,9 +51,11 @@ class HeldOut(NamedTuple):
         return own
 
 
-def joined(parts: list[HeldOut]) -> HeldOut:
-    """The rows of several folds."""
-    return HeldOut(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+def joined(parts: Sequence[tuple[Floats, Ints, Floats]]) -> HeldOut:
+    """The rows of several folds, from the log-probabilities, classes and weights of each."""
+    arrays = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    sizes = [len(labels) for _, labels, _ in parts]
+    return HeldOut(*arrays, np.repeat(np.arange(len(parts)), sizes))
 
 
 class Fold(NamedTuple):

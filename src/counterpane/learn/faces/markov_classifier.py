@@ -20,7 +20,7 @@ from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
 from counterpane.learn.classify.explain import Explanation, check_one, explanation, one_row
 from counterpane.learn.classify.features import read_features
-from counterpane.learn.classify.held_out import MIN_WEIGHT, Fold, HeldOut, folds_of, joined
+from counterpane.learn.classify.held_out import MIN_WEIGHT, Fold, folds_of, joined
 from counterpane.learn.classify.training import Training
 from counterpane.learn.driver import to_end
 from counterpane.learn.faces.face_average import FaceAverage
@@ -30,7 +30,7 @@ from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential
 from counterpane.progress import Control
-from counterpane.typing import Codes, Floats
+from counterpane.typing import Codes, Floats, Ints
 
 Average = bool | Literal["accepted"]
 
@@ -140,7 +140,7 @@ class MarkovClassifier(Classifier):
         average = FaceAverage(rows, cards, self.target_.card, self.outliers, kept, weights)
         return average, kept
 
-    def _judged(self, fold: Fold) -> HeldOut:
+    def _judged(self, fold: Fold) -> tuple[Floats, Ints, Floats]:
         """What the same search on the other folds says of a fold's rows."""
         search = self._search(fold.training)
         every = search.structures(to_end(search, Control()))
@@ -148,7 +148,7 @@ class MarkovClassifier(Classifier):
         for row, seen, card in zip(codes, fold.training.codes, self.schema_.cards, strict=False):
             row[~np.isin(row, seen)] = card  # as a state that training did not see
         log_proba = self._averaged(search, every)[0].log_proba(codes[self._order])
-        return HeldOut(log_proba, fold.codes[-1].astype(np.int64), fold.weights)
+        return log_proba, fold.codes[-1].astype(np.int64), fold.weights
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         return self._average.log_proba(codes[self._order])

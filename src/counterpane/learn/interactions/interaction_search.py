@@ -129,7 +129,7 @@ class InteractionSearch(Search[Looked]):
             part = self._parts[k]
             ridge = self._path(name, k).at(strength).ridge
             log_proba = held_out_log_proba(ridge, part)
-            found.append(HeldOut(log_proba.T, part.rows.labels[part.n_train :], part.held))
+            found.append((log_proba.T, part.rows.labels[part.n_train :], part.held))
         return joined(found)
 
     def _choice(self, name: str, scores: Floats) -> Choice:
