@@ -40,6 +40,8 @@ from counterpane.errors import ParameterError, unknown_name
 USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 TOP = 10  # edges on a terminal
+MAX_BASELINE_ROWS = 50_000
+DENSITY = ("PLL", "log-lik.")  # not shown beside measures of the target
 
 
 @app.command()
@@ -57,6 +59,12 @@ def compare(
     use: Use = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    baselines: Annotated[
+        bool | None,
+        typer.Option(
+            help="Classifiers of scikit-learn beside ours; auto up to 50,000 rows, with --target."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="A number that draws the folds.")] = 0,
     time_limit: TimeLimit = None,
     markdown: Annotated[
@@ -93,6 +101,8 @@ def compare(
         rows.source.schema.index(target)
     how = "quantile" if discretize == "auto" else discretize
     table = rows.table(target, how)
+    if baselines is None:
+        baselines = target is not None and table.n_rows <= MAX_BASELINE_ROWS
     found = cp.evaluate.compare(
         learners,
         rows.raw(),
@@ -100,6 +110,7 @@ def compare(
         folds=folds,
         holdout=holdout,
         discretize=None if how == "none" else how,
+        baselines=baselines,
         random_state=seed,
         progress=progress,
     )
@@ -135,12 +146,16 @@ def _learner(name: str, score: str, target: str | None, options: dict[str, Any])
 def _show(found: Any) -> None:
     """Print a line a learner, the best first, then the edges and who missed them."""
     titles, lines = found.table
-    names = [line[0] for line in lines]
+    if "log-loss" in titles:
+        shown = [k for k, title in enumerate(titles) if title not in DENSITY]
+        titles, *lines = ([line[k] for k in shown] for line in (titles, *lines))
+    first = next(r["method"] for r in found.records if r["edges"] is not None)
+    names = [r["method"] for r in found.records if r["edges"] is not None]
     grid = Grid(box=None, padding=(0, 1, 0, 0))
     for title in (*titles, "agreement"):
         grid.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
     for line in lines:
-        same = found.agreement[names[0]][line[0]]
+        same = found.agreement[first][line[0]]
         grid.add_row(*line, "–" if same is None else f"{same:.0%}")
     # Lines of a narrow terminal may break; a number that is cut off says nothing.
     grid.width = console.measure(grid, options=console.options.update(width=10**4)).maximum
@@ -148,7 +163,10 @@ def _show(found: Any) -> None:
     for record in found.records:
         if record["failed"]:
             console.print(f"[dim]{record['method']} failed: {escape(record['failed'])}[/dim]")
-    console.print(f"[dim]agreement: edges shared with {names[0]} / edges of either[/dim]")
+    if "log-loss" in titles:
+        words = f"behind: log-loss minus that of {lines[0][0]}; ± is one standard error"
+        console.print(f"[dim]{words}, over the rows[/dim]")
+    console.print(f"[dim]agreement: edges shared with {first} / edges of either[/dim]")
     edges = Grid(box=None)
     for title in ("edge", "in all fits", "found less often by"):
         edges.add_column(title, justify="right" if "fits" in title else "left")

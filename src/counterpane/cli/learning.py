@@ -38,6 +38,7 @@ from counterpane.cli.app import (
     threads,
 )
 from counterpane.cli.choosing import CLASSIFIERS, FIELDS, METHODS, check_target, choose
+from counterpane.cli.held_out import held_out_facts, show_held_out
 from counterpane.cli.pictures import (
     edge_list,
     field_picture,
@@ -112,6 +113,9 @@ def learn(
         _add_confidence(learner, source, samples, SECONDS if bootstrap is None else None)
     facts = _facts(learner, source, method, score)
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
+    if method in CLASSIFIERS and target is not None and not interrupted:
+        held_out = held_out_facts(learner, source, target, facts["seconds"])
+        facts |= {"held_out": held_out} if held_out else {}
     _remember(learner, rows, facts, why)
     learner.model_.save(path)
     if as_json:
@@ -228,6 +232,8 @@ def _remember(learner: Any, rows: Any, facts: dict[str, Any], why: str) -> None:
         told["stopped"] = "Ctrl-C"
     facts |= told
     learner.model_.provenance |= told | {"method": facts["method"]}
+    if "held_out" in facts:
+        learner.model_.provenance["held_out"] = facts["held_out"]
 
 
 def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Path) -> None:
@@ -260,5 +266,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         if all(variable.states == (0, 1) for variable in schema):  # links
             step = f"counterpane rank {place} --chosen {name}"
     console.print(f"{size}, {facts['seconds']:.2f} s", soft_wrap=True)
+    if "held_out" in facts:
+        show_held_out(facts["held_out"], learner.classes_.tolist())
     saved = f"Saved to [bold]{escape(str(path))}[/bold]; next: {escape(step)}"
     console.print(saved, soft_wrap=True, highlight=False)

@@ -1,8 +1,10 @@
 """How good a result is, beside a truth or another result."""
 
+from counterpane.evaluate.class_measures import ClassMeasures
 from counterpane.evaluate.comparing import compare
 from counterpane.evaluate.comparison import Comparison
 from counterpane.evaluate.density import RowScore, cmll, log_likelihood, normalized_pll, pll
+from counterpane.evaluate.held_out_classes import held_out_measures
 from counterpane.evaluate.questions import independence_accuracy, independence_questions
 from counterpane.evaluate.ranking import (
     Agreement,
@@ -19,6 +21,7 @@ from counterpane.evaluate.structure import (
 
 __all__ = [
     "Agreement",
+    "ClassMeasures",
     "Comparison",
     "RowScore",
     "StructureComparison",
@@ -27,6 +30,7 @@ __all__ = [
     "compare_structures",
     "degree_of_agreement",
     "hamming_distance",
+    "held_out_measures",
     "independence_accuracy",
     "independence_questions",
     "log_likelihood",

@@ -16,7 +16,7 @@ from counterpane.data.readers import read, read_columns
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError, ParameterError
 from counterpane.evaluate.baselines import BASELINES, Baseline
-from counterpane.evaluate.class_measures import ClassMeasures
+from counterpane.evaluate.class_measures import ClassMeasures, joined_measures
 from counterpane.evaluate.comparison import Comparison, Fit, Pair
 from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
@@ -78,6 +78,20 @@ def compare(
             words = f"comparing was stopped (Ctrl-C) after {whole} of {len(parts)} folds"
             warnings.warn(f"{words}; the measures are theirs.", StoppedEarly, stacklevel=2)
     return Comparison(fits, rows.names, y, rows.n_rows, whole, holdout, _distances)
+
+
+def class_fits(
+    learner: Any, X: Any, y: str, *, folds: int, holdout: float | None, random_state: int
+) -> ClassMeasures:
+    """What copies of a classifier say of the rows that each of them was not fitted to."""
+    rows = _Rows(X, y, "quantile")
+    found = []
+    for tested in _parts(rows.n_rows, min(folds, rows.n_rows), holdout, random_state):
+        copy = type(learner)(**learner.get_params(deep=False))
+        copy.set_params(progress=False, checkpoint=None)
+        _fit_whole(copy, rows.some(~tested), y)
+        found.append(class_rows(copy, rows, tested))
+    return joined_measures(found)
 
 
 class _Rows:
