@@ -143,4 +143,3 @@ def _numbers(column: Numbers, scale: tuple[float, float, float] | None) -> Array
     middle, mean, deviation = scale
     filled = np.where(column.missing, middle, values)
     return np.stack([(filled - mean) / deviation, column.missing.astype(np.float64)], axis=1)
-

@@ -91,7 +91,7 @@ class ClassMeasures:
         Of two classes, the probability of the second; else that of the most probable class.
         """
         predicted, happened = self._predicted
-        values, where = np.unique(predicted, return_inverse=True)
+        where = np.unique(predicted, return_inverse=True)[1]
         weights = np.bincount(where, self.weights)
         middle = (np.cumsum(weights) - weights / 2) / weights.sum()
         number = np.minimum((middle * MAX_BINS).astype(np.int64), MAX_BINS - 1)[where]

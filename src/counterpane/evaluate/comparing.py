@@ -46,8 +46,9 @@ def compare(
     the share `holdout` of them is judged once. All learners see the same rows. `y` names the class
     in `X`; classifiers need it, and take numeric columns as they are, cutting them anew in each
     fold; for all others numbers are cut by `discretize`. Missing cells are a state. `baselines`
-    adds classifiers of scikit-learn on the same folds: all of `BASELINES`, or those named. A learner
-    that fails is told in its record, and the others go on. Ctrl-C keeps the folds that are done.
+    adds classifiers of scikit-learn on the same folds: all of `BASELINES`, or those named. A
+    learner that fails is told in its record, and the others go on. Ctrl-C keeps the folds that are
+    done.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")

@@ -27,8 +27,9 @@ MEASURES = {
 CLASS_MEASURES = ("log_loss", "auc", "accuracy")
 LARGER = ("auc", "accuracy", "pll", "log_likelihood")  # is better
 NOTE = (
-    "Of rows not learned from, ± one standard error. Log-loss of the target, PLL and log-likelihood "
-    "of a row are in nats; behind: log-loss minus that of the first, with the error of the difference."
+    "Of rows not learned from, ± one standard error. Log-loss of the target, PLL and "
+    "log-likelihood of a row are in nats; behind: log-loss minus that of the first, with the error "
+    "of the difference."
 )
 MAX_EDGES = 30  # lines of a table of edges
 
@@ -57,7 +58,7 @@ class Fit:
 
     @property
     def auc(self) -> float | None:
-        """The area under the ROC curve; of more than two classes the mean of one against the rest."""
+        """The area under the ROC curve; of many classes the mean of each against the rest."""
         found = None if self.classes is None else self.classes.auc
         return None if found is None else found.value
 
@@ -73,9 +74,9 @@ class Comparison:
 
     Log-loss, AUC and accuracy have standard errors over the rows (`log_loss_error`, …), and
     `log_loss_behind` is the difference to the best learner with the error of that difference,
-    `log_loss_behind_error`, on the same rows. Seconds are the median. `fits` has the single fits by learner. Measures are of rows that were
-    not learned from, in nats; larger is better for pll, log-likelihood and accuracy. An edge is a
-    pair of columns.
+    `log_loss_behind_error`, on the same rows. Seconds are the median. `fits` has the single fits by
+    learner. Measures are of rows that were not learned from, in nats; larger is better for pll,
+    log-likelihood, AUC and accuracy. An edge is a pair of columns.
     """
 
     fits: Mapping[str, list[Fit]]
