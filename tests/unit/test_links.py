@@ -17,10 +17,10 @@ from counterpane.errors import (
     TableSizeError,
     UnknownNameError,
 )
-from counterpane.learn.links.naive import NaiveLinks
+from counterpane.learn.links.counted import NaiveLinks
 
 EDGES = {"user": ["b", "a", "b", "b"], "item": ["öl und salz", "öl und salz", "x", "x"]}
-NAMES = ["hybrid", "pairwise", "chow-liu", "naive-bayes"]
+NAMES = ["hybrid", "pairwise", "chow-liu", "naive-bayes", "item-cosine", "auto"]
 
 
 def baskets(users=60, seed=0):
