@@ -86,7 +86,7 @@ def test_a_grid_search_chooses_the_parameters_of_a_search() -> None:
     frame = make_frame()
     grid = {"score": ["bic", cp.BDeu(5), "loglik"], "equivalent_sample_size": [0.1, 1.0]}
     search = GridSearchCV(cp.ChowLiu(), grid, cv=3).fit(frame)
-    assert repr(search.best_params_["score"]) != "'loglik'"  # it hangs everything on the many states
+    assert repr(search.best_params_["score"]) != "'loglik'"  # which hangs all on many states
     assert search.best_score_ == search.cv_results_["mean_test_score"].max()
     assert search.score(frame) == search.best_estimator_.score(frame)
 

@@ -107,7 +107,10 @@ def test_markdown_and_json(found) -> None:
     text = found.to_markdown()
     lines = text.splitlines()
     assert lines[0] == "# 5 learners on 2,201 rows, 3 folds, target survived"
-    assert "| method | log-loss | behind | AUC | accuracy | PLL | log-lik. | edges | seconds |" in lines
+    assert (
+        "| method | log-loss | behind | AUC | accuracy | PLL | log-lik. | edges | seconds |"
+        in lines
+    )
     assert sum(line.startswith("| faces |") for line in lines) == 3
     assert "| sex – survived | 100% |" in text
     assert json.loads(json.dumps(found.to_dict()))["best"] == found.best

@@ -32,6 +32,8 @@ CLASSIFIERS = {
     "naive-bayes": "NaiveBayes",
 }
 """Learners of P(target | other columns)."""
+RANKER = "ranker"
+"""What "auto" is for links: the best of several rankers."""
 ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *FIELDS)
 NARROW = 100  # columns: up to here a search takes under a second, and is repeated on samples
 
@@ -45,7 +47,7 @@ def choose(method: str, *, target: str | None, links: bool, n_columns: int) -> t
     if method != "auto":
         return method, ""
     if links:
-        return "hybrid", "DATA lists links, so a hybrid random field is learned"
+        return RANKER, "DATA lists links, so the ranker is chosen by links left out"
     if target is not None:
         return "interaction", f"{target!r} is to be predicted, so a classifier is learned"
     if n_columns <= NARROW:

@@ -29,13 +29,14 @@ from counterpane.cli.app import (
     console,
     emit,
     interrupted,
+    rankers,
     settle,
     tables,
     threads,
 )
 from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
 from counterpane.cli.pictures import what_was_done
-from counterpane.errors import ParameterError, unknown_name
+from counterpane.errors import DataError, ParameterError, unknown_name
 
 USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
@@ -65,6 +66,10 @@ def compare(
             help="Classifiers of scikit-learn beside ours; auto up to 50,000 rows, with --target."
         ),
     ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="DATA is a list of links: its column of users.")
+    ] = None,
+    item: Annotated[str | None, typer.Option(help="The column of items; see --user.")] = None,
     seed: Annotated[int, typer.Option(help="A number that draws the folds.")] = 0,
     time_limit: TimeLimit = None,
     markdown: Annotated[
@@ -85,6 +90,9 @@ def compare(
         raise ParameterError(
             f"--plot {str(plot)!r} is no picture; {', '.join(PICTURES)} are known."
         )
+    if user is not None or item is not None:
+        _compare_links(data, method, user, item, seed, as_json=as_json)
+        return
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit}
     usual = [*(CLASSIFIERS if target is not None else ()), *USUAL]
     learners = {name: _learner(name, score, target, options) for name in method or usual}
@@ -127,6 +135,26 @@ def compare(
         console.print(f"Saved to [bold]{escape(str(path))}[/bold]")
     if interrupted:
         raise typer.Exit(130)
+
+
+def _compare_links(
+    data: str,
+    method: list[str] | None,
+    user: str | None,
+    item: str | None,
+    seed: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Compare rankers by links left out: those named, or the usual ones."""
+    names = {"learners": method} if method else {}
+    records = cp.evaluate.compare_rankers(data, **names, user=user, item=item, random_state=seed)
+    if as_json:
+        emit({"rankers": records})
+        return
+    if not records:
+        raise DataError("no user has two links, so none can be left out; add links.")
+    console.print(rankers().candidates_picture(records))
 
 
 def _learner(name: str, score: str, target: str | None, options: dict[str, Any]) -> Any:

@@ -31,14 +31,15 @@ from counterpane.cli.app import (
     console,
     emit,
     interrupted,
+    judging,
     many,
     notes,
+    rankers,
     settle,
     tables,
     threads,
 )
-from counterpane.cli.choosing import CLASSIFIERS, FIELDS, METHODS, check_target, choose
-from counterpane.cli.held_out import held_out_facts, show_held_out
+from counterpane.cli.choosing import CLASSIFIERS, FIELDS, METHODS, RANKER, check_target, choose
 from counterpane.cli.pictures import (
     edge_list,
     field_picture,
@@ -114,7 +115,7 @@ def learn(
     facts = _facts(learner, source, method, score)
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
     if method in CLASSIFIERS and target is not None and not interrupted:
-        held_out = held_out_facts(learner, source, target, facts["seconds"])
+        held_out = judging().held_out_facts(learner, source, target, facts["seconds"])
         facts |= {"held_out": held_out} if held_out else {}
     _remember(learner, rows, facts, why)
     learner.model_.save(path)
@@ -160,6 +161,8 @@ def _fit(method: str, score: str, target: str | None, source: Any, options: dict
     """A learner fitted to a table, or to columns."""
     if method in CLASSIFIERS:
         return getattr(cp, CLASSIFIERS[method])(**options).fit(source, target)
+    if method == RANKER:
+        return rankers().fitted_ranker(source)
     if method in METHODS:
         rooted = {"root": target} if method == "chow-liu" else {}
         return getattr(cp, METHODS[method])(score, **rooted, **options).fit(source)
@@ -209,6 +212,8 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
             "parts": classify().parts_of(learner),
         }
     facts["columns"] = len(source.schema)
+    if method == RANKER:
+        return facts | rankers().ranker_facts(learner)
     if method in METHODS:
         sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
         edges = [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_]
@@ -242,7 +247,8 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     classifier = method in CLASSIFIERS
     schema = learner.schema_ if classifier else source.schema
     gaps = [v.states[-1] is None for v in schema] if classifier else source.has_missing
-    console.print(what_was_done(schema, gaps, learner.missing, rows), end="", soft_wrap=True)
+    missing = getattr(learner, "missing", "error")  # links have no missing cells
+    console.print(what_was_done(schema, gaps, missing, rows), end="", soft_wrap=True)
     size = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')} → "
     first = facts["target"] or schema.names[0]
     place, name = quote(str(path)), quote(first)
@@ -251,6 +257,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         console.print(parts_picture(facts["parts"]))
         size += f"{many(len(facts['parts']), 'part')}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
+    elif method == RANKER:
+        console.print(rankers().candidates_picture(facts["candidates"]))
+        size += f"ranker {facts['ranker']}"
+        step = f"counterpane rank {place} --chosen {name}"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
         if facts["edges"]:
@@ -267,6 +277,6 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
             step = f"counterpane rank {place} --chosen {name}"
     console.print(f"{size}, {facts['seconds']:.2f} s", soft_wrap=True)
     if "held_out" in facts:
-        show_held_out(facts["held_out"], learner.classes_.tolist())
+        judging().show_held_out(facts["held_out"], learner.classes_.tolist())
     saved = f"Saved to [bold]{escape(str(path))}[/bold]; next: {escape(step)}"
     console.print(saved, soft_wrap=True, highlight=False)

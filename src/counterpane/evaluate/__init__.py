@@ -2,6 +2,7 @@
 
 from counterpane.evaluate.class_measures import ClassMeasures
 from counterpane.evaluate.comparing import compare
+from counterpane.evaluate.comparing_rankers import compare_rankers
 from counterpane.evaluate.comparison import Comparison
 from counterpane.evaluate.density import RowScore, cmll, log_likelihood, normalized_pll, pll
 from counterpane.evaluate.held_out_classes import held_out_measures
@@ -27,6 +28,7 @@ __all__ = [
     "StructureComparison",
     "cmll",
     "compare",
+    "compare_rankers",
     "compare_structures",
     "degree_of_agreement",
     "hamming_distance",

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-import networkx as nx
 import numpy as np
-import scipy.sparse as sparse
 
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError
+from counterpane.lazy import lazy
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
 from counterpane.typing import Array, Codes, Floats
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import scipy.sparse as sparse
+else:
+    nx, sparse = lazy("networkx"), lazy("scipy.sparse")
 
 
 class LinkScores:
