@@ -213,7 +213,8 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
         }
     facts["columns"] = len(source.schema)
     if method == RANKER:
-        return facts | rankers().ranker_facts(learner)
+        facts |= rankers().ranker_facts(learner)
+        return facts
     if method in METHODS:
         sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
         edges = [{"parent": p, "child": c, "gain": g} for p, c, g in learner.gains_]

@@ -62,7 +62,7 @@ def _callable_like(value: Any, learner: DensityLearner) -> Any:
     def call(_: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         return learner.mean_log_likelihood(X, y, sample_weight)
 
-    twin = object.__new__(type(kind.__name__, (kind,), {"__call__": call}))
+    twin: Any = object.__new__(type(kind.__name__, (kind,), {"__call__": call}))
     vars(twin).update(vars(value))
     return twin
 
@@ -108,7 +108,8 @@ class DensityLearner(Learner):
             known = (table.codes < model.schema.cards[:, None]).all(axis=0)
             values = model.pseudo_log_likelihood(table.take(known), total=True)
         else:
-            values, known = self.score_samples(X), slice(None)
+            values = self.score_samples(X)
+            known = np.ones(len(values), dtype=bool)
         weights = None
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(sample_weight))[known]

@@ -53,9 +53,9 @@ class HeldOut(NamedTuple):
 
 def joined(parts: Sequence[tuple[Floats, Ints, Floats]]) -> HeldOut:
     """The rows of several folds, from the log-probabilities, classes and weights of each."""
-    arrays = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    log_proba, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
     sizes = [len(labels) for _, labels, _ in parts]
-    return HeldOut(*arrays, np.repeat(np.arange(len(parts)), sizes))
+    return HeldOut(log_proba, labels, weights, np.repeat(np.arange(len(parts)), sizes))
 
 
 class Fold(NamedTuple):

@@ -102,8 +102,8 @@ class NetworkClassifier(Classifier):
 
     def _share(self, source: CountSource, families: list[Family]) -> float:
         """The weight of the tables with the class, by held-out rows."""
-        n = source.n_rows
-        if self.target_.card < 2 or n is None or n > MAX_ROWS or source.total_weight < MIN_WEIGHT:
+        n, weight = source.n_rows, source.total_weight
+        if self.target_.card < 2 or n is None or n > MAX_ROWS or (weight or n) < MIN_WEIGHT:
             return 1.0
         try:
             table = rows_of(source)

@@ -64,7 +64,7 @@ def believed_share(losses: Losses) -> float:
         spread = float((more - mean) ** 2 @ weights) / total
         if mean <= np.sqrt(spread / max(total - 1, 1)):
             chosen = k
-    return SHARES[chosen]
+    return float(SHARES[chosen])
 
 
 def shrunk(family: Family, share: float) -> Floats:
