@@ -14,6 +14,7 @@ import counterpane
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
+from counterpane.evaluate.class_measures import ClassMeasures
 from counterpane.learn.base import Learner
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
@@ -32,6 +33,7 @@ MEANINGS = {
     "log-likelihood": "ln P(whole row), nats a row; higher is better",
     "pseudo-log-likelihood": "Σ ln P(cell | rest of its row), nats a row; higher is better",
     "log-loss": "−ln P(true class), nats a row; lower is better",
+    "AUC": "chance that a row of a class is ranked above one of another; mean over classes",
     "accuracy": "share of rows whose most probable class is the true one",
     "Brier score": "squared error of the class probabilities, summed over classes; lower is better",
 }
@@ -190,6 +192,10 @@ def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
         if codes.size:
             own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
             found["log-loss"] = -_mean(np.log(np.maximum(own, LOG_FLOOR)), weights)
+            each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
+            area = ClassMeasures(probabilities, codes, each).auc
+            if area is not None:
+                found["AUC"] = area.value
             best = probabilities.argmax(axis=1) == codes
             found["accuracy"] = _mean(best.astype(np.float64), weights)
             errors = (probabilities**2).sum(axis=1) - 2 * own + 1
@@ -236,6 +242,7 @@ def _baselines(rows: Rows, test: Rows, target: str | None) -> dict[str, float]:
     own = share[codes]
     return {
         "log-loss": -float(np.log(np.maximum(own, 1e-12)).mean()),
+        "AUC": 0.5,
         "accuracy": float((codes == share.argmax()).mean()),
         "Brier score": float(((share**2).sum() - 2 * own + 1).mean()),
     }
