@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 import counterpane as cp
 from counterpane.errors import ParameterError, UnknownNameError
 from counterpane.evaluate.baselines import BASELINES, Baseline
-from counterpane.evaluate.class_measures import ClassMeasures
+from counterpane.learn.classify.class_measures import ClassMeasures
 
 TITANIC = cp.load_dataset("titanic")
 

@@ -1,6 +1,5 @@
 """How good a result is, beside a truth or another result."""
 
-from counterpane.evaluate.class_measures import ClassMeasures
 from counterpane.evaluate.comparing import compare
 from counterpane.evaluate.comparing_rankers import compare_rankers
 from counterpane.evaluate.comparison import Comparison
@@ -19,6 +18,7 @@ from counterpane.evaluate.structure import (
     hamming_distance,
     structural_hamming_distance,
 )
+from counterpane.learn.classify.class_measures import ClassMeasures
 
 __all__ = [
     "Agreement",

@@ -16,10 +16,10 @@ from counterpane.data.readers import read, read_columns
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError, ParameterError
 from counterpane.evaluate.baselines import BASELINES, Baseline
-from counterpane.evaluate.class_measures import ClassMeasures, joined_measures
 from counterpane.evaluate.comparison import Comparison, Fit, Pair
 from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
+from counterpane.learn.classify.class_measures import ClassMeasures, joined_measures
 from counterpane.learn.classify.features import class_labels
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
