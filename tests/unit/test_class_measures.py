@@ -88,7 +88,10 @@ def test_the_prior_stands_beside() -> None:
     labels = np.array([0, 0, 0, 1])
     found = ClassMeasures(np.log(np.full((4, 2), 0.5)), labels, np.ones(4)).to_dict()
     assert found["prior"]["accuracy"] == 0.75
-    assert found["prior"]["log_loss"] == pytest.approx(-np.log(0.75) * 0.75 - np.log(0.25) * 0.25)
+    assert found["prior"]["log_loss"] == pytest.approx(-np.log(0.7) * 0.75 - np.log(0.3) * 0.25)
+    folds = ClassMeasures(np.log(np.full((4, 2), 0.5)), labels, np.ones(4), np.array([0, 0, 1, 1]))
+    of_others = np.log([1.5 / 3, 1.5 / 3, 2.5 / 3, 0.5 / 3])  # the only 1 is in the second fold
+    assert folds.prior["log_loss"] == pytest.approx(-of_others.mean())
     assert found["auc"]["value"] == 0.5
     assert json.loads(json.dumps(found)) == found
 

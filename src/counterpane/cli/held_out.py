@@ -13,6 +13,7 @@ from counterpane.cli.app import console
 from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError
 from counterpane.learn.classify.class_measures import ClassMeasures
+from counterpane.learn.classify.held_out import MIN_WEIGHT
 
 FOLDS = 5
 QUICK, SLOW = 4.0, 40.0  # seconds of a fit: up to here five folds, one, are learned again
@@ -20,8 +21,13 @@ GROUPS = 3  # of rows, by their predictions
 
 
 def held_out_facts(learner: Any, source: Any, target: str, seconds: float) -> dict[str, Any]:
-    """The measures of a fitted classifier as plain values; empty where they would take too long."""
+    """The measures of a fitted classifier as plain values.
+
+    Empty where they would take too long, or where fewer than 20 rows say little.
+    """
     inner = vars(learner).get("held_out_")
+    if learner.model_.provenance["weight"] < MIN_WEIGHT:
+        return {}
     if inner is not None:  # without the import of all of `evaluate`
         found = {"folds": FOLDS, "how": "the folds that chose the structure"}
         return found | ClassMeasures(*inner).to_dict()

@@ -118,11 +118,23 @@ class ClassMeasures:
 
     @property
     def prior(self) -> dict[str, float]:
-        """The same measures of the classes' shares, said of every row."""
-        shares = np.bincount(self.labels, self.weights) / self.weights.sum()
-        used = shares[shares > 0]
-        log_loss = -float(used @ np.log(used))
-        return {"log_loss": log_loss, "auc": 0.5, "accuracy": float(shares.max())}
+        """The same measures of the classes' shares, (n + 1/C) / (m + 1), said of every row.
+
+        Of several folds they are the shares in the other folds; else those of the rows themselves.
+        """
+        n_classes = max(self.log_proba.shape[1], int(self.labels.max()) + 1)
+        folds = np.zeros(len(self.labels), dtype=np.int64) if self.folds is None else self.folds
+        counts = np.bincount(self.labels, self.weights, n_classes)
+        log_loss = accuracy = 0.0
+        for fold in np.unique(folds):
+            own = folds == fold
+            tested = np.bincount(self.labels[own], self.weights[own], n_classes)
+            rest = counts - tested if not own.all() else counts
+            shares = (rest + 1 / n_classes) / (rest.sum() + 1)
+            log_loss -= float(tested @ np.log(shares))
+            accuracy += float(tested[shares.argmax()])
+        total = float(self.weights.sum())
+        return {"log_loss": log_loss / total, "auc": 0.5, "accuracy": accuracy / total}
 
     def error(self, measured: Measured, other: Measured | None = None) -> float | None:
         """The standard error of a measure, or of its difference to another on the same rows."""
@@ -182,7 +194,8 @@ class ClassMeasures:
 def _area(scores: Floats, own: Bools, weights: Floats) -> tuple[float, Floats]:
     """The area under the ROC curve and the influence of each row; ties count half."""
     total, rest = float(weights[own].sum()), float(weights[~own].sum())
-    values, where = np.unique(scores, return_inverse=True)
+    # Sums of equal numbers in another order differ in the last digits, and are no ranking.
+    values, where = np.unique(np.round(scores, 9), return_inverse=True)
     inside = np.bincount(where, weights * own, len(values))
     outside = np.bincount(where, weights * ~own, len(values))
     below = (np.cumsum(outside) - outside / 2) / rest  # of others, for each value
