@@ -101,13 +101,22 @@ def test_a_share_of_zero_says_the_classes_shares():
     assert np.allclose(proba, proba[0])
 
 
-def test_the_smallest_share_within_one_error_is_believed():
-    values = np.zeros((len(SHARES), 100))
+def test_tables_stay_unless_held_out_rows_speak_against_it():
+    values = np.full((len(SHARES), 100), 0.6)
     values[0] = 0.5
-    values[1] = 0.4
-    values[2] = 0.4 + np.tile([-0.3, 0.31], 50)  # 0.005 worse, give or take 0.03
-    values[3:] = 0.6
-    assert believed_share(Losses(values, np.ones(100))) == SHARES[2]
+    values[2] = 0.4
+    values[1] = 0.4 + np.tile([-0.3, 0.31], 50)  # 0.005 worse, give or take 0.03
+    assert believed_share(Losses(values, np.ones(100))) == SHARES[1]
+    values[-1] = values[1]  # and the classes' shares alone are as good
+    assert believed_share(Losses(values, np.ones(100))) == 0
+
+
+def test_answers_keep_the_shares_of_the_rows_and_their_intervals():
+    for make in (cp.NaiveBayes, cp.TAN):
+        model = make().fit(cp.load_dataset("titanic"), "survived").model_
+        answer = model.query_interval("survived", {"sex": "female"})
+        assert answer.mean["yes"] == pytest.approx(0.7319, abs=0.005)
+        assert answer.lower["yes"] < 0.7319 < answer.upper["yes"]
 
 
 def test_a_strength_is_the_best_of_left_out_rows():

@@ -80,7 +80,8 @@ class NetworkClassifier(Classifier):
             families = self._families(source, dag)
             self.share_ = self._share(source, families)
             tables = [shrunk(family, self.share_) for family in families]
-            self.model_ = BayesianNetwork(source.schema, dag, tables)
+            strengths = [family.strength for family in families]
+            self.model_ = BayesianNetwork(source.schema, dag, tables, strengths)
         self.model_.provenance = self._provenance(source, time.monotonic() - began)
         self.graph_ = self.model_.graph
 
@@ -97,7 +98,7 @@ class NetworkClassifier(Classifier):
             else:
                 axis = scope.index(last) if last in scope else None
                 tables = feature_tables(counts, axis, prior, varying - 1)
-            families.append(Family(scope, *tables))
+            families.append(Family(scope, *tables, counts.sum(axis=-1) + prior))
         return families
 
     def _share(self, source: CountSource, families: list[Family]) -> float:

@@ -27,6 +27,7 @@ class Family(NamedTuple):
     scope: tuple[int, ...]  # (parents…, the column)
     given: Tables
     plain: Tables
+    strength: Floats  # of each row of the table: the rows that it is based on, and the prior
 
 
 class Losses(NamedTuple):
@@ -49,22 +50,23 @@ def fold_losses(learn: Learn, table: Table) -> Losses:
 
 
 def believed_share(losses: Losses) -> float:
-    """The smallest share whose loss is within one standard error of the least.
+    """The largest share whose loss is within one standard error of the least; 0 if 0 is, too.
 
-    The error is that of the mean difference of the two losses over the rows. So a gain that is not
+    The error is that of the mean difference of the two losses over the rows. So the tables stay as
+    they are unless held-out rows speak against it, and a gain over the classes' shares that is not
     distinguished from chance is not believed.
     """
     values, weights = losses
     total = float(weights.sum())
     best = int(np.argmin(values @ weights))
-    chosen = best
-    for k in range(best + 1, len(SHARES)):
+    within = []
+    for k in range(len(SHARES)):
         more = values[k] - values[best]
         mean = float(more @ weights) / total
         spread = float((more - mean) ** 2 @ weights) / total
         if mean <= np.sqrt(spread / max(total - 1, 1)):
-            chosen = k
-    return float(SHARES[chosen])
+            within.append(SHARES[k])
+    return 0.0 if 0.0 in within else float(max(within))
 
 
 def shrunk(family: Family, share: float) -> Floats:
