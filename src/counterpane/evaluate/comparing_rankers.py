@@ -28,9 +28,12 @@ def compare_rankers(
     record has `ranker`, `mrr`, its standard `error` over the users, and `behind`, the difference to
     the best with `behind_error`.
 
-    >>> buys = {"user": [1, 1, 2, 2, 3, 3, 4, 4], "item": 3 * ["tea", "jam"] + ["ham", "tea"]}
-    >>> [record["ranker"] for record in compare_rankers(buys, ["popularity", "item-cosine"])]
-    ['item-cosine', 'popularity']
+    >>> pairs = [("tea", "jam"), ("ham", "egg")]
+    >>> users = [user for user in range(40) for _ in range(2)]
+    >>> buys = {"user": users, "item": [item for user in range(40) for item in pairs[user % 2]]}
+    >>> found = compare_rankers(buys, ["popularity", "item-cosine"])
+    >>> [(record["ranker"], round(record["mrr"], 1)) for record in found]
+    [('item-cosine', 1.0), ('popularity', 0.5)]
     """
     table = read_links(X, user=user, item=item).table
     named = learners if isinstance(learners, Mapping) else {name: name for name in learners}
