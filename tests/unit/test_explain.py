@@ -45,7 +45,9 @@ def test_contributions_sum_to_the_log_odds(learner, tmp_path: Path) -> None:
 
 def test_naive_bayes_adds_log_likelihood_ratios_of_the_rows() -> None:
     titanic = cp.load_dataset("titanic")
-    model = cp.NaiveBayes(equivalent_sample_size=1e-9).fit(titanic, "survived").model_
+    model = (
+        cp.NaiveBayes(smoothing="even", equivalent_sample_size=1e-9).fit(titanic, "survived").model_
+    )
     survived = titanic.column("survived") == "yes"
     male = titanic.column("sex") == "male"
     ratio = math.log(male[survived].mean() / male[~survived].mean())

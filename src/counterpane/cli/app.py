@@ -273,6 +273,16 @@ def classify() -> Any:
     return import_module("counterpane.cli.classify")
 
 
+def judging() -> Any:
+    """The module of held-out measures, imported when it is needed."""
+    return import_module("counterpane.cli.held_out")
+
+
+def rankers() -> Any:
+    """The module of rankers of links, imported when it is needed."""
+    return import_module("counterpane.cli.rankers")
+
+
 def tables() -> Any:
     """The module that reads tables, imported when it is needed."""
     return import_module("counterpane.cli.tables")

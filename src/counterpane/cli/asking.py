@@ -44,6 +44,11 @@ METRICS = ("pll", "normalized-pll", "loglik", "cmll")
 
 def _check_whole(model: Any, what: str) -> None:
     """Refuse a model that knows its class alone."""
+    if model.kind == "link_scores":
+        raise ParameterError(
+            f"the model ranks items without probabilities, and {what} whole rows; learn another "
+            "with --method hybrid."
+        )
     if model.kind == "additive":
         raise ParameterError(
             f"the model knows only P({model.target.name} | other columns), and {what} whole rows; "
@@ -182,7 +187,7 @@ def rank(
     if as_json:
         emit({"chosen": names, "items": [r._asdict() for r in found]})
         return
-    console.print(ranking(found, names))
+    console.print(ranking(found, names, probabilities=ranker.model_ is not None))
 
 
 @app.command()

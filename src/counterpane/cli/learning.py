@@ -38,8 +38,10 @@ from counterpane.cli.app import (
     console,
     emit,
     interrupted,
+    judging,
     many,
     note,
+    rankers,
     settle,
     tables,
     text_options,
@@ -49,6 +51,7 @@ from counterpane.cli.choosing import (
     CLASSIFIERS,
     FIELDS,
     METHODS,
+    RANKER,
     check_bins,
     check_target,
     choose,
@@ -203,6 +206,9 @@ def learn(
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
     if constraints:
         facts["constraints"] = limits
+    if method in CLASSIFIERS and target is not None and not interrupted:
+        held_out = judging().held_out_facts(learner, source, target, facts["seconds"])
+        facts |= {"held_out": held_out} if held_out else {}
     _remember(learner, rows, facts, why)
     learner.model_.save(path)
     if as_json:
@@ -254,6 +260,8 @@ def _fit(method: str, score: str, target: str | None, source: Any, options: dict
     """A learner fitted to a table, or to columns."""
     if method in CLASSIFIERS:
         return getattr(cp, CLASSIFIERS[method])(**options).fit(source, target)
+    if method == RANKER:
+        return rankers().fitted_ranker(source)
     if method in METHODS:
         rooted = {"root": target} if method == "chow-liu" else {}
         return getattr(cp, METHODS[method])(score, **rooted, **options).fit(source)
@@ -310,7 +318,8 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     """What is known of a fitted learner, for JSON and the summary."""
     model = learner.model_
     facts: dict[str, Any] = {"rows": model.provenance["rows"], "method": method}
-    facts["missing"] = model.provenance["missing"]
+    if "missing" in model.provenance:  # links have no missing cells
+        facts["missing"] = model.provenance["missing"]
     if method in CLASSIFIERS:
         return facts | {
             "columns": len(learner.schema_) + 1,
@@ -318,6 +327,9 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
             **classify().parts_of(learner),
         }
     facts["columns"] = len(source.schema)
+    if method == RANKER:
+        facts |= rankers().ranker_facts(learner)
+        return facts
     if method in METHODS:
         sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
         edges = [
@@ -347,6 +359,8 @@ def _remember(learner: Any, rows: Any, facts: dict[str, Any], why: str) -> None:
     told |= {"constraints": facts["constraints"]} if "constraints" in facts else {}
     told |= {"target": facts["target"]} if facts["target"] is not None else {}
     learner.model_.provenance |= told | {"method": facts["method"]}
+    if "held_out" in facts:
+        learner.model_.provenance["held_out"] = facts["held_out"]
 
 
 def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Path) -> None:
@@ -354,7 +368,8 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     method, model = facts["method"], learner.model_
     classifier = method in CLASSIFIERS
     schema = learner.schema_ if classifier else source.schema
-    console.print(what_was_done(schema, learner.missing_note_, rows), end="", soft_wrap=True)
+    gaps = getattr(learner, "missing_note_", "")  # links have no missing cells
+    console.print(what_was_done(schema, gaps, rows), end="", soft_wrap=True)
     size = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')} → "
     first = facts["target"] or schema.names[0]
     place, name = quote(str(path)), quote(first)
@@ -368,6 +383,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         console.print(effect_words(facts.get("interactions", ())), end="", soft_wrap=True)
         size += f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
+    elif method == RANKER:
+        console.print(rankers().candidates_picture(facts["candidates"]))
+        size += f"ranker {facts['ranker']}"
+        step = f"counterpane rank {place} --chosen {name}"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
         if facts["edges"]:
@@ -384,5 +403,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         if all(variable.states == (0, 1) for variable in schema):  # links
             step = f"counterpane rank {place} --chosen {name}"
     console.print(f"{size}, {facts['seconds']:.2f} s", soft_wrap=True)
+    if "held_out" in facts:
+        judging().show_held_out(facts["held_out"], learner.classes_.tolist())
     saved = f"Saved to [bold]{escape(str(path))}[/bold]; next: {escape(step)}"
     console.print(saved, soft_wrap=True, highlight=False)

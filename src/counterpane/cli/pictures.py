@@ -143,14 +143,17 @@ def field_picture(model: Any, first: str | None) -> Grid:
     return grid
 
 
-def ranking(found: Sequence[tuple[str, float]], chosen: Sequence[str]) -> Grid:
-    """Items and their probabilities, the best first."""
+def ranking(
+    found: Sequence[tuple[str, float]], chosen: Sequence[str], *, probabilities: bool
+) -> Grid:
+    """Items and their probabilities, or scores, the best first."""
     title = f"after {', '.join(chosen)}" if chosen else "with nothing chosen yet"
-    grid = Grid(title=escape(title), box=None)
-    for name in ("", "item", "probability"):
+    grid = Grid(title=escape(title), box=None, min_width=len(title) + 2)
+    for name in ("", "item", "probability" if probabilities else "score"):
         grid.add_column(name, justify="left" if name == "item" else "right")
     for place, (item, score) in enumerate(found, start=1):
-        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{math.exp(score):.4f}")
+        value = math.exp(score) if probabilities else score
+        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{value:.4f}")
     return grid
 
 

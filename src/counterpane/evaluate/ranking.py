@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.errors import ParameterError
+from counterpane.learn.links.ranks import expected_reciprocal_ranks
 from counterpane.typing import Bools, Floats
 
 Ties = Literal["expected", "worst"]
@@ -45,15 +46,11 @@ def reciprocal_ranks(
     if taken[users, items].any():
         user = int(np.argmax(taken[users, items]))
         raise ParameterError(f"user {user}: the wanted item {items[user]} is among the chosen.")
+    if ties == "expected":
+        return expected_reciprocal_ranks(values, items, taken)
     own = values[users, items][:, None]
-    better = ((values > own) & ~taken).sum(axis=1)
-    equal = ((values == own) & ~taken).sum(axis=1)
-    if ties == "worst":
-        last: Floats = 1.0 / (better + equal)
-        return last
-    sums = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, values.shape[1] + 1))])
-    means: Floats = (sums[better + equal] - sums[better]) / equal
-    return means
+    last: Floats = 1.0 / ((values >= own) & ~taken).sum(axis=1)
+    return last
 
 
 def mean_reciprocal_rank(

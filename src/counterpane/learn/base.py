@@ -136,7 +136,11 @@ class Learner(ABC):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name."""
-        return {name: getattr(self, name) for name in sorted(self._parameters())}
+        return {name: self._parameter(name) for name in sorted(self._parameters())}
+
+    def _parameter(self, name: str) -> Any:
+        """A parameter as it was passed; `score` is also a method."""
+        return vars(self)[name] if name in vars(self) else getattr(self, name)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
@@ -148,9 +152,9 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         changed = [
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={self._parameter(name)!r}"
             for name, default in self._parameters().items()
-            if repr(getattr(self, name)) != repr(default)
+            if repr(self._parameter(name)) != repr(default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 

@@ -21,6 +21,7 @@ from counterpane.models.formats import (
 )
 from counterpane.models.formats.native import is_native, read_native
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 
@@ -31,6 +32,7 @@ KINDS: dict[str, Any] = {
         BayesianNetwork,
         DependencyNetwork,
         HybridRandomField,
+        LinkScores,
         MarkovNetwork,
         Mixture,
     )

@@ -15,6 +15,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
 from counterpane.learn.base import Learner
+from counterpane.learn.classify.class_measures import ClassMeasures
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -32,6 +33,7 @@ MEANINGS = {
     "log-likelihood": "ln P(cells of a row), nats a row; higher is better",
     "pseudo-log-likelihood": "Σ ln P(cell | rest of its row), nats a row; higher is better",
     "log-loss": "−ln P(true class), nats a row; lower is better",
+    "AUC": "chance that a row of a class is ranked above one of another; mean over classes",
     "accuracy": "share of rows whose most probable class is the true one",
     "Brier score": "squared error of the class probabilities, summed over classes; lower is better",
 }
@@ -209,6 +211,10 @@ def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
         if codes.size:
             own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
             found["log-loss"] = -_mean(np.log(np.maximum(own, LOG_FLOOR)), weights)
+            each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
+            area = ClassMeasures(probabilities, codes, each).auc
+            if area is not None:
+                found["AUC"] = area.value
             best = probabilities.argmax(axis=1) == codes
             found["accuracy"] = _mean(best.astype(np.float64), weights)
             errors = (probabilities**2).sum(axis=1) - 2 * own + 1
@@ -255,6 +261,7 @@ def _baselines(model: Any, rows: Rows, test: Rows, target: str | None) -> dict[s
     own = share[codes]
     return {
         "log-loss": -float(np.log(np.maximum(own, 1e-12)).mean()),
+        "AUC": 0.5,
         "accuracy": float((codes == share.argmax()).mean()),
         "Brier score": float(((share**2).sum() - 2 * own + 1).mean()),
     }

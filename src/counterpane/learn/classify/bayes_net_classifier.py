@@ -98,8 +98,9 @@ class BayesNetClassifier(NetworkClassifier):
     edge between features that are no children of the class changes nothing, and is never added.
     Cost of a step: features × children of the class × rows.
 
-    Parameters are those of every `Classifier`. Results: `model_`, `graph_`, `score_`, the
-    conditional log-likelihood of the training rows in nats, and `trace_`, the moves.
+    Parameters are those of every `Classifier`, and `smoothing`: see `NaiveBayes`. Results:
+    `model_`, `graph_`, `share_`, `score_`, the conditional log-likelihood of the training rows in
+    nats under tables of smoothing="even", by which the search goes, and `trace_`, the moves.
 
     >>> import counterpane as cp
     >>> classifier = cp.BayesNetClassifier().fit(cp.load_dataset("titanic"), "survived")

@@ -11,7 +11,13 @@ from counterpane.learn.structure.chow_liu import ChowLiu
 class NaiveBayes(NetworkClassifier):
     """Learns P(class | row) ∝ P(class) Π_i P(x_i | class).
 
-    Parameters and results are those of every `Classifier`, and `model_`, `graph_`.
+    With `smoothing` "backoff" the tables are estimated around P(x_i), and mixed with it so far as
+    held-out rows ask for it: features that repeat each other are believed less, and where none
+    predicts the class, the model says the classes' shares (`share_` 0). With "even" they are the
+    textbook's posterior means, with the prior weight `equivalent_sample_size` spread evenly over
+    the cells of each table.
+
+    Other parameters and results are those of every `Classifier`, and `model_`, `graph_`, `share_`.
 
     >>> import counterpane as cp
     >>> titanic = cp.load_dataset("titanic")
@@ -34,8 +40,12 @@ class TAN(NetworkClassifier):
     largest entropy. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
     Learning 29 (1997). Cost: n²/2 tables of three columns.
 
-    Parameters and results are those of every `Classifier`, and `model_`, `graph_`, `gains_`
-    (parent, child, the gain in nats; largest first).
+    With `smoothing` "backoff" P(x | parent, class) is estimated around P(x | class), and that
+    around P(x), so that a parent of many states is believed only as far as left-out rows bear it
+    out; see `NaiveBayes` for the rest.
+
+    Other parameters and results are those of every `Classifier`, and `model_`, `graph_`, `share_`,
+    `gains_` (parent, child, the gain in nats; largest first).
 
     >>> import counterpane as cp
     >>> classifier = cp.TAN().fit(cp.load_dataset("titanic"), "survived")

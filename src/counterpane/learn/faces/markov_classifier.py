@@ -14,12 +14,14 @@ import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.schema import Schema
-from counterpane.data.table import distinct_rows
+from counterpane.data.table import Table, distinct_rows
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
 from counterpane.learn.classify.features import read_features
+from counterpane.learn.classify.held_out import MIN_WEIGHT, Fold, folds_of, joined
 from counterpane.learn.classify.training import Training
+from counterpane.learn.driver import to_end
 from counterpane.learn.faces.face_average import FaceAverage
 from counterpane.learn.faces.face_climb import Structure
 from counterpane.learn.faces.face_search import FaceSearch, Prior
@@ -29,7 +31,8 @@ from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential
-from counterpane.typing import Codes, Floats
+from counterpane.progress import Control
+from counterpane.typing import Codes, Floats, Ints
 
 Average = bool | Literal["accepted"]
 
@@ -47,8 +50,9 @@ class MarkovClassifier(Classifier):
     Predictions average over all structures looked at, in proportion to their posterior, down to
     1 % of the best; over those that the climb went through with average="accepted"; or take the
     best alone with average=False. A state that was not seen in training leaves out the tables it
-    would be looked up in. `outliers` takes the place of `equivalent_sample_size`, which is not
-    used.
+    would be looked up in. With `floor` the search is repeated in five folds; where the held-out
+    rows gain nothing over the classes' shares, the structure is that of the class alone.
+    `outliers` takes the place of `equivalent_sample_size`, which is not used.
 
     `model_` keeps distinct training rows, as that of `InteractionClassifier` does, to answer
     evidence on some of the columns; with `keep_rows=False` it sums the others out by its own
@@ -76,6 +80,7 @@ class MarkovClassifier(Classifier):
         cycles: bool = True,
         max_candidates: int = 1000,
         keep_rows: bool = True,
+        floor: bool = True,
         **options: Unpack[ClassifierOptions],
     ) -> None:
         super().__init__(**options)
@@ -86,6 +91,7 @@ class MarkovClassifier(Classifier):
         self.cycles = cycles
         self.max_candidates = max_candidates
         self.keep_rows = keep_rows
+        self.floor = floor
 
     def _learn(self, training: Training) -> None:
         if self.average not in (True, False, "accepted"):
@@ -95,30 +101,14 @@ class MarkovClassifier(Classifier):
         names = self.schema_.names
         # In order of the names, so that equal gains are settled alike however columns are laid out.
         self._order = sorted(range(len(names)), key=names.__getitem__)
-        cards = self.schema_.cards[self._order]
-        search = FaceSearch(
-            training.table.codes[self._order],
-            cards,
-            training.labels,
-            self.target_.card,
-            training.table.weights,
-            max_order=self.max_order,
-            outliers=self.outliers,
-            prior=self.prior,
-            cycles=self.cycles,
-            max_candidates=self.max_candidates,
-            n_jobs=self.n_jobs,
-        )
+        search = self._search(training.joint)
         outcome = self._driver(source).run(search, "searching")
         every = search.structures(outcome.state)
-        accepted = [s for s in every if s.accepted]
-        kept = {True: every, "accepted": accepted, False: accepted[:1]}[self.average]
-        logs = np.array([s.log_posterior for s in kept])
-        weights = np.exp(logs - logs[0]) if logs[0] > -np.inf else np.ones(1)
-        weights /= weights.sum()
-        self._average = FaceAverage(
-            search.tables.rows, cards, self.target_.card, self.outliers, kept, weights
-        )
+        if self.floor and outcome.stopped is None and training.joint.total_weight >= MIN_WEIGHT:
+            held_out = joined([self._judged(fold) for fold in folds_of(training.joint)])
+            if not held_out.beats_prior(errors=0.0):
+                every = [search.structures(search.start())[0]]
+        self._average, kept = self._averaged(search, every)
         self.hyperedges_ = self._named(kept[0])
         self.log_posterior_ = kept[0].log_posterior
         self.trace_ = outcome.trace
@@ -129,6 +119,45 @@ class MarkovClassifier(Classifier):
         self._how = self._provenance(source, time.monotonic() - began)
         for name in ("model_", "graph_", "structures_"):
             vars(self).pop(name, None)
+
+    def _search(self, joint: Table) -> FaceSearch:
+        """The climb on rows whose last column is the class."""
+        return FaceSearch(
+            joint.codes[self._order],
+            self.schema_.cards[self._order],
+            joint.codes[-1].astype(np.int64),
+            self.target_.card,
+            joint.weights,
+            max_order=self.max_order,
+            outliers=self.outliers,
+            prior=self.prior,
+            cycles=self.cycles,
+            max_candidates=self.max_candidates,
+            n_jobs=self.n_jobs,
+        )
+
+    def _averaged(
+        self, search: FaceSearch, every: list[Structure]
+    ) -> tuple[FaceAverage, list[Structure]]:
+        """The average of structures, and those that it is of, the best first."""
+        accepted = [s for s in every if s.accepted]
+        kept = {True: every, "accepted": accepted, False: accepted[:1]}[self.average]
+        logs = np.array([s.log_posterior for s in kept])
+        weights = np.exp(logs - logs[0]) if logs[0] > -np.inf else np.ones(1)
+        weights /= weights.sum()
+        cards, rows = self.schema_.cards[self._order], search.tables.rows
+        average = FaceAverage(rows, cards, self.target_.card, self.outliers, kept, weights)
+        return average, kept
+
+    def _judged(self, fold: Fold) -> tuple[Floats, Ints, Floats]:
+        """What the same search on the other folds says of a fold's rows."""
+        search = self._search(fold.training)
+        every = search.structures(to_end(search, Control()))
+        codes = fold.codes[:-1].copy()
+        for row, seen, card in zip(codes, fold.training.codes, self.schema_.cards, strict=False):
+            row[~np.isin(row, seen)] = card  # as a state that training did not see
+        log_proba = self._averaged(search, every)[0].log_proba(codes[self._order])
+        return log_proba, fold.codes[-1].astype(np.int64), fold.weights
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         return self._average.log_proba(codes[self._order])

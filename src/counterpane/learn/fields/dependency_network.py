@@ -21,7 +21,8 @@ from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
-from counterpane.learn.base import Learner, LearnerOptions, digest
+from counterpane.learn.base import LearnerOptions, digest
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.fields.by_variable import VariableSearch
 from counterpane.learn.fields.logistic import LogisticSearch
 from counterpane.learn.fields.tree_growth import TreeSearch
@@ -36,7 +37,7 @@ L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0
 Local = Literal["tree", "logistic"]
 
 
-class DependencyNetworkLearner(Learner):
+class DependencyNetworkLearner(DensityLearner):
     """Learns P(x_v | all others) for each variable: by a probability tree, or by L1 regression.
 
     `local="tree"`: splits "one value against the rest", greedily, each of which must raise the

@@ -15,7 +15,8 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
 from counterpane.graphs import UndirectedGraph
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
 from counterpane.learn.fields.pseudo_likelihood import GRADIENT, MAX_STEPS
 from counterpane.learn.fields.weights import fit_weights
@@ -56,7 +57,7 @@ class PartnerSearch(Search[Partners]):
         return Partners(partners, stop), {"variables": stop}
 
 
-class PairwiseMarkovLearner(Learner):
+class PairwiseMarkovLearner(DensityLearner):
     """Learns a Markov network with a table for each edge of the graph of most dependent pairs.
 
     Parameters: `k`, the number of partners that each variable brings, by χ² (ties go to the later

@@ -11,7 +11,8 @@ import numpy as np
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.hybrid.local_networks import LocalNetworks
 from counterpane.learn.hybrid.merging import MergingSearch
 from counterpane.learn.relatives import Relatives
@@ -21,7 +22,7 @@ from counterpane.models.hybrid_random_field import HybridRandomField
 MOST_RELATIVES = 62  # so that a set of local columns is one number
 
 
-class HybridRandomFieldLearner(Learner):
+class HybridRandomFieldLearner(DensityLearner):
     """Learns a Bayesian network around each variable by Markov blanket merging.
 
     Parameters: `k`, the relatives by χ² that each variable begins with (of equal ones those of

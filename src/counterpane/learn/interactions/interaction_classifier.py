@@ -13,6 +13,7 @@ from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
 from counterpane.learn.classify.features import read_features
+from counterpane.learn.classify.held_out import HeldOut
 from counterpane.learn.classify.training import Training
 from counterpane.learn.driver import Driver
 from counterpane.learn.interactions.canonical_rows import (
@@ -24,7 +25,11 @@ from counterpane.learn.interactions.canonical_rows import (
 )
 from counterpane.learn.interactions.fold_coding import RawRows
 from counterpane.learn.interactions.fold_rows import sorted_rows
-from counterpane.learn.interactions.interaction_search import Fitted, InteractionSearch
+from counterpane.learn.interactions.interaction_search import (
+    PRIOR_ONLY,
+    Fitted,
+    InteractionSearch,
+)
 from counterpane.learn.interactions.ridge import log_prior
 from counterpane.learn.interactions.selection_shares import SelectionShares, auto_samples
 from counterpane.models.additive import AdditiveClassifier
@@ -64,7 +69,9 @@ class InteractionClassifier(Classifier):
 
     Results beyond those of `Classifier`: `model_`; `interactions_`, a record for each set of
     columns, the largest effect first; `structure_` and `penalty_` chosen, `inner_log_loss_` on the
-    held-out rows, `trace_`, the best penalty and loss of each structure.
+    held-out rows, `trace_`, the best penalty and loss of each structure; `held_out_`, what the five
+    fits say of their held-out rows. Where these gain nothing over the classes' shares, the ridge is
+    so strong that the model says the shares for every row.
 
     A record has `columns` and their number `order`; `effect`, the standard deviation, over the
     training rows, of what the interaction adds to the log-odds of the class, in nats; and
@@ -83,6 +90,7 @@ class InteractionClassifier(Classifier):
     """
 
     model_: AdditiveClassifier
+    held_out_: HeldOut | None
 
     def __init__(
         self,
@@ -112,6 +120,12 @@ class InteractionClassifier(Classifier):
         outcome = self._driver(source).run(search, "choosing interactions")
         self.trace_ = outcome.trace
         choice = search.choose(outcome.state)
+        self.held_out_ = search.held_out(choice) if outcome.state.done else None
+        if self.held_out_ is not None and not self.held_out_.beats_prior(errors=0.0):
+            self.held_out_ = search.held_out(choice._replace(strength=PRIOR_ONLY))
+            choice = choice._replace(strength=PRIOR_ONLY, log_loss=self.held_out_.log_loss)
+        if self.held_out_ is not None:
+            self.held_out_ = self.held_out_.with_classes(layout.classes)
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
         folds = not self.single_fit and outcome.state.done > 0
         whole = outcome.stopped is None or not folds

@@ -18,7 +18,8 @@ import numpy as np
 from counterpane._core import posterior as kernels
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.posterior.family_tables import FamilyTables, checked_limit, members
@@ -143,7 +144,7 @@ def _squeeze(mask: int, i: int) -> int:
     return (mask & low) | ((mask >> 1) & ~low)
 
 
-class ExactPosterior(Learner):
+class ExactPosterior(DensityLearner):
     """Learns the exact posterior over networks of at most 20 variables, and the best of them.
 
     Parameters: `score` (a name or a score; natural-log marginal likelihoods such as BDeu give
@@ -179,7 +180,7 @@ class ExactPosterior(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         if self.prior not in ("uniform", "order"):
             raise ParameterError(f"prior={self.prior!r}; 'uniform' or 'order' is allowed.")
         source = self._source(X, sample_weight, self.missing, self.n_jobs)

@@ -19,7 +19,8 @@ from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat
 from counterpane.lazy import lazy
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.posterior.chains import Chains, ChainSearch
 from counterpane.learn.posterior.exact_posterior import ranked
@@ -31,7 +32,7 @@ from counterpane.scores import LocalScore, as_score
 nx = lazy("networkx")
 
 
-class OrderMCMC(Learner):
+class OrderMCMC(DensityLearner):
     """Learns edge probabilities by sampling partitions (unbiased) or orders of the variables.
 
     Parameters: `score`, `n_samples` kept of each of `n_chains`, `burn_in` (samples thrown away
@@ -83,7 +84,7 @@ class OrderMCMC(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         self._check()
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
         n, names = len(source.schema), source.schema.names

@@ -15,7 +15,8 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Oracle, Question, Verdict, as_test
 from counterpane.independence.counted import CountTest
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.fields.graph_potentials import fit_potentials
 from counterpane.learn.structure.network import intrinsic_order
 from counterpane.models.markov_network import MarkovNetwork
@@ -112,7 +113,7 @@ class StructureOnly(UserWarning):
     """A graph was learned that is too dense for tables of potentials."""
 
 
-class AskingLearner(Learner):
+class AskingLearner(DensityLearner):
     """Learns a Markov network by asking an independence test.
 
     `test` is a name ("chi2", "g2", "bayesian") or a test; one given by name has the level `alpha`

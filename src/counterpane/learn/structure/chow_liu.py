@@ -21,7 +21,8 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import Learned, Learner, LearnerOptions
+from counterpane.learn.base import Learned, LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import score_and_gains
 from counterpane.learn.parameters import fit_parameters
@@ -107,7 +108,7 @@ class GainSearch(Search[PairGains]):
         return gains
 
 
-class ChowLiu(Learner):
+class ChowLiu(DensityLearner):
     """Learns the best tree, forest or branching of a table.
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
@@ -146,7 +147,7 @@ class ChowLiu(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
         try:

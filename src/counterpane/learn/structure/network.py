@@ -16,7 +16,8 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import unpack
-from counterpane.learn.base import Learned, Learner, LearnerOptions
+from counterpane.learn.base import Learned, LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import named_gains
 from counterpane.learn.parameters import fit_parameters
@@ -70,7 +71,7 @@ def stored(rows: Words) -> Ints:
     return rows.copy().view(np.int64)
 
 
-class NetworkLearner(Learner):
+class NetworkLearner(DensityLearner):
     """Learns a Bayesian network by its score.
 
     Columns are put into an order of their own (by falling entropy, then by name) before the
@@ -118,7 +119,7 @@ class NetworkLearner(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
         try:
