@@ -22,6 +22,7 @@ from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.report.links import Link, Links, is_conditional, links_of
 from counterpane.report.measures import class_rows, measures_of
+from counterpane.report.overview import overview_of
 from counterpane.report.panels import MOST_STATES, panels_of, precise, short
 from counterpane.report.picture import picture_of
 from counterpane.report.rows import Rows, pair_information, shares_of
@@ -68,6 +69,7 @@ def content_of(
     return {
         "title": title,
         "kind": kind_of(model),
+        "overview": overview_of(model, kind_of(model), links, target, measures),
         "target": place,
         "shape": links.shape,
         "measure": links.measure,
@@ -254,7 +256,13 @@ def _learned(model: Any) -> list[list[str]]:
         "read_as": "columns read as",
         "target_cuts": "cuts of the class",
         "stopped": "stopped by",
+        "kept_rows": "training rows in the file",
+        "number_formats": "formats of numbers",
+        "frame": "frame learned from",
+        "constraints": "constraints on edges",
+        "day_first": "day first in dates",
     }
+    told.pop("held_out", None)  # is in the overview
     lines += [[more.get(str(k), str(k)), _words(v)[:400]] for k, v in told.items() if v]
     cut = [v.name for v in model.schema if v.cuts is not None]
     if cut:

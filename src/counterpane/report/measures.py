@@ -75,6 +75,9 @@ def measures_of(
 
 def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
     words = []
+    folds = ((model.provenance or {}).get("held_out") or {}).get("folds", 0)
+    if split is not None and folds > 1:
+        words.append(f"The figures at the top are of {folds} folds of all rows, and more precise.")
     if split is None:
         why = ": the model cannot be learned again from what its file tells, or not within a minute"
         words.append(

@@ -727,6 +727,7 @@
   }
 
   theme();
+  $("overview").append(...R.overview.map((words) => el("p", null, words)));
   interactions();
   measures();
   columns();
