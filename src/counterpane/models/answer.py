@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from counterpane.data.schema import Variable, state_text
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
-from counterpane.models.partial_evidence import Basis
 from counterpane.typing import Array, Floats, State
+
+if TYPE_CHECKING:
+    from counterpane.models.partial_evidence import Basis
 
 SHOWN = 24
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,21 @@ from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
 from counterpane.inference.sampling import sample_forward
 from counterpane.inference.uncertainty import answer_interval
+from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Interval
 from counterpane.models.approximate import Approximator
 from counterpane.models.base import Evidence, Model
-from counterpane.models.edges import EdgeStrength, class_of, strengths_of
 from counterpane.models.evidence import likelihood_potentials
 from counterpane.models.formats import Network
 from counterpane.models.questions import check_n_rows
 from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Array, Codes, Floats, Ints
+
+if TYPE_CHECKING:
+    from counterpane.models import edges
+else:
+    edges = lazy("counterpane.models.edges")  # counts come with it, and a question needs none
 
 TOLERANCE = 1e-6
 
@@ -145,9 +150,9 @@ class BayesianNetwork(Model):
         >>> sorted(pair.cpdag.edges)
         [('x0', 'x1'), ('x1', 'x0')]
         """
-        return class_of(self).to_networkx(self.schema.names)
+        return edges.class_of(self).to_networkx(self.schema.names)
 
-    def edge_strengths(self) -> list[EdgeStrength]:
+    def edge_strengths(self) -> list[edges.EdgeStrength]:
         """(parent, child, bits, directed) of each edge, strongest first; bits per row.
 
         Mutual information of parent and child given the child's other parents, minus what
@@ -155,7 +160,7 @@ class BayesianNetwork(Model):
         `counterpane.independence.edge_strength`. It is the same for all networks of the class.
         Empty for a network that was not learned from rows.
         """
-        return strengths_of(self)
+        return edges.strengths_of(self)
 
     @property
     def n_parameters(self) -> int:

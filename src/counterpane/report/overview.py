@@ -70,7 +70,8 @@ def _quality(
         return "How well it fits was not measured.", None
     versus = "with the class shares alone" if target is not None else "with independent columns"
     words = f"On {where} the {name} is {value:.3f} nats per row, and {base:.3f} {versus}."
-    return words.replace(" -", " \N{MINUS SIGN}"), bool(value < base if name == "log-loss" else value > base)
+    better = value < base if name == "log-loss" else value > base
+    return words.replace(" -", " \N{MINUS SIGN}"), bool(better)
 
 
 def _folds(facts: Mapping[str, Any]) -> str:
