@@ -223,3 +223,13 @@ def test_members_must_fit_the_schema():
         AdditiveClassifier(SCHEMA, [], 9.0)
     with pytest.raises(ScopeError, match="the schema has 1 and 2"):
         AdditiveClassifier(Schema.from_cards([2, 2]), [member(0)], 9.0)
+
+
+def test_a_table_is_predicted_as_its_frame_is():
+    titanic = cp.load_dataset("titanic")
+    model = cp.InteractionClassifier().fit(titanic, "survived").model_
+    frame = titanic.to_pandas()
+    np.testing.assert_array_equal(
+        model.class_probabilities(titanic), model.class_probabilities(frame)
+    )
+    assert len(model.predict_frame(titanic)) == titanic.n_rows

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from counterpane.data.cells import encode_rows
-from counterpane.data.columns import Numbers, columns_of, is_missing, n_rows
+from counterpane.data.columns import Column, Numbers, columns_of, is_missing, n_rows
 from counterpane.data.schema import Schema, Variable
+from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
@@ -189,7 +190,7 @@ class AdditiveClassifier:
                 Setting("target", target),
                 f"; an additive classifier tells the probabilities of {self.target.name!r} alone.",
             )
-        columns = columns_of(frame)
+        columns = _columns(frame)
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
         named = {c.name for c in columns}
@@ -289,7 +290,7 @@ class AdditiveClassifier:
         frame lacks, one in a state that training did not see, and a missing one of a column that
         had no missing cell in training.
         """
-        columns = {c.name: c for c in columns_of(frame)}
+        columns = {c.name: c for c in _columns(frame)}
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
         nothing = np.full(n_rows(next(iter(columns.values()))), np.nan)
@@ -416,3 +417,7 @@ class AdditiveClassifier:
                 f"{NATIVE}.gz, is needed."
             )
         write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))
+
+
+def _columns(frame: Any) -> list[Column]:
+    return list(frame.labels()) if isinstance(frame, Table) else columns_of(frame)
