@@ -19,6 +19,7 @@ import numpy as np
 from counterpane.counts.reading import read
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
+from counterpane.data.row_order import in_text_order
 from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import FitError, ParameterError
@@ -239,6 +240,7 @@ def _distinct_rows(X: Any) -> tuple[Table, int]:
         n_rows = found.n_rows
     else:
         rows, n_rows = found.distinct(), found.n_rows
+    rows = in_text_order(rows)
     assert rows.weights is not None
     whole = rows.weights.dtype.kind == "i"
     return rows, int(rows.weights.sum()) if whole or n_rows is None else n_rows

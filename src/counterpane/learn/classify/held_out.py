@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpane.data.row_order import in_text_order
 from counterpane.data.table import Table
 from counterpane.learn.interactions.fold_rows import deal_folds
 from counterpane.typing import Codes, Floats, Ints
@@ -74,9 +75,10 @@ class Fold(NamedTuple):
 def folds_of(table: Table) -> Iterator[Fold]:
     """Five folds of the distinct rows, stratified by the last column; the same at every call.
 
-    Neither the order of rows nor whether a row is written twice or has weight 2 matters.
+    Neither the order of rows, columns and states matters, nor whether a row is written twice or has
+    weight 2.
     """
-    rows = table.distinct()
+    rows = in_text_order(table.distinct())
     codes, weights = rows.codes, np.asarray(rows.weights, dtype=np.float64)
     rng = np.random.default_rng(0)
     if rows.n_rows > MAX_ROWS:
