@@ -1,4 +1,4 @@
-"""Copies the figures of the site from `benchmarks/results/` to `docs/_figures/`, which is committed.
+"""Copies the figures of the site from `benchmarks/results/` to `docs/_figures/`, in the repository.
 
     python docs/collect_figures.py [folder of results]
 
