@@ -21,9 +21,9 @@ from counterpane.typing import Floats, State
 class Range:
     """The numbers or dates from `low` to `high`, as evidence: `low` included, `high` not.
 
-    None leaves a side open. A range takes a column that was cut into intervals, or whose states
-    are numbers or dates themselves. An interval that is only partly within it counts by the share
-    of its values that are, by the quantiles that the column keeps.
+    None leaves a side open. The column was cut into intervals, or its states are numbers or dates.
+    If an interval is only partly in the range, it is weighted by the share of its values in the
+    range, from the quantiles that the column keeps.
 
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
@@ -73,7 +73,7 @@ class Range:
     def shares(self, variable: Variable) -> Floats:
         """For each state of `variable` the share of its values that lie in the range.
 
-        A range in which no value of the column lies, or on a column without numbers, raises.
+        A range without any value of the column, or on a column without numbers, is an error.
         """
         low, high = self._ends(variable)
         weights: Floats = np.zeros(variable.card)

@@ -27,10 +27,10 @@ class Variable:
     """A discrete variable: a name and its states in order.
 
     `cuts` is set for a numeric column that was discretized: state i holds the values in
-    [cuts[i-1], cuts[i]), so that new numbers find their state without the old data. A last state
-    None, the missing cell, has no interval. `quantiles` of the values in each interval, and `step`,
-    of which all values were multiples (1 for whole numbers, .01 for two decimals, a day for dates),
-    are what numbers are drawn from again; two variables are equal whatever these are.
+    [cuts[i-1], cuts[i]), so that new numbers can be encoded without the old data. A last state
+    None, the missing cell, has no interval. Numbers are drawn from `quantiles`, those of the values
+    in each interval, and are multiples of `step` (1 for whole numbers, .01 for two decimals, a day
+    for dates). Comparison of variables ignores both.
 
     >>> age = Variable("age", ("[0, 18)", "[18, 99]"), cuts=(18.0,))
     >>> age.card, age.code("[18, 99]")
@@ -101,9 +101,8 @@ class Variable:
 
         Cut dates take a date, or a text that `counterpane.data.dates.day_number` reads.
 
-        The state None, the missing cell, is also found by "(missing)", as it is shown.
-
-        None where there is no such state.
+        "(missing)" finds the state None, the missing cell. The result is None if there is no such
+        state.
         """
         if isinstance(value, np.generic):
             value = value.item()

@@ -39,16 +39,16 @@ def compare(
     random_state: int = 0,
     progress: bool | Report = False,
 ) -> Comparison:
-    """How well learners tell rows that they have not seen, and how far they agree on the edges.
+    """Measures of several learners on held-out rows, and the agreement of their edges.
 
-    `learners` are any of the library's, named by a mapping or else by their classes; they are not
-    changed. Rows are parted into `folds`, each of which is judged once by fits to the others, or
-    the share `holdout` of them is judged once. All learners see the same rows. `y` names the class
-    in `X`; classifiers need it, and take numeric columns as they are, cutting them anew in each
-    fold; for all others numbers are cut by `discretize`. Missing cells are a state. `baselines`
-    adds classifiers of scikit-learn on the same folds: all of `BASELINES`, or those named. A
-    learner that fails is told in its record, and the others go on. Ctrl-C keeps the folds that are
-    done.
+    `learners` are learners of this library, with the names of a mapping or of their classes; they
+    are not changed. Rows are divided into `folds`, and each fold is predicted by fits to the
+    others; or the share `holdout` of the rows is predicted once. All learners see the same rows.
+    `y` names the class in `X`; classifiers need it, and take numeric columns as they are, cutting
+    them anew in each fold; for all others numbers are cut by `discretize`. Missing cells are a
+    state. `baselines` adds classifiers of scikit-learn on the same folds: all of `BASELINES`, or
+    those named. If a learner fails, its record has the error, and the others continue. Ctrl-C keeps
+    the finished folds.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")

@@ -21,10 +21,11 @@ def compare_rankers(
     random_state: int = 0,
     progress: Any = None,
 ) -> list[dict[str, Any]]:
-    """A record a ranker, the best first: the mean reciprocal rank of links left out.
+    """A record for each ranker, the best first: the mean reciprocal rank of left-out links.
 
-    `X` and `learners` are those of `LinkRanker`; item cosine and popularity are among the usual
-    ones. One link of each user is left out, and ranked among what the user does not have. Each
+    `X` and `learners` are those of `LinkRanker`; the default ones include item cosine and
+    popularity. One link of each user is left out, and ranked among the items that the user does
+    not have. Each
     record has `ranker`, `mrr`, its standard `error` over the users, and `behind`, the difference to
     the best with `behind_error`.
 

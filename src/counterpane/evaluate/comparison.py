@@ -70,12 +70,12 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Records of learners, each the mean of its fits, and how far their edges agree.
+    """Records of learners, each the mean of its fits, and the agreement of their edges.
 
     Log-loss, AUC and accuracy have standard errors over the rows (`log_loss_error`, …), and
     `log_loss_behind` is the difference to the best learner with the error of that difference,
     `log_loss_behind_error`, on the same rows. Seconds are the median. `fits` has the single fits by
-    learner. Measures are of rows that were not learned from, in nats; larger is better for pll,
+    learner. Measures are on held-out rows, in nats; larger is better for pll,
     log-likelihood, AUC and accuracy. An edge is a pair of columns.
     """
 
@@ -215,7 +215,7 @@ class Comparison:
         return titles, lines
 
     def to_markdown(self) -> str:
-        """Tables in Markdown: the learners, how far they agree, and the edges."""
+        """Tables in Markdown: the learners, their agreement, and the edges."""
         header, body = self.table
         lines = [f"# {self._title()}", "", NOTE, "", *_grid(header, body)]
         lines += [f"\n{r['method']} failed: {r['failed']}" for r in self.records if r["failed"]]
@@ -238,7 +238,7 @@ class Comparison:
         return "\n".join(lines) + "\n"
 
     def plot(self, path: Any = None) -> Any:
-        """A matplotlib figure with a panel a measure, a dot a fit; written to `path` if given."""
+        """A matplotlib figure, a panel per measure, a dot per fit; written to `path` if given."""
         try:
             figures = import_module("matplotlib.figure")
         except ImportError:

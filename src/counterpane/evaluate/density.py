@@ -20,11 +20,11 @@ from counterpane.typing import Floats
 
 
 class RowScore(NamedTuple):
-    """The mean score of rows and its standard error; `rows` has each row's own.
+    """The mean score of rows and its standard error; `rows` has the score of each row.
 
-    Of a `CountSource` these are its distinct rows, sorted, and the mean is that of all rows.
+    For a `CountSource` these are its distinct rows, sorted, and the mean is that of all rows.
     The error is the standard deviation (of the population) / √n; n is the weight of all rows.
-    Infinite where a row is impossible.
+    It is infinite if a row is impossible.
     """
 
     mean: float
@@ -35,7 +35,7 @@ class RowScore(NamedTuple):
 def pll(model: Model, X: Any) -> RowScore:
     """The mean pseudo-log-likelihood of rows: Σ_v ln P(x_v | rest of the row), natural logs.
 
-    A Bayesian network sums missing cells out: the sum is then over the cells that a row shows.
+    A Bayesian network sums out missing cells: the sum is then over the observed cells.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
@@ -50,7 +50,7 @@ def pll(model: Model, X: Any) -> RowScore:
 def log_likelihood(model: Model, X: Any) -> RowScore:
     """The mean log-probability of whole rows, natural logs; minus infinity if one is impossible.
 
-    A Bayesian network sums missing cells out: it is then that of the cells that a row shows.
+    A Bayesian network sums out missing cells: it is then that of the observed cells.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
@@ -87,11 +87,11 @@ def cmll(
 ) -> RowScore:
     """The mean conditional marginal log-likelihood of rows, natural logs (Lowd 2012).
 
-    The variables fall into `groups`, which are named, or drawn evenly by `random_state`. Of each
-    row and group the evidence is the rest of the row; Σ ln P(x_v | evidence) over the variables of
-    the group is summed over all groups. Marginals are exact, or those of one Gibbs chain for each
-    distinct evidence, of `burn_in` and `n_samples` sweeps, together with `prior` sweeps of even
-    probabilities, so that no logarithm is infinite. Results do not depend on `n_jobs`.
+    The variables are divided into `groups`, which are given by name or drawn by `random_state`. For
+    each row and group the evidence is the rest of the row; Σ ln P(x_v | evidence) over the
+    variables of the group is summed over all groups. Marginals are exact, or those of one Gibbs
+    chain for each distinct evidence, of `burn_in` and `n_samples` sweeps, plus `prior` sweeps of
+    uniform probabilities, so that no logarithm is infinite. Results do not depend on `n_jobs`.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")

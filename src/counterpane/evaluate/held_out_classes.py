@@ -19,10 +19,10 @@ def held_out_measures(
 ) -> ClassMeasures:
     """Log-loss, AUC, accuracy and calibration of a classifier on rows held out of its fits.
 
-    An `InteractionClassifier` that is fitted held out each of five folds to choose its structure
-    and penalty; these predictions are measured, and nothing is learned again. Of every other
-    classifier, copies are fitted to all but one of `folds` in turn, cuts of numbers included, or
-    to all but the share `holdout` of the rows.
+    A fitted `InteractionClassifier` has predictions of five held-out folds, from the choice of its
+    structure and penalty; these are measured, and nothing is fitted again. Copies of any other
+    classifier are fitted to all but one of `folds` in turn, including the cuts of numbers, or to
+    all but the share `holdout` of the rows.
 
     >>> import counterpane as cp
     >>> titanic = cp.load_dataset("titanic")

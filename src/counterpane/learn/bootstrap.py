@@ -45,7 +45,7 @@ REPEATS = 8  # a table is resampled by weights where each distinct row occurs so
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult:
-    """How often each edge was found; arrays are indexed (from, to) in the order of `names`.
+    """How often each edge appears; arrays are indexed (from, to) in the order of `names`.
 
     `edge_probabilities` is the share of the `n` samples that have the edge in that direction; an
     edge without a direction counts half for each. `undirected` is the share of samples that join
@@ -174,17 +174,16 @@ def bootstrap(
     n_jobs: int = 1,
     progress: bool | Report = False,
 ) -> BootstrapResult:
-    """The edges that copies of `learner` find in `n` samples of the rows of `X`, with replacement.
+    """The edges that copies of `learner` learn from `n` bootstrap samples of the rows of `X`.
 
-    `learner` has `fit` and leaves `graph_`, or a `model_` with a `graph`; it is not changed itself.
-    A sample is a new set of weights on the distinct rows, or rows taken again. Each sample votes
-    with the equivalence class of its network: an edge has a direction only where the whole class
-    has it. With `equivalence=False` it votes with the network itself, whose other directions are
-    arbitrary. By missing="auto" the policy for missing cells is chosen once, for all rows; where it
-    is EM, a network is learned once from all rows, and the missing cells of each sample are drawn
-    from it. `keep_models` keeps the models, for a `Mixture`. `n_jobs` threads fit learners side by
-    side; the result does not depend on it. After `time_limit` seconds from the first sample on, or
-    Ctrl-C, the samples done count.
+    `learner` has `fit` and sets `graph_`, or a `model_` with a `graph`; it is not changed itself.
+    Rows are drawn with replacement. Each sample votes with the equivalence class of its network:
+    an edge has a direction only if the whole class has it. With `equivalence=False` it votes with
+    the network itself, whose other directions are arbitrary. With missing="auto" the policy for
+    missing cells is chosen once, for all rows; if it is EM, one network is learned from all rows,
+    and the missing cells of each sample are drawn from it. `keep_models` keeps the models, for a
+    `Mixture`. `n_jobs` threads fit learners in parallel; the result does not depend on it. After
+    `time_limit` seconds, counted from the first sample, or Ctrl-C, the finished samples are used.
 
     >>> import counterpane as cp
     >>> result = bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)

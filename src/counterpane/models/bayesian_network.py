@@ -40,7 +40,7 @@ class BayesianNetwork(Model):
     """P(x) = Π_i P(x_i | parents of i).
 
     `tables[i]` has the axes (parents of i in schema order…, i); its rows must sum to 1 within 1e-6
-    and are brought to 1. `strengths[i]`, of axes (parents…), holds the Dirichlet total
+    and are normalized. `strengths[i]`, of axes (parents…), holds the Dirichlet total
     α_ij + N_ij behind each row, so that the posterior's parameters are strength × table.
 
     >>> smoke_and_lung = Schema.from_cards([2, 2])
@@ -87,8 +87,8 @@ class BayesianNetwork(Model):
     ) -> Self:
         """The posterior mean (N_ijk + α_ijk) / (N_ij + α_ij) given counts of axes (parents…, i).
 
-        α_ijk is equivalent_sample_size / (cells of family i), the BDeu prior, unless `alpha` gives
-        tables of the same shapes as the counts.
+        By default α_ijk is equivalent_sample_size / (cells of family i), the BDeu prior; `alpha`
+        can give other tables, of the same shapes as the counts.
 
         >>> two = Schema.from_cards([2])
         >>> BayesianNetwork.from_counts(two, Dag(1, []), [[3, 0]]).tables[0].tolist()
@@ -182,7 +182,7 @@ class BayesianNetwork(Model):
     def score_samples(self, X: Any) -> Floats:
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row.
 
-        Missing cells are summed out: it is the probability of the cells that a row shows.
+        Missing cells are summed out: it is the probability of the observed cells of a row.
 
         >>> tables = [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
         >>> network = BayesianNetwork(Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), tables)
@@ -195,8 +195,8 @@ class BayesianNetwork(Model):
     def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
         """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums.
 
-        Missing cells are summed out, and their own entries are zero. Where there are any it takes a
-        pass over the rows for each variable.
+        Missing cells are summed out, and their own entries are zero. If there are missing cells,
+        the method makes one pass over the rows for each variable.
         """
         codes = self._codes(X)
         if not self._has_gaps(codes):
@@ -228,12 +228,13 @@ class BayesianNetwork(Model):
         evidence: Evidence = None,
         random_state: int | np.random.Generator | None = None,
     ) -> Table:
-        """A table of `n` weighted rows that stand for P(row | evidence): likelihood weighting.
+        """A table of `n` weighted rows from P(row | evidence), by likelihood weighting.
 
-        Each variable is drawn given its parents, those in the evidence are set, and a row weighs
-        what the evidence's probability was on its way. It needs no large table, however the graph
-        is made. The weights sum to the effective sample size, (Σ w)² / Σ w²: if the table's
-        `total_weight` is small, the evidence is far from the prior, and more rows are needed.
+        Variables in the evidence are set; each other variable is drawn given its parents. The
+        weight of a row is the probability of the evidence given the parents in that row. No large
+        table is needed, whatever the graph. The weights sum to the effective sample size, (Σ w)² /
+        Σ w²: if the table's `total_weight` is small, the evidence is far from the prior, and more
+        rows are needed.
 
         >>> network = BayesianNetwork(
         ...     Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
@@ -267,11 +268,11 @@ class BayesianNetwork(Model):
         draws: int = 200,
         random_state: int | np.random.Generator | None = None,
     ) -> Interval:
-        """The mean of P(variables | evidence) and its interval, as the parameters are not certain.
+        """The mean of P(variables | evidence) and its credible interval.
 
         Each table's row is drawn from its Dirichlet posterior, with the parameters strength ×
-        table; the interval holds the middle `level` of the answers, state by state. The graph is
-        taken as certain.
+        table; the interval is the middle `level` of the answers, for each state. It expresses the
+        uncertainty of the parameters; the graph is taken as certain.
         """
         if self.strengths is None:
             raise ParameterError(

@@ -32,18 +32,18 @@ BLOCK_ROWS = 2**13
 
 
 class Mixture(Model):
-    """P(x) = Σ_m weight_m P_m(x), of models over one schema; weights are brought to sum to 1.
+    """P(x) = Σ_m weight_m P_m(x), of models over one schema; weights are normalized.
 
-    With models drawn from a posterior, or learned on bootstrap samples, answers average over what
-    the data leaves open about the structure. Evidence shifts the weights towards the models that
-    foresaw it. With `fixed` weights it does not: P(a | b) is Σ_m weight_m P_m(a | b), as it must be
-    where the weights come from how well the models tell a given b, as those of classifiers do. A
-    mixture among `models` is opened into its own. A saved mixture keeps no provenance of its
+    With models drawn from a posterior, or learned on bootstrap samples, answers are averaged over
+    the uncertainty of the structure. Evidence shifts the weights to the models that give it a high
+    probability. With `fixed` weights it does not: P(a | b) is Σ_m weight_m P_m(a | b). This is
+    correct if the weights come from how well the models predict a given b, as in classifiers. A
+    mixture among `models` is replaced by its models. A saved mixture keeps no provenance of its
     models.
 
-    Models of classifiers are fitted to the class given all columns, not to these. With `rows` of
-    training, a mixture answers P(class | evidence), the class being the last variable, by the
-    average over rows that fit; see `counterpane.models.partial_evidence`.
+    Models of classifiers describe the class given all columns, not the columns. With training
+    `rows`, the answer to P(class | evidence) is the average over rows that match, where the class
+    is the last variable; see `counterpane.models.partial_evidence`.
 
     >>> from counterpane.graphs import Dag
     >>> from counterpane.models import BayesianNetwork
@@ -189,7 +189,7 @@ class Mixture(Model):
         virtual_evidence: VirtualEvidence = None,
         method: Method = "auto",
     ) -> Answer:
-        """P(variables | evidence), as in `Model`; `basis` says what an average is over."""
+        """P(variables | evidence), as in `Model`; `basis` describes the rows of an average."""
         answer = super().query(
             variables, evidence, virtual_evidence=virtual_evidence, method=method
         )

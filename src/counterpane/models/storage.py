@@ -45,8 +45,8 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     `.bif`, `.xmlbif`, `.bifxml`, `.xml` (XMLBIF), `.uai`, `.net` (Hugin) and `.xdsl` (GeNIe) hold
     Bayesian networks, `.uai` also Markov networks; their states are text. Libra's `.bn`, `.dn`,
-    `.cn` and `.mn` hold Bayesian, dependency and Markov networks. What is damaged, cut short or
-    hostile is refused.
+    `.cn` and `.mn` hold Bayesian, dependency and Markov networks. Files that are
+    damaged, truncated or malicious are refused.
 
     >>> import tempfile
     >>> import counterpane as cp

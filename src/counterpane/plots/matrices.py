@@ -90,7 +90,7 @@ def confusion(
     title: str = "",
     ax: Any = None,
 ) -> Any:
-    """Matplotlib axes with how many rows of each class (row) were told to be which (column).
+    """Matplotlib axes with a confusion matrix: true classes (rows), predicted ones (columns).
 
     Colors are shares of the row.
 

@@ -42,8 +42,8 @@ class Bin(NamedTuple):
 class ClassMeasures:
     """Log-loss, AUC, accuracy and calibration of ln P(class | row), (rows, classes).
 
-    `labels` are codes of the classes; a label that is no column is a class unknown to the model.
-    Rows of different `folds`, of which different fits spoke, are not ranked against each other.
+    `labels` are codes of the classes; a label without a column is a class that the model does not
+    know. AUC does not compare rows of different `folds`, because different fits predicted them.
 
     >>> logs = np.log([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
     >>> found = ClassMeasures(logs, np.array([0, 1, 1]), np.ones(3))
@@ -112,15 +112,15 @@ class ClassMeasures:
 
     @property
     def calibration_chance(self) -> float:
-        """What `calibration_error` is expected to be if every prediction is right."""
+        """The expected `calibration_error` of a perfectly calibrated model."""
         total = sum(b.rows for b in self.calibration)
         return sum(b.rows * b.error for b in self.calibration) * math.sqrt(2 / math.pi) / total
 
     @property
     def prior(self) -> dict[str, float]:
-        """The same measures of the classes' shares, (n + 1/C) / (m + 1), said of every row.
+        """The same measures if the shares of the classes, (n + 1/C) / (m + 1), are predicted.
 
-        Of several folds they are the shares in the other folds; else those of the rows themselves.
+        With several folds, the shares are those in the other folds; otherwise those of all rows.
         """
         n_classes = max(self.log_proba.shape[1], int(self.labels.max()) + 1)
         folds = np.zeros(len(self.labels), dtype=np.int64) if self.folds is None else self.folds

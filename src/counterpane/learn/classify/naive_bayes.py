@@ -11,11 +11,11 @@ from counterpane.learn.structure.chow_liu import ChowLiu
 class NaiveBayes(NetworkClassifier):
     """Learns P(class | row) ∝ P(class) Π_i P(x_i | class).
 
-    With `smoothing` "backoff" the tables are estimated around P(x_i), and mixed with it so far as
-    held-out rows ask for it: features that repeat each other are believed less, and where none
-    predicts the class, the model says the classes' shares (`share_` 0). With "even" they are the
-    textbook's posterior means, with the prior weight `equivalent_sample_size` spread evenly over
-    the cells of each table.
+    With `smoothing="backoff"` the tables are shrunk towards P(x_i), and mixed with it by a weight
+    that held-out rows choose. So redundant features get less weight, and if no feature predicts the
+    class, the model predicts the shares of the classes (`share_` is 0). With "even" the tables are
+    posterior means, with the prior weight `equivalent_sample_size` spread evenly over the cells of
+    each table.
 
     Other parameters and results are those of every `Classifier`, and `model_`, `graph_`, `share_`.
 
@@ -33,16 +33,16 @@ class NaiveBayes(NetworkClassifier):
 
 
 class TAN(NetworkClassifier):
-    """Learns P(class | row) with a tree over the features beside the class.
+    """Learns P(class | row) with a tree over the features: the tree-augmented naive Bayes.
 
-    Of all trees, in which each feature has at most one parent besides the class, the one of
-    greatest likelihood: a maximum spanning tree on I(X_i; X_j | class), rooted at the feature of
-    largest entropy. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
+    Each feature has the class and at most one other feature as parents. The tree of largest
+    likelihood is a maximum spanning tree on I(X_i; X_j | class), rooted at the feature of largest
+    entropy. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
     Learning 29 (1997). Cost: n²/2 tables of three columns.
 
-    With `smoothing` "backoff" P(x | parent, class) is estimated around P(x | class), and that
-    around P(x), so that a parent of many states is believed only as far as left-out rows bear it
-    out; see `NaiveBayes` for the rest.
+    With `smoothing="backoff"` P(x | parent, class) is shrunk towards P(x | class), and that towards
+    P(x), so a parent of many states has only as much effect as held-out rows support; see
+    `NaiveBayes` for the rest.
 
     Other parameters and results are those of every `Classifier`, and `model_`, `graph_`, `share_`,
     `gains_` (parent, child, the gain in nats; largest first).

@@ -40,23 +40,25 @@ Average = bool | Literal["accepted"]
 class MarkovClassifier(Classifier):
     """P(class | row) from hyperedges of the class and up to `max_order` − 1 features.
 
-    A structure is a set of hyperedges, each with a table of joint probabilities estimated as if
-    `outliers` rows were spread evenly over its cells; the product of the tables, each overlap
-    counted once, is the model. Structures are found by a staged climb on Σ ln P(class | row) plus
-    the log of a prior on their degrees of freedom: "aicc" (−m df / (m − df − 1) for m rows) or
-    "orthodox" (−df). Above `max_candidates` hyperedges of one size, those are tried whose parts
-    gained most. With `cycles` False hyperedges have at most two features, and these form a forest.
+    A structure is a set of hyperedges. Each has a table of joint probabilities, estimated as if
+    `outliers` rows were spread evenly over its cells. The model is the product of the tables, with
+    each overlap counted once. A hill climb by stages maximizes Σ ln P(class | row) plus the log of
+    a prior on the degrees of freedom: "aicc" (−m df / (m − df − 1) for m rows) or "orthodox"
+    (−df). If there are more than `max_candidates` hyperedges of one size, those are tried whose
+    subsets had the largest gains. With `cycles=False` hyperedges have at most two features, and
+    form a forest.
 
-    Predictions average over all structures looked at, in proportion to their posterior, down to
-    1 % of the best; over those that the climb went through with average="accepted"; or take the
-    best alone with average=False. A state that was not seen in training leaves out the tables it
-    would be looked up in. With `floor` the search is repeated in five folds; where the held-out
-    rows gain nothing over the classes' shares, the structure is that of the class alone.
+    By default predictions are averaged over all visited structures whose posterior is at least 1 %
+    of the best, weighted by their posterior; with average="accepted", over the structures on the
+    path of the climb; with average=False, they come from the best structure alone. For a state that
+    did not occur in training, the tables of that column are left out. With `floor` the search is
+    repeated in five folds; if predictions of held-out rows are no better than the shares of the
+    classes, the structure is the class alone.
     `outliers` takes the place of `equivalent_sample_size`, which is not used.
 
-    `model_` keeps distinct training rows, as that of `InteractionClassifier` does, to answer
-    evidence on some of the columns; with `keep_rows=False` it sums the others out by its own
-    networks, which are fitted to the class and not to the other columns.
+    Like `InteractionClassifier`, `model_` keeps distinct training rows, for queries with evidence
+    on some of the columns. With `keep_rows=False` it sums out the others by its networks, which
+    describe the class and not the other columns.
 
     Results beyond those of `Classifier`: `hyperedges_` (names of the features, in the order in
     which the best structure was built), `log_posterior_`, `structures_`, `model_` (a `Mixture` of
@@ -236,9 +238,9 @@ class MarkovClassifier(Classifier):
     def plot(self, kind: str = "hypergraph", *, average: bool = True, **options: Any) -> Any:
         """The hypergraph of all structures averaged, or of the best alone, on matplotlib axes.
 
-        Hyperedges are numbered by the step of the climb; then comes the interaction information in
-        percent of the class entropy, and the posterior of the structure that the hyperedge
-        completes where it is 1 % or more. `options` are those of `counterpane.plots.hypergraph`.
+        The label of a hyperedge has the step of the climb, the interaction information in percent
+        of the class entropy, and the posterior of the structure after this step if it is 1 % or
+        more. `options` are those of `counterpane.plots.hypergraph`.
         Other kinds are "graph" and "trace".
         """
         self._check_fitted()

@@ -60,11 +60,11 @@ class PartnerSearch(Search[Partners]):
 class PairwiseMarkovLearner(DensityLearner):
     """Learns a Markov network with a table for each edge of the graph of most dependent pairs.
 
-    Parameters: `k`, the number of partners that each variable brings, by χ² (ties go to the later
-    column; a pair without any dependence is not joined), `prior_sd`, the standard deviation of the
+    Parameters: `k`, the number of neighbors that each variable adds, by χ² (ties go to the later
+    column; independent pairs are not joined), `prior_sd`, the standard deviation of the
     Gaussian prior on each weight (inf is none), `tolerance` (nats a row) and `max_steps` of the
-    weights' search, and those of every learner. There are no weights of single variables: one
-    without partners stays uniform. A checkpoint serves the counting, not the weights.
+    weights' search, and those of every learner. Single variables have no weights: a variable
+    without neighbors is uniform. A checkpoint has the counts, not the weights.
 
     Results: `model_` (a `MarkovNetwork`), `graph_` (networkx), `undirected_`, `n_features_` (joint
     states of all edges), `score_` (the penalized pseudo-log-likelihood, nats), `trace_`.

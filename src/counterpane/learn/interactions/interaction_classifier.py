@@ -46,32 +46,33 @@ EFFECT_ENTRIES = 2**23  # rows × interactions × classes, at most
 
 
 class InteractionClassifier(Classifier):
-    """Learns P(class | row) ∝ exp Σ_T f_T(x_T, class): readable, and nothing to tune.
+    """Learns P(class | row) ∝ exp Σ_T f_T(x_T, class), a sum of effects; nothing to tune.
 
-    T runs over all single columns and the pairs and triples that a search selects; numbers have a
-    smooth term besides their intervals. Tables are fitted to predict the class (ridge regression,
-    larger sets held more tightly). Which structure and how strong the ridge is decided by the
-    likelihood of held-out rows in five folds, in which everything, cuts included, is done anew; the
-    model is the mean of the five fits and of one on all rows, and that is again a sum over sets of
-    columns, here called interactions, single columns included.
-    docs/design/interaction-classifier.md tells what was tried.
+    T runs over *interactions*: all single columns, and the pairs and triples that a search selects.
+    Numbers have a smooth term besides their intervals. The tables f_T maximize the conditional
+    likelihood with a ridge penalty that is larger for larger interactions. Five folds choose the
+    structure and the penalty by the likelihood of held-out rows; in each fold all steps are
+    repeated, also the cuts of numbers. The model is the mean of the five fits and of one fit to all
+    rows, which is again a sum over interactions. docs/design/interaction-classifier.md describes
+    what was tried.
 
-    `random_state` draws the folds; neither `n_jobs` nor the order of rows, columns, states and
-    classes matters. With `single_fit` the model is the fit on all rows alone: shorter to read, a
-    little worse. `bootstrap` is the number of random halves of the rows on which the search of the
-    chosen structure runs again, to tell how often it selects each interaction; "auto" takes 20
-    where distinct rows × columns² is at most 524,288, about a second of work, and else none.
+    `random_state` draws the folds; the model does not depend on `n_jobs` or on the order of rows,
+    columns, states and classes. With `single_fit` the model is the fit to all rows alone: shorter
+    to read, a little worse. `bootstrap` is the number of random halves of the rows on which the
+    search of the chosen structure runs again, to measure how often it selects each interaction;
+    "auto" means 20 if distinct rows × columns² is at most 524,288, about a second of work, and 0
+    otherwise.
     `equivalent_sample_size` is not used.
 
-    Evidence on some columns alone is answered by averaging over the others, for which the model
-    keeps the distinct training rows: all, or a sample of at most 32,768 rows and 4 MB. With
-    `keep_rows=False` the model file holds no rows, and answers only rows with all columns.
+    If a query has evidence on some columns only, the answer is averaged over the other columns. For
+    this the model keeps the distinct training rows: all, or a sample of at most 32,768 rows and
+    4 MB. With `keep_rows=False` the model file has no rows, and a query needs all columns.
 
     Results beyond those of `Classifier`: `model_`; `interactions_`, a record for each set of
-    columns, the largest effect first; `structure_` and `penalty_` chosen, `inner_log_loss_` on the
-    held-out rows, `trace_`, the best penalty and loss of each structure; `held_out_`, what the five
-    fits say of their held-out rows. Where these gain nothing over the classes' shares, the ridge is
-    so strong that the model says the shares for every row.
+    columns, the largest effect first; the chosen `structure_` and `penalty_`; `inner_log_loss_` on
+    the held-out rows; `trace_`, the best penalty and loss of each structure; `held_out_`, the
+    predictions of the five fits for their held-out rows. If these are no better than the shares of
+    the classes, the ridge is so strong that the model predicts the shares for every row.
 
     A record has `columns` and their number `order`; `effect`, the standard deviation, over the
     training rows, of what the interaction adds to the log-odds of the class, in nats; and
@@ -80,7 +81,7 @@ class InteractionClassifier(Classifier):
     has the mean zero over each of its columns, and single columns hold all they can explain alone.
     `counterpane.models.effects` defines both, for more than two classes too. An interaction of two
     or more columns also has `share`, the share of `samples` half samples on which it was selected,
-    where there were at least twenty.
+    if there were at least twenty.
 
     >>> import counterpane as cp
     >>> titanic = cp.load_dataset("titanic")
@@ -191,9 +192,8 @@ class InteractionClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.explaining.explanation` for the records; the one whose face is None
-        holds what the smoothing of the probabilities takes back, and what averaging over cells that
-        say nothing changes.
+        `counterpane.models.explaining.explanation` for the records; the one whose columns are None
+        has the effect of the smoothing of the probabilities and of averaging over unknown cells.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))
@@ -203,7 +203,7 @@ class InteractionClassifier(Classifier):
         """The hypergraph of the largest interactions; see `counterpane.plots.hypergraph`.
 
         Labels are effects; opacity is the share of half samples on which an interaction was
-        selected, where that is known. A pair within a triple is not drawn. Other kinds are
+        selected, if that is known. A pair within a triple is not drawn. Other kinds are
         "interactions", all effects as bars, and "trace".
         """
         self._check_fitted()

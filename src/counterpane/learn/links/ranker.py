@@ -47,16 +47,16 @@ class Ranked(NamedTuple):
 
 
 class LinkRanker:
-    """Learns which items go together, and ranks what a user has not chosen yet.
+    """Learns which items occur together, and ranks the items that a user has not chosen yet.
 
-    `learner`: "auto" (the best of `CANDIDATES` by the mean reciprocal rank of links left out, one
-    of each user; on large tables of 2,000 users), "hybrid" (a hybrid random field), "pairwise",
-    "chow-liu", "naive-bayes", "item-cosine", "popularity", or any learner whose `model_` answers
-    full conditionals; a copy of it is fitted. `user` and `item` name the columns of an edge list.
-    `random_state` draws the links left out.
+    `learner`: "auto" (the best of `CANDIDATES` by the mean reciprocal rank of left-out links, one
+    link of each user, or of 2,000 users of a large table), "hybrid" (a hybrid random field),
+    "pairwise", "chow-liu", "naive-bayes", "item-cosine", "popularity", or any learner whose
+    `model_` has full conditionals; a copy of it is fitted. `user` and `item` name the columns of an
+    edge list. `random_state` draws the left-out links.
 
     Results: `items_` (their names), `choice_` (the name of the ranker, None for a learner of your
-    own), `candidates_` (those that were judged, the best first, with `mrr` and its standard
+    own), `candidates_` (the rankers that were compared, the best first, with `mrr` and its standard
     `error`), `learner_`, `model_` (None for naive Bayes, cosine and popularity, which have no
     probabilities), `n_users_`. `save` writes any of them.
 
@@ -168,7 +168,7 @@ class LinkRanker:
     def scores(self, X: Any) -> Floats:
         """The score of every item for each user of `X`, shape (users, items); larger is sooner.
 
-        What the user has chosen has a score as well: that of choosing it, given the rest.
+        Items that the user has chosen have a score, too: that of the item given the other items.
         """
         table, _ = read_links(X, user=self.user, item=self.item, schema=self.schema_)
         out: Floats = np.empty((table.n_rows, table.n_columns))
@@ -180,9 +180,9 @@ class LinkRanker:
         return _scores_of(self.learner_, self.model_, codes)
 
     def rank(self, chosen: Iterable[Any], top: int | None = 10) -> list[Ranked]:
-        """The best items for a user who has chosen these, the best first; none of them again.
+        """The best items for a user who has chosen these, the best first, without the chosen.
 
-        An empty history is allowed. Of equal scores the first item by name comes first.
+        An empty history is allowed. Items with equal scores are sorted by name.
         """
         row = chosen_codes(chosen, self.schema_)
         return self._best(self._scores(row[:, None])[0], row, top)

@@ -148,10 +148,10 @@ class ExactPosterior(DensityLearner):
     """Learns the exact posterior over networks of at most 20 variables, and the best of them.
 
     Parameters: `score` (a name or a score; natural-log marginal likelihoods such as BDeu give
-    posteriors, BIC an approximation), `prior` ("uniform" over DAGs, up to 3ⁿ terms; "order": a DAG
-    weighs as many times as there are orders it fits, n² 2ⁿ terms), `max_parents`,
+    posteriors, BIC an approximation), `prior` ("uniform" over DAGs, up to 3ⁿ terms; "order": the
+    weight of a DAG is the number of orders that it fits, n² 2ⁿ terms), `max_parents`,
     `equivalent_sample_size` of the model's parameters, `missing` ("auto" or "state", "drop",
-    "error"), and those of every long learner. A checkpoint holds the counting, not the sums.
+    "error"), and those of every learner. A checkpoint has the counts, not the sums.
 
     Results: `edge_probabilities_` (row: from, column: to), `edges_` (parent, child, probability;
     largest first), `log_evidence_` (ln Σ exp(score) over all networks; with "order" each times its

@@ -35,12 +35,12 @@ nx = lazy("networkx")
 class OrderMCMC(DensityLearner):
     """Learns edge probabilities by sampling partitions (unbiased) or orders of the variables.
 
-    Parameters: `score`, `n_samples` kept of each of `n_chains`, `burn_in` (samples thrown away
-    first, by default half as many), `thin` (moves between samples, by default one for each
-    variable), `max_parents`, `max_candidates` (parents considered for each variable, those of
+    Parameters: `score`, `n_samples` kept of each of `n_chains`, `burn_in` (samples that are
+    discarded first, by default half as many), `thin` (moves between samples, by default one for
+    each variable), `max_parents`, `max_candidates` (parents considered for each variable, those of
     largest score alone), `partition` (False samples orders, which favors DAGs that fit many),
     `n_models` networks drawn for the mixture, `equivalent_sample_size` of their parameters,
-    `missing`, `random_state`, and those of every long learner. Results do not depend on `n_jobs`.
+    `missing`, `random_state`, and those of every learner. Results do not depend on `n_jobs`.
 
     Results: `edge_probabilities_` (row: from, column: to; averages of exact conditionals, not of
     indicators), `edges_` (parent, child, probability; largest first), `standard_errors_` and

@@ -6,11 +6,11 @@ from counterpane.learn.questions.gsmn import GSMN
 
 
 class GSIMN(GSMN):
-    """`GSMN` with a base of what is known: a test that it implies costs nothing.
+    """`GSMN` with inference: tests that follow from earlier tests are not executed.
 
-    Strong union and the triangle rules of `Knowledge` are sound where the data have a graph, and
-    then the result is that of `GSMN`, at no more and mostly at less cost (Bromberg, Margaritis &
-    Honavar 2009). Parameters and results are those of `GSMN`.
+    Strong union and the triangle rules of `Knowledge` are sound if the distribution has a graph.
+    Then the result is that of `GSMN`, at most at the same cost (Bromberg, Margaritis & Honavar
+    2009). Parameters and results are those of `GSMN`.
 
     >>> import counterpane as cp
     >>> learner = cp.GSIMN("g2").fit(cp.load_dataset("titanic"))

@@ -53,22 +53,22 @@ class FilterRecord(NamedTuple):
 
 
 class PFMN(AskingLearner):
-    """Learns a Markov network by few tests, each the most telling for its cost.
+    """Learns a Markov network with few tests: those with the most information per cost.
 
     Parameters: `test` ("bayesian", "chi2", "g2", or a test such as `Oracle`) and `alpha`, its level
-    where it has one: a p-value then counts as the likelihood ratio p / alpha, and an answer without
-    any number as certain. `n_particles` graphs, each moved `moves` times after a test. `prior`:
-    "sparse", few edges before many, Pr(k edges) ∝ 1/(k + 1)²; "sizes", all numbers of edges alike;
-    "graphs", all graphs alike. `proposal`: "symmetric" moves, or "class", those of the paper.
-    `score`: "gain", information per cost, or "entropy", the paper's −H/W. `estimate`: the graph
-    that answers questions most as the particles do ("consensus"), that of the edges more likely
-    than not ("median"), or the most probable one met ("best").
+    if it has one: a p-value counts as the likelihood ratio p / alpha, and an answer without a
+    number as certain. `n_particles` graphs, each moved `moves` times after a test. `prior`:
+    "sparse", Pr(k edges) ∝ 1/(k + 1)²; "sizes", uniform over numbers of edges; "graphs", uniform
+    over graphs. `proposal`: "symmetric" moves, or "class", those of the paper. `score`: "gain",
+    information per cost, or "entropy", the paper's −H/W. `estimate`: the graph whose independences
+    agree best with the particles ("consensus"), the edges of probability above ½ ("median"), or the
+    most probable graph that was visited ("best").
 
-    It stops when no test promises `min_gain` bits for each unit of cost (by default 0.02 for tests
-    of data, and 0 for others), or before `max_tests`, `max_cost` or `time_limit` are passed.
-    Tests of data are asked only where their table has `rows_per_cell` rows for each cell, as
-    others would tell nothing; 0 allows all. `potentials=False` leaves out the model.
-    `random_state`, and the parameters of every learner; results do not depend on `n_jobs`.
+    The learner stops when no test has an expected gain of `min_gain` bits per unit of cost (by
+    default 0.02 for tests of data, and 0 for others), or before `max_tests`, `max_cost` or
+    `time_limit` are exceeded. Tests of data are executed only if their table has `rows_per_cell`
+    rows per cell, because others have no power; 0 allows all. `potentials=False` leaves out the
+    model. `random_state`, and the parameters of every learner; results do not depend on `n_jobs`.
 
     Results: `graph_` (networkx), `undirected_`, `blankets_`, `edge_probabilities_` (a symmetric
     array), `best_graph_` and its `log_posterior_` (up to a constant), `model_` (a `MarkovNetwork`),

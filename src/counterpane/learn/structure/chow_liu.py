@@ -115,7 +115,7 @@ class ChowLiu(DensityLearner):
     a forest), `root` (a column name; by default the column of largest entropy), `target` (a column
     name, for the tree-augmented network of a class), `equivalent_sample_size` of the
     parameters' prior, `missing` ("auto", "state", "drop", "error", "em", or "available" with the
-    score "nal"), and those of every long learner: `time_limit` in seconds, `n_jobs` threads,
+    score "nal"), and the parameters of every learner: `time_limit` in seconds, `n_jobs` threads,
     `progress`, `checkpoint`.
 
     Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `strengths_` (parent,
