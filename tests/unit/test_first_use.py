@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from counterpane.errors import DataError
 
 
 @pytest.fixture
@@ -65,3 +66,11 @@ def test_the_columns_of_odd_rows_are_explained(run, survey: Path) -> None:
     run("learn", survey.name, "-o", "m.cp")
     _, out, _ = run("score", "m.cp", survey.name, "--rows", "-n", "2")
     assert "below mean: nats" in out
+
+
+@pytest.mark.parametrize("write", [int, "${:,}".format])
+def test_a_class_with_a_value_in_each_row_is_refused_at_once(write) -> None:
+    rng = np.random.default_rng(0)
+    frame = {"x": rng.choice(["a", "b"], 900), "price": [write(10_000 + 7 * i) for i in range(900)]}
+    with pytest.raises(DataError, match="900 different values in 900 rows, too many"):
+        cp.InteractionClassifier().fit(frame, "price")
