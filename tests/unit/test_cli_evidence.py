@@ -154,3 +154,21 @@ def test_a_numeric_target_is_numbers_in_samples_and_takes_ranges(run, tmp_path: 
     assert code == 0
     facts = json.loads(run("predict", "cars.cp", "cars.csv", "--json")[1])
     assert facts["accuracy"] > 0.6 and len(facts["predicted"]) == 4
+
+
+def test_a_range_that_parts_an_interval_is_called_approximate(run, tmp_path: Path) -> None:
+    rows = "".join(f"{i % 97},{'ab'[i % 97 > 60]}\n" for i in range(970))
+    (tmp_path / "t.csv").write_text("n,c\n" + rows)
+    run("learn", str(tmp_path / "t.csv"), "-o", str(tmp_path / "m.cp"))
+    model = cp.load(tmp_path / "m.cp")
+    cut = model.schema["n"].cuts[0]
+    _, _, whole = run("query", str(tmp_path / "m.cp"), "c", "-g", f"n>={cut:g}")
+    assert "approximate" not in whole
+    _, _, parted = run("query", str(tmp_path / "m.cp"), "c", "-g", f"n>={cut + 1:g}")
+    assert "ends within the interval" in parted and "approximate" in parted
+
+
+def test_missing_is_called_so_where_it_is_no_state(run, tmp_path: Path) -> None:
+    run("learn", "titanic", "-o", str(tmp_path / "m.cp"))
+    code, _, err = run("query", str(tmp_path / "m.cp"), "survived", "-g", "sex=(missing)")
+    assert code == 2 and "(missing) is not one of" in err

@@ -173,3 +173,21 @@ def test_compare_shows_errors_and_outside_classifiers(run) -> None:
     _, out, _ = run("compare", "titanic", "--target", "survived", "--method", "tan", "--folds", "2",
                     "--no-baselines")  # fmt: skip
     assert "random-forest" not in out
+
+
+def test_folds_that_chose_the_structure_do_not_measure_small_tables(run, tmp_path: Path) -> None:
+    excess = []
+    for seed in (102, 105, 110):
+        rng = np.random.default_rng(seed)
+        columns = [rng.choice(list("abcdef")[: 2 + i % 5], 500) for i in range(8)]
+        columns += [rng.normal(size=500).round(3), rng.choice(["yes", "no"], 500, p=[0.7, 0.3])]
+        lines = [
+            "n0,n1,n2,n3,n4,n5,n6,n7,u,y",
+            *(",".join(map(str, r)) for r in zip(*columns, strict=True)),
+        ]
+        (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
+        _, out, _ = run("learn", "noise.csv", "--target", "y", "--json")
+        held_out = json.loads(out)["held_out"]
+        assert held_out["how"] == "learned again without them"
+        excess.append((held_out["auc"]["value"] - 0.5) / max(held_out["auc"]["error"], 0.01))
+    assert np.mean(excess) < 1.0  # nothing can be predicted; the folds of the choice say 2 errors

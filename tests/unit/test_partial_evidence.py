@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane.errors import EvidenceError, FileFormatError, ParameterError
+from counterpane.errors import EvidenceError, FileFormatError, ParameterError, UnknownNameError
 from counterpane.models import kept_rows, partial_evidence
 from counterpane.models.column_evidence import ColumnEvidence
 from counterpane.models.kept_rows import KeptRows
@@ -260,7 +260,7 @@ def test_intervals_and_sets_take_the_rows_in_them(frame, fitted):
     fit = frame[frame["group"].isin(["a", "b"])]
     answer = model.query("y", {"group": {"a", "b"}})
     assert answer.basis.rows_that_fit == len(fit)
-    assert "group" in answer.basis.columns
+    assert answer.basis.columns == ("size", "port")
     assert answer["yes"] == pytest.approx((fit["y"] == "yes").mean(), abs=0.03)
     whole = model.query("y", {"group": {"a", "b", "c"}})
     assert whole.probabilities == pytest.approx(model.query("y").probabilities)
@@ -381,3 +381,57 @@ def test_one_row_is_its_own_average():
 def test_the_reference_counts_rows():
     counts, n = frequencies([(0,), (1,), (1,)], [1, 2, 3], [0, 1, 0], {0: {1}}, 2)
     assert (counts, n) == ([3.0, 2.0], 5.0)
+
+
+@pytest.fixture(scope="module")
+def ages():
+    """A table whose target falls with age, steadily, and a classifier of it."""
+    r = np.random.default_rng(3)
+    age, plan = r.normal(45, 15, 3000).round(), r.choice(["basic", "plus"], 3000)
+    age[r.random(3000) < 0.1] = np.nan
+    z = -0.05 * (np.nan_to_num(age, nan=45) - 45) + (plan == "basic")
+    left = np.where(r.random(3000) < 1 / (1 + np.exp(-z)), "yes", "no")
+    frame = pd.DataFrame({"age": age, "plan": plan, "left": left})
+    return frame, cp.InteractionClassifier().fit(frame, "left").model_
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(60, None), (None, 30), (52, 57), (60.5, 61.5), (None, 46)]
+)
+def test_a_range_takes_the_rows_whose_numbers_lie_in_it(ages, low, high):
+    frame, model = ages
+    fit = (frame.age >= (low or -np.inf)) & (frame.age < (high or np.inf))
+    answer = model.query("left", {"age": cp.Range(low, high)})
+    assert answer.basis.rows_that_fit == fit.sum()
+    assert answer.basis.columns == ("plan",)
+    share, error = (frame.left[fit] == "yes").mean(), (0.25 / fit.sum()) ** 0.5
+    assert answer["yes"] == pytest.approx(share, abs=2 * error)
+
+
+def test_a_range_with_few_rows_takes_the_nearest_ones(ages):
+    _, model = ages
+    few = model.query("left", {"age": cp.Range(85, None)})
+    assert few.basis.looser and few.basis.rows_that_fit < 20
+    assert few["yes"] < 0.4 < model.query("left")["yes"]
+
+
+def test_columns_given_in_part_are_not_called_not_given(ages):
+    _, model = ages
+    answer = model.query("left", {"age": cp.Range(60, None), "plan": {"basic", "plus"}})
+    assert answer.basis.columns == ()
+    assert str(answer.basis).startswith("Averaged over the ")
+
+
+def test_a_column_that_is_not_there_is_named(ages):
+    _, model = ages
+    with pytest.raises(UnknownNameError, match="column 'laft' is not known; did you mean"):
+        model.query("laft")
+
+
+def test_one_more_column_is_one():
+    basis = partial_evidence.Basis(tuple("abcdefg"), 12.0, 12.0, False)
+    assert str(basis).startswith("Not given: a, b, c, d, e, f and 1 more column; ")
+    estimated = basis._replace(columns=("a",), estimated=True)
+    assert str(estimated) == (
+        "Not given: a; averaged over about 12 training rows that fit the evidence."
+    )

@@ -69,6 +69,23 @@ def _caution(model: Any, answer: Any, known: Any) -> str:
     )
 
 
+def _parted(model: Any, known: Any) -> list[str]:
+    """A note for each range that ends within an interval of a model that knows intervals alone."""
+    notes = []
+    for name, value in known.evidence.items():
+        if not isinstance(value, cp.Range) or model.kind == "additive":
+            continue
+        variable = model.schema[name]
+        shares = value.shares(variable).tolist()
+        inside = [str(s) for s, p in zip(variable.states, shares, strict=True) if 0 < p < 1]
+        if inside:
+            notes.append(
+                f"{value.text(name)} ends within the interval {' and '.join(inside)}: the model "
+                "treats all values of an interval alike, so the answer is approximate."
+            )
+    return notes
+
+
 @app.command()
 def query(
     model: ModelFile,
@@ -97,12 +114,14 @@ def query(
     known = evidence_of(loaded, given)
     answer = loaded.query(variables, known.evidence, method=method)
     words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, known)
-    if words:
-        note(words)
+    notes = [*_parted(loaded, known), *([words] if words else [])]
+    for line in notes:
+        note(line)
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
-        emit({"columns": list(answer.names), "given": known.facts(), "cells": cells, **basis})
+        about = {**basis, **({"notes": notes} if notes else {})}
+        emit({"columns": list(answer.names), "given": known.facts(), "cells": cells, **about})
         return
     console.print(probability_bars(answer, known.texts))
 

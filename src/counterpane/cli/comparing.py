@@ -34,6 +34,7 @@ from counterpane.cli.app import (
     console,
     emit,
     interrupted,
+    notes,
     rankers,
     settle,
     tables,
@@ -153,7 +154,8 @@ def compare(
     else:
         gaps = table.schema.names, table.has_missing
         note = gap_policy.explicit_policy("state", *gaps, None)._replace(why=SAME_CELLS).sentence
-        console.print(what_was_done(table.schema, note, rows), end="", soft_wrap=True)
+        if not notes.quiet:
+            console.print(what_was_done(table.schema, note, rows), end="", soft_wrap=True)
         _show(found)
     for path in filter(None, () if as_json else (markdown, plot)):
         console.print(f"Saved to [bold]{escape(str(path))}[/bold]")

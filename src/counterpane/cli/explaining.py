@@ -38,6 +38,8 @@ classify = lazy("counterpane.cli.classify")
 explaining = lazy("counterpane.models.explaining")
 schemas = lazy("counterpane.data.schema")
 
+LEAST_SHOWN = 0.0005  # of log-odds, which are printed with three decimals
+
 
 @app.command()
 def explain(
@@ -167,10 +169,12 @@ def _of_file(
 
 
 def _cells(model: Any, columns: Sequence[Any], target: str) -> dict[str, Any]:
-    """What the row says of the model's columns, as it was written."""
+    """What the row says of the model's columns, as it was written; missing only where a state."""
     known = [c for c in columns if c.name in model.schema.names and c.name != target]
     found = {c.name: classify.row_cells(c, 0, 1)[0] for c in known}
-    return {name: value for name, value in found.items() if value != ""}
+    states = {name for name in found if model.schema[name].find(None) is not None}
+    missing = {name: schemas.MISSING for name in states if found[name] == ""}
+    return {name: value for name, value in (found | missing).items() if value != ""}
 
 
 def _class_of(variable: Any, named: str | None, probabilities: Mapping[Any, float]) -> Any:
@@ -200,15 +204,23 @@ def _picture(
     """A line an interaction, and the sum."""
     than = "" if two else ", relative to the mean of all classes"
     title = f"Log-odds of {target}={schemas.state_text(chosen)}{than}"
-    grid = Grid(box=None, title=escape(title), title_justify="left", show_header=False)
+    console.print(f"[italic]{escape(title)}[/italic]", highlight=False, soft_wrap=True)
+    grid = Grid(box=None, show_header=False)
     grid.add_column(justify="right")
+    total = sum(part["log_odds"] for part in parts)
+    parts = [p for p in parts if p["columns"] is not None or abs(p["log_odds"]) >= LEAST_SHOWN]
     for part in parts[:top]:
-        grid.add_row(f"{part['log_odds']:+.3f}", _name(part["columns"], cells))
+        grid.add_row(_signed(part["log_odds"]), _name(part["columns"], cells))
     if len(parts) > top:
         rest = sum(part["log_odds"] for part in parts[top:])
-        grid.add_row(f"{rest:+.3f}", f"[dim]{len(parts) - top} more[/dim]")
-    grid.add_row(f"{sum(part['log_odds'] for part in parts):+.3f}", "[bold]in total[/bold]")
+        grid.add_row(_signed(rest), f"[dim]{len(parts) - top} more[/dim]")
+    grid.add_row(_signed(total), "[bold]in total[/bold]")
     return grid
+
+
+def _signed(log_odds: float) -> str:
+    """The number with its sign; what rounds to 0 has none."""
+    return f"{log_odds:+.3f}" if abs(log_odds) >= LEAST_SHOWN else "0.000"
 
 
 def _name(columns: Sequence[str] | None, cells: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from counterpane.learn.classify.held_out import MIN_WEIGHT
 FOLDS = 5
 QUICK, SLOW = 4.0, 40.0  # seconds of a fit: up to here five folds, one, are learned again
 GROUPS = 3  # of rows, by their predictions
+SMALL = 2000  # rows up to which folds that chose the structure do not measure it
 
 
 def held_out_facts(learner: Any, source: Any, target: str, seconds: float) -> dict[str, Any]:
@@ -26,13 +27,18 @@ def held_out_facts(learner: Any, source: Any, target: str, seconds: float) -> di
     Empty where they would take too long, or where fewer than 20 rows say little.
     """
     inner = vars(learner).get("held_out_")
-    if learner.model_.provenance["weight"] < MIN_WEIGHT:
+    weight = learner.model_.provenance["weight"]
+    if weight < MIN_WEIGHT:
         return {}
-    if inner is not None:  # without the import of all of `evaluate`
+    rows = isinstance(source, cp.Table | list)
+    if inner is not None and (weight > SMALL or seconds > QUICK or not rows):
+        # Without the import of all of `evaluate`; of many rows, a choice by the folds fits little.
         found = {"folds": FOLDS, "how": "the folds that chose the structure"}
         return found | ClassMeasures(*inner).to_dict()
-    if not isinstance(source, cp.Table | list) or seconds > SLOW:
+    if not rows or seconds > SLOW:
         return {}
+    if inner is not None:  # the choice of columns and interactions is learned again as well
+        learner = type(learner)(**learner.get_params(deep=False)).set_params(bootstrap=0)
     holdout = None if seconds <= QUICK else 1 / FOLDS
     try:
         measures = cp.evaluate.held_out_measures(learner, source, target, holdout=holdout)

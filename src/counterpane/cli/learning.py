@@ -41,6 +41,7 @@ from counterpane.cli.app import (
     judging,
     many,
     note,
+    notes,
     rankers,
     settle,
     tables,
@@ -167,7 +168,7 @@ def learn(
     of links, and `counterpane rank` predicts the next ones.
     """
     progress = settle(as_json=as_json, quiet=quiet)
-    path = output or Path(Path(data).name.split(".")[0] + ".cp")
+    path = output or Path(Path(Path(data).name.removesuffix(".gz")).stem + ".cp")
     check_place(path, model=True)
     check_target(method, target)
     links = (user, item) if user is not None or item is not None else None
@@ -369,7 +370,8 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     classifier = method in CLASSIFIERS
     schema = learner.schema_ if classifier else source.schema
     gaps = getattr(learner, "missing_note_", "")  # links have no missing cells
-    console.print(what_was_done(schema, gaps, rows), end="", soft_wrap=True)
+    if not notes.quiet:
+        console.print(what_was_done(schema, gaps, rows), end="", soft_wrap=True)
     size = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')} → "
     first = facts["target"] or schema.names[0]
     place, name = quote(str(path)), quote(first)

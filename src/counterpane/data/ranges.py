@@ -75,7 +75,7 @@ class Range:
 
         A range without any value of the column, or on a column without numbers, is an error.
         """
-        low, high = self._ends(variable)
+        low, high = self.ends(variable)
         weights: Floats = np.zeros(variable.card)
         if variable.cuts is not None:
             for code in range(n_intervals(variable)):
@@ -97,7 +97,7 @@ class Range:
 
     def levels(self, variable: Variable, code: int) -> tuple[float, float]:
         """From which to which level of an interval's distribution its values are in the range."""
-        low, high = self._ends(variable)
+        low, high = self.ends(variable)
         first = share_below(variable, code, low, inclusive=not self.include_low)
         last = share_below(variable, code, high, inclusive=self.include_high)
         if first is None or last is None:
@@ -110,7 +110,7 @@ class Range:
             )
         return first, last
 
-    def _ends(self, variable: Variable) -> tuple[float, float]:
+    def ends(self, variable: Variable) -> tuple[float, float]:
         """The two ends as numbers; days since 1970-01-01 where the variable holds dates."""
         dated = variable.dated or _dated_states(variable)
         if (

@@ -128,7 +128,8 @@ class Variable:
 
     def not_a_state(self, value: Any) -> str:
         """The words that say that `value` is none of the states, and which there are."""
-        return f"{value!r} is not one of {self.card} states ({self.shown_states})"
+        shown = MISSING if value is None else repr(value)
+        return f"{shown} is not one of {self.card} states ({self.shown_states})"
 
     @property
     def shown_states(self) -> str:

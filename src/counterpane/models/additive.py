@@ -225,10 +225,13 @@ class AdditiveClassifier:
             raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
         asked = [variables] if isinstance(variables, str) else list(variables)
         told = dict(evidence or {})
+        for name in asked:
+            self.schema.index(name)  # an unknown one raises
         if asked != [self.target.name] or self.target.name in told:
             raise ParameterError(
-                f"P({', '.join(asked)} | {', '.join(told)}) was asked; an additive classifier "
-                f"knows only P({self.target.name} | other columns)."
+                f"P({', '.join(asked)}{' | ' if told else ''}{', '.join(told)}) was asked; this "
+                f"classifier knows only P({self.target.name} | other columns): learn a network, "
+                "without a target, to ask about other columns."
             )
         places = {c: place for place, c in enumerate(self.numeric.tolist())}
         given = []
@@ -242,12 +245,14 @@ class AdditiveClassifier:
         codes, numbers = self._row(given)
         if not self._partial(codes, numbers)[0] and all(one.is_point for one in given):
             return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]))
-        points = {one.column for one in given if one.is_point}
-        rest = [v.name for column, v in enumerate(self.features) if column not in points]
         if self.rows is None:
-            raise self._refusal(rest)
+            points = {one.column for one in given if one.is_point}
+            raise self._refusal([v.name for c, v in enumerate(self.features) if c not in points])
         found = self._average(given, 1)
-        basis = Basis(tuple(rest), *(own[0].item() for own in found[1:]))
+        known = {one.column for one in given}
+        rest = tuple(v.name for column, v in enumerate(self.features) if column not in known)
+        sample = len(self.rows) < self.rows.seen
+        basis = Basis(rest, *(own[0].item() for own in found[1:]), sample)
         return Answer([self.target], found.probabilities[0], basis=basis)
 
     @cached_property

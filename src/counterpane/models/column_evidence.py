@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,35 @@ from counterpane.data.schema import Variable
 from counterpane.errors import EvidenceError
 from counterpane.models.evidence import evidence_weights
 from counterpane.models.kept_rows import KeptRows
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 TINY = 1e-9
+
+
+class Within(NamedTuple):
+    """A range on a column of numbers, which kept rows are compared with number by number."""
+
+    low: float
+    high: float
+    include_low: bool
+    include_high: bool
+    cuts: Floats
+
+    def holds(self, numbers: Floats) -> Bools:
+        """Whether each number lies in the range; NaN does not."""
+        above = numbers >= self.low if self.include_low else numbers > self.low
+        below = numbers <= self.high if self.include_high else numbers < self.high
+        held: Bools = above & below
+        return held
+
+    def distance(self, rows: KeptRows, place: int) -> Array:
+        """0 in the range; outside the share of rows up to it, and 1 where the number is missing."""
+        numbers = rows.numbers[place]
+        ends = np.clip(numbers, self.low, self.high)
+        # A number outside is never 0 apart: no row may lie between it and the end of the range.
+        apart = np.abs(rows.rank(place, ends) - rows.own_ranks[place]) + np.float32(TINY)
+        apart = np.where(np.isnan(numbers), np.float32(1), np.minimum(apart, np.float32(1)))
+        return np.where(self.holds(numbers), np.float32(0), apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +52,8 @@ class ColumnEvidence:
 
     `weights`, (evidence, states), are 1 for each state of a set, or likelihoods; `codes` is then
     the state that is put into rows that do not fit. Of a column of numbers, which is at `place`
-    among them, `values` are the numbers, NaN where only the state is known.
+    among them, `values` are the numbers, NaN where only the state is known; `within` is a range of
+    them, the same for all pieces of evidence.
     """
 
     column: int
@@ -35,6 +62,7 @@ class ColumnEvidence:
     place: int | None = None
     values: Floats | None = None
     intervals: bool = False  # whether some values are NaN where the state is not that of missing
+    within: Within | None = None
 
     @property
     def is_point(self) -> bool:
@@ -45,13 +73,11 @@ class ColumnEvidence:
         """Some pieces of evidence."""
         weights = None if self.weights is None else self.weights[some]
         values = None if self.values is None else self.values[some]
-        return ColumnEvidence(
-            self.column, self.codes[some], weights, self.place, values, self.intervals
-        )
+        return replace(self, codes=self.codes[some], weights=weights, values=values)
 
     def factor(self, rows: KeptRows) -> Floats:
         """How well the rows fit, (evidence, rows), from 0 to 1."""
-        if self.weights is None:
+        if self.weights is None or self.within is not None:
             fits: Floats = (self.distance(rows) == 0).astype(np.float64)
             return fits
         scaled: Floats = self.weights / self.weights.max(axis=1, keepdims=True)
@@ -62,6 +88,9 @@ class ColumnEvidence:
         """From 0, where a row fits, to 1, (evidence, rows)."""
         own = rows.codes[self.column]
         other: Array
+        if self.within is not None and self.place is not None:
+            one = self.within.distance(rows, self.place)
+            return np.repeat(one[None], len(self.codes), axis=0)
         if self.weights is not None:
             other = (self.weights[:, own] == 0).astype(np.float32)
             return other
@@ -74,6 +103,9 @@ class ColumnEvidence:
 
     def put_in(self, rows: KeptRows, which: Ints, codes: Codes, numbers: Floats) -> None:
         """Write the evidence `which` into codes and numbers; what fits a set is kept."""
+        if self.within is not None and self.place is not None:
+            self._put_in_range(rows, self.within, self.place, codes, numbers)
+            return
         own, state = codes[self.column], self.codes[which]
         fits = own == state if self.weights is None else self.weights[which, own] > 0
         codes[self.column] = np.where(fits, own, state)
@@ -82,6 +114,19 @@ class ColumnEvidence:
             inside = np.where(fits, numbers[self.place], typical)
             values = np.full(len(which), np.nan) if self.values is None else self.values[which]
             numbers[self.place] = np.where(np.isnan(values), inside, values)
+
+    def _put_in_range(
+        self, rows: KeptRows, within: Within, place: int, codes: Codes, numbers: Floats
+    ) -> None:
+        """Write the number of the range that is nearest to that of each row."""
+        outside = ~within.holds(numbers[place])
+        if not outside.any():
+            return
+        typical = np.nanmedian(np.clip(rows.numbers[place], within.low, within.high))
+        nearest = np.clip(numbers[place, outside], within.low, within.high)
+        nearest = np.where(np.isnan(nearest), typical, nearest)
+        numbers[place, outside] = nearest
+        codes[self.column, outside] = np.searchsorted(within.cuts, nearest, side="right")
 
 
 def read_column(
@@ -107,7 +152,11 @@ def read_column(
         frequent = np.zeros(variable.card)
         frequent[: 0 if shares is None else len(shares)] = [] if shares is None else shares
         codes = (weights * (frequent + TINY)).argmax(axis=1)
-        return ColumnEvidence(column, codes.astype(np.uint16), weights, place)
+        within = None
+        if isinstance(value, Range) and place is not None and variable.cuts is not None:
+            ends = (*value.ends(variable), value.include_low, value.include_high)
+            within = Within(*ends, np.array(variable.cuts, dtype=np.float64))
+        return ColumnEvidence(column, codes.astype(np.uint16), weights, place, within=within)
     value = None if is_missing(value) else value
     code = np.array([variable.code(value)], dtype=np.uint16)
     if place is None:

@@ -196,8 +196,10 @@ class Mixture(Model):
         given, likelihoods = self._known(evidence, virtual_evidence)
         found = self._over_rows(self.schema.indices(listed(variables)), given, likelihoods)
         if found is not None:
-            rest = tuple(v.name for i, v in enumerate(self.schema) if i not in given)[:-1]
-            answer.basis = Basis(rest, *(own[0].item() for own in found[1:]))
+            known = {*given, *likelihoods}
+            rest = tuple(v.name for i, v in enumerate(self.schema) if i not in known)[:-1]
+            sample = self.rows is not None and len(self.rows) < self.rows.seen
+            answer.basis = Basis(rest, *(own[0].item() for own in found[1:]), sample)
         return answer
 
     def _over_rows(

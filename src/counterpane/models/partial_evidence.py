@@ -36,30 +36,41 @@ LogProba = Callable[[Codes, Floats], Floats]
 class Basis(NamedTuple):
     """What an answer to partial evidence is averaged over.
 
-    `columns` were not given, or only in part; `rows_that_fit` is the weight of the training rows
+    `columns` were not given; `rows_that_fit` is the weight of the training rows
     that fit the evidence. `effective_rows` is the effective number of the rows that were used,
-    (Σ w)² / Σ w²; rows that do not fit are among them where `looser`.
+    (Σ w)² / Σ w²; rows that do not fit are among them where `looser`. Where the model keeps only a
+    sample of the training rows, the number that fit is an estimate.
     """
 
     columns: tuple[str, ...]
     rows_that_fit: float
     effective_rows: float
     looser: bool
+    estimated: bool = False
 
     def __str__(self) -> str:
-        names, size = ", ".join(self.columns[:NAMED]), f"{self.rows_that_fit:,.0f}"
-        if len(self.columns) > NAMED:
-            names += f" and {len(self.columns) - NAMED} more columns"
+        size = f"{self.rows_that_fit:,.0f}"
         fit = {"0": "no training row fits", "1": "one training row fits"}.get(size)
         if not self.looser:
             rows = "one training row that fits" if fit else f"{size} training rows that fit"
-            return f"Not given: {names}; averaged over the {rows} the evidence."
-        number = f"effective number {self.effective_rows:,.0f}"
-        others = {"0": "similar rows", "1": "this and similar rows"}.get(
-            size, "these and similar rows"
-        )
-        fit = fit or f"{size} training rows fit"
-        return f"Not given: {names}; {fit} the evidence, so averaged over {others} ({number})."
+            how = f"averaged over {'about' if self.estimated else 'the'} {rows} the evidence"
+        else:
+            number = f"effective number {self.effective_rows:,.0f}"
+            others = {"0": "similar rows", "1": "this and similar rows"}.get(
+                size, "these and similar rows"
+            )
+            fit = fit or f"{size} training rows fit"
+            how = f"{fit} the evidence, so averaged over {others} ({number})"
+        left = f"Not given: {self._names()}; {how}" if self.columns else how
+        return f"{left[0].upper()}{left[1:]}."
+
+    def _names(self) -> str:
+        """The columns, and from the seventh on how many more they are."""
+        more = len(self.columns) - NAMED
+        names = ", ".join(self.columns[:NAMED])
+        if more <= 0:
+            return names
+        return f"{names} and {more} more {'column' if more == 1 else 'columns'}"
 
 
 class Averages(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -243,6 +243,8 @@ def _learned(model: Any) -> list[list[str]]:
     note = (told.pop("missing", None) or {}).get("note", "")
     told.pop("trace", None)
     told.pop("edge_confidence", None)
+    told.pop("number_formats", None)  # `read_as` says the same in words
+    lines += _folds(told.pop("held_out", None)) + _kept(told.pop("kept_rows", None))
     directions = told.pop("known_directions", None)
     if directions:
         words = _some([edge_text(p, x, True) for p, x in directions])
@@ -274,6 +276,29 @@ def _learned(model: Any) -> list[list[str]]:
         lines.append(["missing cells as a state", _some(gaps)])
     lines.append(["report by", f"counterpane {counterpane.__version__}"])
     return lines
+
+
+def _folds(facts: Mapping[str, Any] | None) -> list[list[str]]:
+    """The measures that `learn` printed, in a line."""
+    if not facts:
+        return []
+    names = {"log_loss": "log-loss", "auc": "AUC", "accuracy": "accuracy"}
+    told = [
+        f"{words} {facts[key]['value']:.3f} ± {facts[key]['error']:.3f}"
+        for key, words in names.items()
+        if key in facts
+    ]
+    times = f"{facts['folds']} folds" if facts["folds"] > 1 else "one part"
+    words = f"{', '.join(told)} on {facts['rows']:,.0f} rows in {times} ({facts['how']})"
+    return [["held out by learn", words]]
+
+
+def _kept(facts: Mapping[str, int] | None) -> list[list[str]]:
+    """How many training rows answer partial evidence."""
+    if not facts:
+        return []
+    words = f"{facts['kept']:,} of {facts['distinct']:,} distinct rows, to answer partial evidence"
+    return [["rows kept in the model", words]]
 
 
 def _some(names: Sequence[str]) -> str:
