@@ -6,16 +6,18 @@ from counterpane.learn.questions.gsmn import GSMN
 
 
 class GSIMN(GSMN):
-    """`GSMN` with a base of what is known: a test that it implies costs nothing.
+    """`GSMN` that does not ask the data what it can infer.
 
-    Strong union and the triangle rules of `Knowledge` are sound where the data have a graph, and
-    then the result is that of `GSMN`, at no more and mostly at less cost (Bromberg, Margaritis &
-    Honavar 2009). Parameters and results are those of `GSMN`.
+    On data, a test is inferred from executed tests of the same pair, and from the pair tables where
+    what these allow is clear by a margin (`Margins`). With `variant="paper"`, and where the test
+    is not one of data, such as `Oracle`, inference is that of Bromberg, Margaritis & Honavar (2009):
+    strong union and the triangle rules of `Knowledge`, which are sound where answers are. Parameters
+    and results are those of `GSMN`.
 
     >>> import counterpane as cp
-    >>> learner = cp.GSIMN("g2").fit(cp.load_dataset("titanic"))
-    >>> learner.n_tests_, learner.cost_
-    (13, 39)
+    >>> learner = cp.GSIMN().fit(cp.load_dataset("titanic"))
+    >>> learner.n_tests_, learner.cost_, learner.table_cost_
+    (13, 39, 4)
     """
 
     _infer = True
