@@ -2,8 +2,8 @@
 
 Rows are drawn from Markov networks (`question_domains`); each learner's graph is compared with the
 true one. Domains are cut into two halves by a seeded permutation: the settings of the learners come
-from a recipe that was made on the first half, and the second one is reported by default. Each domain
-and seed is one line of `results/questions.jsonl`, so that a run that was stopped goes on.
+from a recipe that was made on the first half, and the second one is reported by default. Each
+domain and seed is one line of `results/questions.jsonl`, so that a run that was stopped goes on.
 
     python benchmarks/questions.py [--part small|large|networks|all] [--half second] [--limit N]
                                    [--seeds 1] [--jobs 1] [--rows 2000 10000]
@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).parent / "papers"))
 
 import networkx as nx
 import numpy as np
-from question_domains import Domain, Edges, drawn, halves, ordered
 from resumable import run_lines
 
 import counterpane as cp
-from harness import RESULTS, publish
+from harness import RESULTS
+from question_domains import Domain, Edges, drawn, halves, ordered
 
 REFERENCE = "GSMN, Bayesian test"
 PAPER_COLUMNS = 20  # PFMN as published takes minutes above

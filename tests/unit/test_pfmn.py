@@ -268,8 +268,8 @@ def test_tables_with_too_few_rows_are_not_asked_for():
     table = chain_table(100)
     for rows_per_cell, largest in ((5.0, 2), (0.0, 3)):
         learner = cp.PFMN(
-            variant="paper", random_state=0, rows_per_cell=rows_per_cell, score="entropy", min_gain=0.0,
-            potentials=False, max_tests=40,
+            variant="paper", random_state=0, rows_per_cell=rows_per_cell, score="entropy",
+            min_gain=0.0, potentials=False, max_tests=40,
         ).fit(table)  # fmt: skip
         assert max(len(t.given) for t in learner.tests_) == largest
 

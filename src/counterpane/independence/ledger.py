@@ -9,7 +9,6 @@ from counterpane.counts.source import CountSource
 from counterpane.independence.base import IndependenceTest, Question, Verdict
 from counterpane.progress import Control
 
-
 Price: TypeAlias = Callable[[tuple[str, ...]], float]
 """What it costs to look at some columns together, by name."""
 

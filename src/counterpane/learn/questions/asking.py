@@ -25,7 +25,6 @@ from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
-
 Variant = Literal["default", "paper"]
 
 
@@ -168,10 +167,9 @@ class AskingLearner(Learner):
             raise ParameterError(f"table_cells={self.table_cells!r}; None or 4 and more is needed.")
         default = self._paper_test if self.variant == "paper" else "stratified"
         test = as_test(default if self.test is None else self.test)
-        if isinstance(test, CountTest) and not isinstance(self.test, CountTest):
-            if self.alpha is not None and hasattr(test, "alpha"):
-                return type(test)(alpha=self.alpha)  # type: ignore[call-arg]
-        return test
+        if test is self.test or self.alpha is None or not hasattr(test, "alpha"):
+            return test
+        return type(test)(alpha=self.alpha)  # type: ignore[call-arg]
 
     @property
     def _price(self) -> Price:
@@ -249,7 +247,7 @@ def contradicted(ledger: Ledger, graph: UndirectedGraph, names: tuple[str, ...])
     """The share of executed tests that `graph` contradicts.
 
     It contradicts a dependence of two variables that it separates, and an independence of two that
-    it joins by an edge.
+    it joins by an edge. A test that could tell nothing (a gap of 0) is not contradicted.
     """
     if not ledger.n_tests:
         return 0.0
@@ -260,7 +258,7 @@ def contradicted(ledger: Ledger, graph: UndirectedGraph, names: tuple[str, ...])
         x, y = place[record.x], place[record.y]
         joined = bool(rows[x] >> y & 1)
         if record.independent:
-            wrong += joined
+            wrong += joined and record.gap != 0
         elif not joined:
             wrong += is_separated(rows, x, y, sum(1 << place[v] for v in record.given))
     return wrong / ledger.n_tests

@@ -10,9 +10,9 @@ class GSIMN(GSMN):
 
     On data, a test is inferred from executed tests of the same pair, and from the pair tables where
     what these allow is clear by a margin (`Margins`). With `variant="paper"`, and where the test
-    is not one of data, such as `Oracle`, inference is that of Bromberg, Margaritis & Honavar (2009):
-    strong union and the triangle rules of `Knowledge`, which are sound where answers are. Parameters
-    and results are those of `GSMN`.
+    is not one of data, such as `Oracle`, inference is that of Bromberg, Margaritis & Honavar
+    (2009): strong union and the triangle rules of `Knowledge`, which are sound where answers are.
+    Parameters and results are those of `GSMN`.
 
     >>> import counterpane as cp
     >>> learner = cp.GSIMN().fit(cp.load_dataset("titanic"))

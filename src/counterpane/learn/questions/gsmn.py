@@ -115,7 +115,10 @@ class GrowShrink:
         if self.knowledge is not None:
             told = self.knowledge.infer(x, y, bits, told)
         if told is None:
-            told = self.ledger(x, y, given).independent
+            verdict = self.ledger(x, y, given)
+            if self.by_evidence and given and verdict.degrees_of_freedom == 0:
+                return False  # this test could tell nothing: the two are as dependent as before
+            told = verdict.independent
             if self.knowledge is not None:
                 self.knowledge.add(x, y, bits, told)
         return told
@@ -236,11 +239,12 @@ def agreed(state: Examined, n: int) -> UndirectedGraph:
 class GSMN(AskingLearner):
     """Learns a Markov network by growing and shrinking each variable's blanket.
 
-    Parameters: `test` ("stratified", "bayesian", "chi2", "g2", or a test such as `Oracle`), `alpha`,
-    the level of a test given by name, `variant` ("default", or "paper": χ² and the order of visits
-    as published), `table_cells`, the size of the tables that all pairs are read from, `cost`, a
-    function of the columns of a test, `interactions`, a second look at triples of columns without
-    pair effects, `equivalent_sample_size` of the potentials, and those of every learner.
+    Parameters: `test` ("stratified", "bayesian", "chi2", "g2", or a test such as `Oracle`),
+    `alpha`, the level of a test given by name, `variant` ("default", or "paper": χ² and the order
+    of visits as published), `table_cells`, the size of the tables that all pairs are read from,
+    `cost`, a function of the columns of a test, `interactions`, a second look at triples of
+    columns without pair effects, `equivalent_sample_size` of the potentials, and those of every
+    learner.
 
     Results: `graph_` (networkx), `undirected_`, `blankets_`, `model_` (a `MarkovNetwork`), `tests_`
     (a record of each executed test), `n_tests_`, `cost_` (|given| + 2 a test), `n_tables_`,

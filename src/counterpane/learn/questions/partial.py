@@ -8,7 +8,7 @@ errs: docs/design/questions.md.
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Self
 
 import numpy as np
@@ -41,12 +41,14 @@ class PairTables:
     def of(cls, source: CountSource, *, ctl: Control | None = None) -> Self:
         """The pair tables of `source`."""
         n = len(source.schema)
-        singles = list(source.counts([(v,) for v in range(n)], ctl=ctl))
+        pairs = list(combinations(range(n), 2))
+        tables = list(source.counts([*((v,) for v in range(n)), *pairs], ctl=ctl))
+        singles = tables[:n]
         live = [np.flatnonzero(counts) for counts in singles]
         starts = np.zeros(n + 1, dtype=np.int64)
         np.cumsum([max(states.size - 1, 0) for states in live], out=starts[1:])
         sigma, rows = np.zeros((starts[-1], starts[-1])), np.zeros((n, n))
-        parts = [slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        parts = [slice(a, b) for a, b in pairwise(starts.tolist())]
         for v, counts in enumerate(singles):
             total = float(counts.sum())
             rows[v, v] = total
@@ -55,8 +57,7 @@ class PairTables:
             even = np.eye(share.size) / k - 1.0 / k**2
             block = np.diag(share) - np.outer(share, share)
             sigma[parts[v], parts[v]] = (block * total + even) / (total + 1.0)
-        pairs = list(combinations(range(n), 2))
-        for (v, w), table in zip(pairs, source.counts(pairs, ctl=ctl), strict=True):
+        for (v, w), table in zip(pairs, tables[n:], strict=True):
             total = float(table.sum())
             rows[v, w] = rows[w, v] = total
             block = covariance(table, total)[np.ix_(live[v][1:], live[w][1:])] * total / (total + 1)

@@ -1,12 +1,13 @@
 """Markov networks by few tests, chosen by what they tell for their cost.
 
-On data, edges are read from all pair tables together and tests are asked where that reading may
-err (`ReadingSearch`). The other variant is the particle filter over graphs of Bromberg & Margaritis,
-IJCAI 2007, which also serves tests without tables, such as an oracle. There a population of graphs stands for the posterior; each step asks
-the test that tells most about it for its cost, weighs the graphs by the answer, and moves them.
-Where no test is worth its cost, the population begins again from the prior with all tests at once,
-so that graphs which it had lost come back; if that finds nothing new either, it is done. What
-differs from the paper, and why, is in docs/design/particle-filter.md.
+On data, edges are read from all pair tables together, and tests are asked where that reading may
+err (`ReadingSearch`). The other variant is the particle filter over graphs of Bromberg & Margaritis
+(IJCAI 2007), which also serves tests without tables, such as an oracle. There a population of
+graphs stands for the posterior; each step asks the test that tells most about it for its cost,
+weighs the graphs by the answer, and moves them. Where no test is worth its cost, the population
+begins again from the prior with all tests at once, so that graphs which it had lost come back; if
+that finds nothing new either, it is done. What differs from the paper, and why, is in
+docs/design/particle-filter.md.
 """
 
 from __future__ import annotations

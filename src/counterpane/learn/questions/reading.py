@@ -186,7 +186,7 @@ class ReadingSearch(Search[Read]):
         return state._replace(probabilities=probabilities, particles=rows)
 
     def _reopened(self, state: Read) -> Read:
-        """The state where pairs may be asked again: dependent, but no longer separated by their set."""
+        """The state where dependent pairs that their set no longer separates may be asked again."""
         rows, tested = bit_rows(self._flags(state.graph)), state.tested.copy()
         for (x, y), asked in self._sets(state).items():
             given = sum(1 << v for v in asked[-1])
