@@ -118,5 +118,5 @@ def test_reported_tables_are_those_that_were_counted(learner, options, monkeypat
 
 def test_the_order_of_questions_decides_what_is_new():
     tests = [(0, 1, (2,)), (0, 1, ()), (1, 2, (3,))]
-    assert table_scopes(tests, np.full(4, 2), None) == [(0, 1, 2), (1, 2, 3)]
-    assert table_scopes(tests, np.full(4, 2), 16) == [(0, 1, 2, 3)]
+    assert table_scopes(tests, np.full(4, 2)) == [(0, 1, 2), (1, 2, 3)]
+    assert table_scopes(tests, np.full(4, 2), [(0, 1, 2, 3)]) == [(0, 1, 2, 3)]

@@ -206,18 +206,22 @@ def pair_blocks(cards: Ints, max_cells: int) -> list[tuple[int, ...]]:
 
 
 def table_scopes(
-    questions: Iterable[tuple[int, int, tuple[int, ...]]], cards: Ints, max_cells: int | None
+    questions: Iterable[tuple[int, int, tuple[int, ...]]],
+    cards: Ints,
+    blocks: Sequence[tuple[int, ...]] = (),
 ) -> list[tuple[int, ...]]:
     """The tables that have to be counted for tests (x, y, given) asked in this order.
 
-    First, unless `max_cells` is None, blocks that hold all pairs. Then a test needs a new table
-    unless its columns lie within one that is kept.
+    `blocks` are there first. A test needs a new table unless its columns lie within one that is
+    kept.
 
     >>> tests = [(0, 1, ()), (0, 2, (1,)), (1, 2, ())]
-    >>> table_scopes(tests, np.array([2, 2, 2]), None), table_scopes(tests, np.array([2, 2, 2]), 8)
-    ([(0, 1), (0, 1, 2)], [(0, 1, 2)])
+    >>> table_scopes(tests, np.array([2, 2, 2]))
+    [(0, 1), (0, 1, 2)]
+    >>> table_scopes(tests, np.array([2, 2, 2]), [(0, 1, 2)])
+    [(0, 1, 2)]
     """
-    scopes = [] if max_cells is None else pair_blocks(cards, max_cells)
+    scopes = list(blocks)
     masks = [sum(1 << c for c in scope) for scope in scopes]
     for x, y, given in questions:
         scope = tuple(sorted((x, y, *given)))

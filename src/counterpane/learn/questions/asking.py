@@ -120,6 +120,19 @@ class StructureOnly(UserWarning):
     """A graph was learned that is too dense for tables of potentials."""
 
 
+class LaidOut(NamedTuple):
+    """A source to search, the place in the table of each of its columns, and tables counted."""
+
+    source: CountSource
+    order: Ints
+    blocks: list[tuple[int, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the source."""
+        return self.source.schema.names
+
+
 class AskingLearner(Learner):
     """Learns a Markov network by asking an independence test.
 
@@ -179,30 +192,30 @@ class AskingLearner(Learner):
         """Whether the default variant applies: it needs tables, which an oracle has not."""
         return self.variant == "default" and isinstance(test, CountTest)
 
-    def _laid_out(self, source: CountSource, test: IndependenceTest) -> tuple[CountSource, Ints]:
-        """The source to search, and the place in the table of each of its columns.
+    def _laid_out(self, source: CountSource, test: IndependenceTest) -> LaidOut:
+        """The source to search.
 
         Tests of data go by an order of columns that does not depend on how the table was laid out.
-        Others know columns by their place.
+        Others know columns by their place. The default variant counts its shared tables here.
         """
         if not isinstance(test, CountTest):
-            return source, np.arange(len(source.schema))
+            return LaidOut(source, np.arange(len(source.schema)), [])
         order = intrinsic_order(source)
-        return SharedTables(reordered(source, order)), np.array(order, dtype=np.int64)
-
-    def _blocks(self, test: IndependenceTest) -> int | None:
-        """The most cells of the shared tables, None where pairs are counted alone."""
-        return self.table_cells if self._reads_tables(test) else None
+        shared = SharedTables(reordered(source, order))
+        if self._reads_tables(test) and self.table_cells is not None:
+            shared.count_blocks(self.table_cells)
+        return LaidOut(shared, np.array(order, dtype=np.int64), list(shared.scopes))
 
     def _settle(
         self,
         source: CountSource,
+        laid_out: LaidOut,
         graph: UndirectedGraph,
         ledger: Ledger,
-        blocks: int | None,
         seconds: float,
     ) -> None:
-        """Set the results that all share; `graph` is on the columns of the table."""
+        """Set the results that all share; `graph` and `ledger` are on the columns as laid out."""
+        graph = moved(graph, laid_out.order)
         names = source.schema.names
         self.model_ = self._model(source, graph, seconds) if self.potentials else None
         self.undirected_ = graph
@@ -213,9 +226,10 @@ class AskingLearner(Learner):
         self.n_tests_ = ledger.n_tests
         self.cost_ = ledger.cost
         self.contradictions_ = contradicted(ledger, graph, names)
-        cards = dict(zip(names, source.counted_cards.tolist(), strict=True))
-        sizes = np.array([cards[name] for name in ledger.names], dtype=np.int64)
-        scopes = table_scopes(ledger.answered, sizes, blocks)
+        scopes: list[tuple[int, ...]] = []  # of a test that counts
+        if isinstance(laid_out.source, SharedTables):
+            cards = laid_out.source.counted_cards
+            scopes = table_scopes(ledger.answered, cards, laid_out.blocks)
         self.n_tables_ = len(scopes)
         self.table_cost_ = sum(
             self._price(tuple(ledger.names[v] for v in scope)) for scope in scopes

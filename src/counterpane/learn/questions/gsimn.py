@@ -17,7 +17,7 @@ class GSIMN(GSMN):
     >>> import counterpane as cp
     >>> learner = cp.GSIMN().fit(cp.load_dataset("titanic"))
     >>> learner.n_tests_, learner.cost_, learner.table_cost_
-    (13, 39, 4)
+    (7, 16, 4)
     """
 
     _infer = True

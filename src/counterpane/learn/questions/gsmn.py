@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpane.counts.shared import SharedTables
 from counterpane.counts.source import CountSource
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Question, Verdict
 from counterpane.independence.ledger import Price
 from counterpane.learn.driver import Search
-from counterpane.learn.questions.asking import Asked, AskingLearner, Remembered, moved
+from counterpane.learn.questions.asking import Asked, AskingLearner, Remembered
 from counterpane.learn.questions.interactions import with_interactions
 from counterpane.learn.questions.knowledge import Knowledge
 from counterpane.learn.questions.partial import Margins, PairTables
@@ -138,7 +137,6 @@ class GrowShrinkSearch(Search[Examined]):
         *,
         infer: bool,
         reads_tables: bool = False,
-        blocks: int | None = None,
         price: Price = len,
     ) -> None:
         self.test = test
@@ -146,7 +144,6 @@ class GrowShrinkSearch(Search[Examined]):
         self.n = len(source.schema)
         self.infer = infer
         self.reads_tables = reads_tables
-        self.blocks = blocks
         self.price = price
         self._run: GrowShrink | None = None
         self._known: dict[Question, Verdict] = {}
@@ -188,8 +185,6 @@ class GrowShrinkSearch(Search[Examined]):
 
     def _make_run(self, ctl: Control) -> GrowShrink:
         """The algorithm before its first stage."""
-        if self.blocks is not None and isinstance(self.source, SharedTables):
-            self.source.count_blocks(self.blocks, ctl=ctl)
         test = Remembered(self.test.bind(self.source, ctl=ctl), self._known)
         knowledge: Knowledge | Margins | None = None
         if self.infer:
@@ -253,7 +248,7 @@ class GSMN(AskingLearner):
     >>> import counterpane as cp
     >>> learner = cp.GSMN().fit(cp.load_dataset("titanic"))
     >>> learner.n_tests_, learner.cost_, learner.table_cost_
-    (14, 42, 4)
+    (13, 36, 4)
     """
 
     _infer = False
@@ -263,23 +258,21 @@ class GSMN(AskingLearner):
         began = time.monotonic()
         test = self._test()
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        inner, order = self._laid_out(source, test)
-        blocks = self._blocks(test)
+        laid_out = self._laid_out(source, test)
         search = GrowShrinkSearch(
             test,
-            inner,
+            laid_out.source,
             infer=self._infer,
             reads_tables=self._reads_tables(test),
-            blocks=blocks,
             price=self._price,
         )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
-        bound = test.bind(inner) if self.interactions else None
-        ledger = Asked(*outcome.state[-3:]).ledger(inner.schema.names, self._price, bound)
-        graph = agreed(outcome.state, len(order))
+        bound = test.bind(laid_out.source) if self.interactions else None
+        ledger = Asked(*outcome.state[-3:]).ledger(laid_out.names, self._price, bound)
+        graph = agreed(outcome.state, len(laid_out.order))
         if self.interactions:
             graph = with_interactions(graph, ledger)
-        self._settle(source, moved(graph, order), ledger, blocks, time.monotonic() - began)
+        self._settle(source, laid_out, graph, ledger, time.monotonic() - began)
         self.tests_ = ledger.records
         return self

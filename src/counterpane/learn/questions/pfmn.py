@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 
-from counterpane.counts.shared import SharedTables
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
 from counterpane.graphs import UndirectedGraph
@@ -29,7 +28,7 @@ from counterpane.independence import IndependenceTest
 from counterpane.independence.counted import CountTest
 from counterpane.independence.ledger import Price
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.questions.asking import Asked, AskingLearner, Variant, moved
+from counterpane.learn.questions.asking import Asked, AskingLearner, LaidOut, Variant, moved
 from counterpane.learn.questions.choosing import Room, Score
 from counterpane.learn.questions.consensus import consensus
 from counterpane.learn.questions.filtering import Filtered, FilterSearch
@@ -150,12 +149,9 @@ class PFMN(AskingLearner):
         test = self._test()
         self._check(test)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        inner, order = self._laid_out(source, test)
-        if self._reads_tables(test):
-            assert isinstance(inner, SharedTables)
-            self._read(source, inner, order, test, began)
-        else:
-            self._filter(source, inner, order, test, began)
+        laid_out = self._laid_out(source, test)
+        learn = self._read if self._reads_tables(test) else self._filter
+        learn(source, laid_out, test, began)
         self.seconds_ = {
             part: sum(row.get(f"{part}_seconds", 0.0) for row in self.trace_)
             for part in ("test", "score", "move")
@@ -167,38 +163,31 @@ class PFMN(AskingLearner):
         return int(np.random.default_rng(self.random_state).integers(2**62))
 
     def _read(
-        self,
-        source: CountSource,
-        inner: SharedTables,
-        order: Ints,
-        test: IndependenceTest,
-        began: float,
+        self, source: CountSource, laid_out: LaidOut, test: IndependenceTest, began: float
     ) -> None:
         """Learn by reading all pair tables, and set the results."""
-        self._check_budget(inner)
+        self._check_budget(source)
         search = ReadingSearch(
             test,
-            inner,
+            laid_out.source,
             seed=self._seed,
             n_particles=16 if self.n_particles is None else self.n_particles,
             min_gain=MIN_GAIN if self.min_gain is None else self.min_gain,
             max_tests=math.inf if self.max_tests is None else self.max_tests,
             max_cost=math.inf if self.max_cost is None else self.max_cost,
-            blocks=self.table_cells,
             price=self._price,
         )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
         state: Read = outcome.state
-        bound = test.bind(inner) if self.interactions else None
-        ledger = Asked(*state[-3:]).ledger(inner.schema.names, self._price, bound)
+        bound = test.bind(laid_out.source) if self.interactions else None
+        ledger = Asked(*state[-3:]).ledger(laid_out.names, self._price, bound)
         graph = UndirectedGraph.from_bits(pack(state.probabilities > 0.5))
         if self.interactions:
             graph = with_interactions(graph, ledger)
-        seconds = time.monotonic() - began
-        self._settle(source, moved(graph, order), ledger, self.table_cells, seconds)
-        self.edge_probabilities_ = placed(state.probabilities, order)
-        self.edge_log_odds_ = placed(state.log_odds, order)
+        self._settle(source, laid_out, graph, ledger, time.monotonic() - began)
+        self.edge_probabilities_ = placed(state.probabilities, laid_out.order)
+        self.edge_log_odds_ = placed(state.log_odds, laid_out.order)
         self.tests_: list[Any] = ledger.records
 
     def _check_budget(self, source: CountSource) -> None:
@@ -215,25 +204,20 @@ class PFMN(AskingLearner):
                 )
 
     def _filter(
-        self,
-        source: CountSource,
-        inner: CountSource,
-        order: Ints,
-        test: IndependenceTest,
-        began: float,
+        self, source: CountSource, laid_out: LaidOut, test: IndependenceTest, began: float
     ) -> None:
         """Learn by the particle filter over graphs, and set the results."""
         uncertain = isinstance(test, CountTest)
         search = FilterSearch(
             test,
-            inner,
+            laid_out.source,
             seed=self._seed,
             n_particles=200 if self.n_particles is None else self.n_particles,
             moves=self.moves,
             prior=self.prior,
             proposal=self.proposal,
             score=self.score,
-            room=self._room(inner, limited=uncertain),
+            room=self._room(laid_out.source, limited=uncertain),
             min_gain=MIN_GAIN * uncertain if self.min_gain is None else self.min_gain,
             max_tests=self.max_tests,
             max_cost=self.max_cost,
@@ -241,7 +225,7 @@ class PFMN(AskingLearner):
         )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
-        self._report(source, outcome.state, order, time.monotonic() - began)
+        self._report(source, laid_out, outcome.state, time.monotonic() - began)
 
     def _room(self, source: CountSource, *, limited: bool) -> Room:
         """What tables may be asked for; those of two columns always."""
@@ -252,20 +236,21 @@ class PFMN(AskingLearner):
             cells = max(rows / self.rows_per_cell, cards.max(initial=1.0) ** 2)
         return Room(np.log(cards), float(np.log(cells)))
 
-    def _report(self, source: CountSource, state: Filtered, order: Ints, seconds: float) -> None:
-        """Set the results; column i of the search is column `order[i]` of the table."""
+    def _report(
+        self, source: CountSource, laid_out: LaidOut, state: Filtered, seconds: float
+    ) -> None:
+        """Set the results of the particle filter."""
         names = source.schema.names
-        ledger = Asked(*state[-3:]).ledger(tuple(names[i] for i in order), self._price)
+        ledger = Asked(*state[-3:]).ledger(laid_out.names, self._price)
         shares = unpack(state.graphs.view(np.uint64), len(names)).mean(axis=0)
         best, median = state.best.view(np.uint64), pack(shares > 0.5)
         chosen = best if self.estimate == "best" else median
         if self.estimate == "consensus":
             others = np.stack([median, best])
             chosen = consensus(state.graphs.view(np.uint64), others, len(names))
-        graph = moved(UndirectedGraph.from_bits(chosen), order)
-        self._settle(source, graph, ledger, None, seconds)
-        self.edge_probabilities_ = placed(shares, order)
-        best_graph = moved(UndirectedGraph.from_bits(best), order)
+        self._settle(source, laid_out, UndirectedGraph.from_bits(chosen), ledger, seconds)
+        self.edge_probabilities_ = placed(shares, laid_out.order)
+        best_graph = moved(UndirectedGraph.from_bits(best), laid_out.order)
         self.best_graph_: Any = best_graph.to_networkx(names)
         self.log_posterior_ = float(state.best_log_posterior)
         told = zip(ledger.records, state.gains.tolist(), state.entropies.tolist(), strict=True)

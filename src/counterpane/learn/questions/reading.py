@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._core import questions as kernels
-from counterpane.counts.shared import SharedTables
+from counterpane.counts.source import CountSource
 from counterpane.graphs.bits import members, n_words, pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Question
 from counterpane.independence.ledger import Price
@@ -68,14 +68,13 @@ class ReadingSearch(Search[Read]):
     def __init__(
         self,
         test: IndependenceTest,
-        source: SharedTables,
+        source: CountSource,
         *,
         seed: int,
         n_particles: int,
         min_gain: float,
         max_tests: float,
         max_cost: float,
-        blocks: int | None,
         price: Price,
     ) -> None:
         self.test = test
@@ -86,7 +85,6 @@ class ReadingSearch(Search[Read]):
         self.min_gain = min_gain
         self.max_tests = max_tests
         self.max_cost = max_cost
-        self.blocks = blocks
         self.price = price
         self._live: tuple[kernels.Reading, Ledger] | None = None
 
@@ -141,8 +139,6 @@ class ReadingSearch(Search[Read]):
 
     def _revive(self, state: Read, ctl: Control) -> tuple[kernels.Reading, Ledger]:
         """The reading of the pair tables, and the ledger of a state."""
-        if self.blocks is not None:
-            self.source.count_blocks(self.blocks, ctl=ctl)
         known = Asked(*state[-3:]).verdicts()
         ledger = Ledger(Remembered(self.test.bind(self.source, ctl=ctl), known), self.price)
         ledger.answer(list(known))
