@@ -6,12 +6,13 @@ from a recipe that was made on the first half, and the second one is reported by
 domain and seed is one line of `results/questions.jsonl`, so that a run that was stopped goes on.
 
     python benchmarks/questions.py [--part small|large|networks|all] [--half second] [--limit N]
-                                   [--seeds 1] [--jobs 1] [--rows 2000 10000]
+                                   [--seeds 3] [--jobs 1] [--rows 2000 10000] [--costs]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -29,7 +30,8 @@ import numpy as np
 from resumable import run_lines
 
 import counterpane as cp
-from harness import RESULTS
+from harness import RESULTS, publish
+from question_costs import by_database, false_dependence, nltcs_seconds
 from question_domains import Domain, Edges, drawn, halves, ordered
 
 REFERENCE = "GSMN, Bayesian test"
@@ -194,6 +196,56 @@ def compared(
     return out
 
 
+def figures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was asked of the learners, as figures."""
+    found = {row["learner"]: row for row in rows}
+    against = "by GSMN Bayesian"
+    asked: list[tuple[str, str, str, float | None, str]] = [
+        ("GSMN", "f1", "≥", 0.91, "F1"),
+        ("GSMN", "auc", "≥", 0.94, "AUC"),
+        ("GSMN", f"cost {against}", "≤", 0.93, "cost of tests, GSMN with the Bayesian test = 1"),
+        ("GSIMN", "f1", "≥", None, "F1"),
+        ("GSIMN", "F1 within .03 of GSMN stratified", "≥", 0.95, "domains with F1 ≥ GSMN − .03"),
+        ("GSIMN", "auc", "≥", 0.94, "AUC"),
+        ("GSIMN", "cost lower than GSMN stratified", "≥", 1.0, "domains cheaper than GSMN"),
+        ("GSIMN", f"cost {against}", "≤", 0.58, "cost of tests, GSMN with the Bayesian test = 1"),
+        ("PFMN", "f1", "≥", 0.95, "F1"),
+        ("PFMN", "F1 within .02 of GSMN stratified", "≥", 0.98, "domains with F1 ≥ GSMN − .02"),
+        ("PFMN", "auc", "≥", 0.98, "AUC"),
+        ("PFMN", f"cost {against}", "≤", 0.4, "cost of tests, GSMN with the Bayesian test = 1"),
+        ("PFMN, tables of 64 cells", f"table_cost {against}", "≤", 0.15,
+         "cost of tables, GSMN with the Bayesian test = 1"),
+    ]  # fmt: skip
+    results = [
+        {"what": f"{learner}: {what}", "value": found[learner][key], "unit": "", "sign": sign,
+         "limit": limit}
+        for learner, key, sign, limit, what in asked
+    ]  # fmt: skip
+    for learner, row in found.items():
+        for key in ("f1", "precision", "recall", "auc", "cost", "table_cost", "seconds"):
+            if key in row:
+                what = f"mean over {row['domains']} domains, {learner}: {key}"
+                results.append({"what": what, "value": row[key], "unit": "s" * (key == "seconds")})
+    return results
+
+
+def costs() -> list[dict[str, Any]]:
+    """The level of the test, GSIMN's seconds, and statements sent to databases."""
+    results = [{"what": "GSIMN on NLTCS, graph without potentials", "value": nltcs_seconds(),
+                "unit": "CPU s", "limit": 0.1}]  # fmt: skip
+    for rows in (500, 2000):
+        for record in false_dependence(rows):
+            limit = {"limit": 0.08} if record["test"].startswith("stratified") else {}
+            given, name = record["given"], record["test"]
+            what = f"false dependence given {given} columns, {rows} rows: {name}"
+            results.append({"what": what, "value": record["share"], "unit": "", **limit})
+    for record in by_database():
+        for key in ("statements", "rows_scanned", "precision", "recall"):
+            what = f"ALARM in {record['engine']}, {record['learner']}: {key.replace('_', ' ')}"
+            results.append({"what": what, "value": record[key], "unit": ""})
+    return results
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=("small", "large", "networks", "all"), default="all")
@@ -202,16 +254,18 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="domains at most")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1, help="domains at a time")
+    parser.add_argument("--costs", action="store_true", help="also level, seconds and statements")
+    parser.add_argument("--ready", action="store_true", help="only domains that were run already")
     parser.add_argument("--name", default="questions", help="of the files of results")
     options = parser.parse_args()
     domains = chosen(options.part, options.half, options.rows, options.limit)
     units = [(d, seed) for seed in range(options.seeds) for d in domains]
     path = RESULTS / f"{options.name}.jsonl"
-    records = run_lines(units, run, path, options.jobs)
-    rows = summary(records)
-    table = ("domains", "f1", "precision", "recall", "auc", "cost", "table_cost", "seconds")
-    for row in rows:
-        print(f"{row['learner']:<28}", *(f"{row.get(k, float('nan')):>10.4g}" for k in table))
+    if options.ready:
+        done = {json.loads(line)[0] for line in path.read_text().splitlines()}
+        units = [unit for unit in units if json.dumps(unit) in done]
+    rows = summary(run_lines(units, run, path, options.jobs))
+    publish(options.name, figures(rows) + (costs() if options.costs else []), rows)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ class PFMN(AskingLearner):
     (200), each moved `moves` times after a test. `prior`: "sparse", few edges before many,
     Pr(k edges) ∝ 1/(k + 1)²; "sizes", all numbers of edges alike; "graphs", all graphs alike.
     `proposal`: "symmetric" moves, or "class", those of the paper. `score`: "gain", information per
-    cost, or "entropy", the paper's −H/W. `estimate`: the graph that answers questions most as the
+    column, or "entropy", the paper's −H/W. `estimate`: the graph that answers questions most as the
     particles do ("consensus"), that of the edges more likely than not ("median"), or the most
     probable one met ("best"). Tests of data are asked only where their table has `rows_per_cell`
     rows for each cell; 0 allows all.
@@ -222,6 +222,7 @@ class PFMN(AskingLearner):
             max_tests=self.max_tests,
             max_cost=self.max_cost,
             n_jobs=self.n_jobs,
+            price=self._price,
         )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
@@ -273,6 +274,11 @@ class PFMN(AskingLearner):
                     f"{name}={getattr(self, name)!r}; this is a parameter of the particle filter: "
                     "pass variant='paper' too."
                 )
+        if self.interactions and not self._reads_tables(test):
+            raise ParameterError(
+                "interactions=True; the particle filter does not ask all pairs, so it cannot look "
+                "at triples: leave it out, or pass variant='default' and a test of data."
+            )
         least = {"n_particles": 2, "moves": 1, "max_tests": 1, "max_cost": 2, "n_jobs": 1}
         least |= {"min_gain": 0, "rows_per_cell": 0}
         for name, smallest in least.items():

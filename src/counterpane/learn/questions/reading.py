@@ -8,6 +8,7 @@ withhold tests whose set does not separate in the population. Formulas: docs/des
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from counterpane._core import questions as kernels
 from counterpane.counts.source import CountSource
 from counterpane.graphs.bits import members, n_words, pack, unpack
-from counterpane.independence import IndependenceTest, Ledger, Question
+from counterpane.independence import IndependenceTest, Ledger, Question, Verdict
 from counterpane.independence.ledger import Price
 from counterpane.learn.driver import Search
 from counterpane.learn.questions.asking import Asked, Remembered
@@ -250,9 +251,7 @@ class ReadingSearch(Search[Read]):
         questions = [proposal.question for proposal in best]
         tested, evidence = state.tested.copy(), state.evidence.copy()
         for (x, y, _), verdict in zip(questions, ledger.answer(questions), strict=True):
-            gap = verdict.log_evidence
-            if gap is None:
-                gap = CERTAIN if verdict.independent else -CERTAIN
+            gap = self._gap(verdict)
             tested[x, y] = tested[y, x] = 1
             evidence[x, y] = evidence[y, x] = float(np.clip(-gap, -CERTAIN, CERTAIN))
         flags = np.zeros((len(questions), self.n), dtype=np.bool_)
@@ -265,6 +264,15 @@ class ReadingSearch(Search[Read]):
             asked_pairs=np.concatenate([state.asked_pairs, new]),
             asked_sets=np.concatenate([state.asked_sets, pack(flags).view(np.int64)]),
         )
+
+    def _gap(self, verdict: Verdict) -> float:
+        """The log evidence for independence; a p-value counts as the likelihood ratio p / alpha."""
+        if verdict.log_evidence is not None:
+            return verdict.log_evidence
+        if verdict.p_value is not None:
+            alpha = getattr(self.test, "alpha", None) or 0.05
+            return math.log(max(verdict.p_value, 1e-300) / alpha)
+        return CERTAIN if verdict.independent else -CERTAIN
 
 
 def tested_of(state: Read) -> kernels.Tested:
