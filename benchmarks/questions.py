@@ -216,17 +216,11 @@ def figures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ("PFMN, tables of 64 cells", f"table_cost {against}", "≤", 0.15,
          "cost of tables, GSMN with the Bayesian test = 1"),
     ]  # fmt: skip
-    results = [
+    return [
         {"what": f"{learner}: {what}", "value": found[learner][key], "unit": "", "sign": sign,
          "limit": limit}
         for learner, key, sign, limit, what in asked
     ]  # fmt: skip
-    for learner, row in found.items():
-        for key in ("f1", "precision", "recall", "auc", "cost", "table_cost", "seconds"):
-            if key in row:
-                what = f"mean over {row['domains']} domains, {learner}: {key}"
-                results.append({"what": what, "value": row[key], "unit": "s" * (key == "seconds")})
-    return results
 
 
 def costs() -> list[dict[str, Any]]:

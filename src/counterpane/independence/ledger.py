@@ -47,7 +47,7 @@ class Ledger(IndependenceTest):
 
     def __init__(self, test: IndependenceTest, price: Price = len) -> None:
         self.test = test
-        self.price = price
+        self._price = price
         self.cost: float = 0
         self._known: dict[Question, Verdict] = {}
 
@@ -57,7 +57,7 @@ class Ledger(IndependenceTest):
 
     def bind(self, source: CountSource, *, ctl: Control | None = None) -> Self:
         """An empty ledger of the test bound to `source`."""
-        return type(self)(self.test.bind(source, ctl=ctl), self.price)
+        return type(self)(self.test.bind(source, ctl=ctl), self._price)
 
     def answer(self, questions: Sequence[Question]) -> list[Verdict]:
         known = self._known
@@ -71,7 +71,7 @@ class Ledger(IndependenceTest):
         """The cost of a question, known or not."""
         x, y, given = question
         names = self.names
-        return self.price(tuple(names[v] for v in (x, y, *given)))
+        return self._price(tuple(names[v] for v in (x, y, *given)))
 
     @property
     def n_tests(self) -> int:
