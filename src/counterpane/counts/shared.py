@@ -89,39 +89,35 @@ class SharedTables(CountSource):
     def _count(self, scopes: Iterable[Sequence[int]], ctl: Control | None) -> None:
         """Count and keep the tables of some sets of columns, except those within other tables."""
         fresh: list[tuple[int, ...]] = []
-        masks: list[int] = []
+        new = ColumnIndex()
         wanted = dict.fromkeys(tuple(sorted(s)) for s in scopes)
         for scope in sorted(wanted, key=len, reverse=True):
-            mask = sum(1 << c for c in scope)
-            within = len(scope) < max(map(len, fresh), default=0)
-            if self._holder(scope) is None and not (
-                within and any(m & mask == mask for m in masks)
-            ):
+            if self._holder(scope) is None and not new.covers(scope):
                 fresh.append(scope)
-                masks.append(mask)
+                new.add(scope)
         if not fresh:
             return
         batch = self._source.counts(fresh, missing=self._policy, ctl=ctl)
-        for k, (scope, mask) in enumerate(zip(fresh, masks, strict=True)):
+        for k, scope in enumerate(fresh):
             self.scopes.append(scope)
             # without the missing state of columns that have none
             table = dense(batch, k)[tuple(slice(int(r)) for r in self.counted_cards[list(scope)])]
-            self._room -= table.size
-            for column in scope:
-                self._by_column[column].append(len(self._tables))
-            self._tables.append((mask, scope, table))
+            self._keep(scope, table)
         if self._room < 0:  # forget the oldest half; they may be counted again
             self._forget()
+
+    def _keep(self, scope: tuple[int, ...], table: Array) -> None:
+        self._room -= table.size
+        for column in scope:
+            self._by_column[column].append(len(self._tables))
+        self._tables.append((sum(1 << c for c in scope), scope, table))
 
     def _forget(self) -> None:
         kept = self._tables[len(self._tables) // 2 :]
         self._tables, self._room = [], MOST_KEPT_TOGETHER
         self._by_column = [[] for _ in range(len(self.schema))]
-        for mask, scope, table in kept:
-            self._room -= table.size
-            for column in scope:
-                self._by_column[column].append(len(self._tables))
-            self._tables.append((mask, scope, table))
+        for _, scope, table in kept:
+            self._keep(scope, table)
 
     def _margin(self, scope: list[int], ctl: Control | None) -> Array:
         """The table of some columns, in the order given, from a kept table."""
@@ -221,13 +217,32 @@ def table_scopes(
     >>> table_scopes(tests, np.array([2, 2, 2]), [(0, 1, 2)])
     [(0, 1, 2)]
     """
-    scopes = list(blocks)
-    masks = [sum(1 << c for c in scope) for scope in scopes]
+    scopes, kept = list(blocks), ColumnIndex()
+    for scope in blocks:
+        kept.add(scope)
     for x, y, given in questions:
         scope = tuple(sorted((x, y, *given)))
-        mask = sum(1 << c for c in scope)
-        if not any(m & mask == mask for m in masks):
+        if not kept.covers(scope):
             scopes.append(scope)
             if np.prod(cards[list(scope)].astype(np.float64)) <= MOST_KEPT:
-                masks.append(mask)
+                kept.add(scope)
     return scopes
+
+
+class ColumnIndex:
+    """Sets of columns, found by each of their columns."""
+
+    def __init__(self) -> None:
+        self._masks: dict[int, list[int]] = {}
+
+    def add(self, scope: Sequence[int]) -> None:
+        """Add a set."""
+        mask = sum(1 << c for c in scope)
+        for column in scope:
+            self._masks.setdefault(column, []).append(mask)
+
+    def covers(self, scope: Sequence[int]) -> bool:
+        """Whether the columns lie within one of the sets."""
+        mask = sum(1 << c for c in scope)
+        near = min((self._masks.get(c, []) for c in scope), key=len, default=[])
+        return any(m & mask == mask for m in near)
