@@ -33,7 +33,14 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "lowd": ("benchmarks/papers/lowd.py", None),
     "freno": ("benchmarks/papers/freno.py", "MRR|DOA|slowest|10,000 columns|growth of HRF"),
     "bromberg_margaritis": ("benchmarks/papers/bromberg_margaritis.py", "^real|n=20, τ=0|^speed"),
+    "questions": ("benchmarks/questions.py", "^(?!ALARM in DuckDB)"),
 }
+DETAILS = {  # result: columns of its wide table that the site shows
+    "questions": (
+        "learner", "domains", "f1", "precision", "recall", "auc", "cost", "table_cost",
+        "contradictions", "seconds",
+    ),
+}  # fmt: skip
 
 
 def extract(name: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -42,6 +49,11 @@ def extract(name: str, result: dict[str, Any]) -> dict[str, Any]:
     where = result["circumstances"]
     versions = {"python": where["python"], **{k: v for k, v in where["packages"].items() if v}}
     rows = [row for row in result["results"] if re.search(wanted or "", row["what"])]
+    wide = [
+        {column: row[column] for column in DETAILS[name] if column in row}
+        for row in result.get("details", [])
+        if name in DETAILS
+    ]
     return {
         "name": name,
         "script": script,
@@ -50,6 +62,7 @@ def extract(name: str, result: dict[str, Any]) -> dict[str, Any]:
         "machine": f"{where['cores']} cores, {where['machine']}",
         "versions": versions,
         "figures": [figure(row) for row in rows],
+        **({"details": wide} if wide else {}),
     }
 
 

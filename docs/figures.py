@@ -34,6 +34,7 @@ def table(record: dict[str, Any]) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     source = f"`{record['script']}`, {record['date']}, commit {record['commit']}"
+    lines += ["", *wide_table(record["details"])] if "details" in record else []
     return "\n".join([*lines, "", f"*Source: {source}; {record['machine']}; {versions}.*", ""])
 
 
@@ -44,6 +45,18 @@ def target(row: dict[str, Any]) -> str:
     sign, limit = row["asked"].split()
     met = row["value"] >= float(limit) if sign == "≥" else row["value"] <= float(limit)
     return row["asked"] if met else f"{row['asked']}, **missed**"
+
+
+def wide_table(rows: list[dict[str, Any]]) -> list[str]:
+    """The lines of a table with a column for each key, the first one of words."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [f"| {' | '.join(c.replace('_', ' ') for c in columns)} |"]
+    lines.append("|---|" + "---:|" * (len(columns) - 1))
+    for row in rows:
+        cells = [str(row[columns[0]])]
+        cells += [shown({"value": row[c]}) if c in row else "" for c in columns[1:]]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 def shown(row: dict[str, Any]) -> str:

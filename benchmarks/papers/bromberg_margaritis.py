@@ -109,9 +109,9 @@ def on_data(domain: Domain, **options: Any) -> dict[str, Any]:
     (size,) = domain.particles
     learners: dict[str, Any] = {}
     for name, test in TESTS.items():
-        learners[f"GSIMN {name}"] = cp.GSIMN(test)
+        learners[f"GSIMN {name}"] = cp.GSIMN(test, variant="paper")
         learners[f"PFMN {name}"] = cp.PFMN(
-            test, n_particles=size, random_state=domain.repetition, **options
+            test, variant="paper", n_particles=size, random_state=domain.repetition, **options
         )
     return learners
 

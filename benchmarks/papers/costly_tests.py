@@ -64,8 +64,10 @@ def asked(domain: Any, table: cp.Table, connection: Any, suffix: str) -> Iterato
     """Both learners on the table `looks`, each look a statement."""
     (size,) = domain.particles
     learners = {
-        "GSIMN": cp.GSIMN("bayesian"),
-        "PFMN": cp.PFMN("bayesian", n_particles=size, random_state=domain.repetition),
+        "GSIMN": cp.GSIMN("bayesian", variant="paper"),
+        "PFMN": cp.PFMN(
+            "bayesian", variant="paper", n_particles=size, random_state=domain.repetition
+        ),
     }
     for method, learner in learners.items():
         source = cp.SqlSource(connection, "looks", schema=table.schema, keep_distinct=0)
@@ -84,6 +86,7 @@ def growth(domain: Any) -> list[dict[str, Any]]:
     table = domains.alarm(domain.rows, n=domain.n)
     (size,) = domain.particles
     options: dict[str, Any] = {"random_state": 0, "n_jobs": 2, "potentials": False}
+    options["variant"] = "paper"
     cp.PFMN("bayesian", n_particles=size, max_tests=3, **options).fit(table)  # warm
     learner = cp.PFMN("bayesian", n_particles=size, **options)
     began = time.perf_counter()

@@ -30,7 +30,14 @@ _HOMES = {
         "LogLikelihood",
         "NodeAverageLikelihood",
     ),
-    "counterpane.independence": ("BayesianTest", "ChiSquare", "GTest", "Ledger", "Oracle"),
+    "counterpane.independence": (
+        "BayesianTest",
+        "ChiSquare",
+        "GTest",
+        "Ledger",
+        "Oracle",
+        "StratifiedTest",
+    ),
     "counterpane.inference": ("ICM", "BeliefPropagation", "Gibbs", "MaxProduct", "MeanField"),
     "counterpane.models": (
         "BayesianNetwork",
@@ -126,6 +133,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.independence import GTest as GTest
     from counterpane.independence import Ledger as Ledger
     from counterpane.independence import Oracle as Oracle
+    from counterpane.independence import StratifiedTest as StratifiedTest
     from counterpane.inference import ICM as ICM
     from counterpane.inference import BeliefPropagation as BeliefPropagation
     from counterpane.inference import Gibbs as Gibbs

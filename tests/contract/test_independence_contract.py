@@ -15,6 +15,7 @@ from counterpane.independence import (
     GTest,
     IndependenceTest,
     Ledger,
+    StratifiedTest,
     Verdict,
 )
 
@@ -27,6 +28,8 @@ TESTS = [
     BayesianTest(),
     BayesianTest(hyper="consistent", slices="all"),
     BayesianTest(prior=0.8),
+    StratifiedTest(),
+    StratifiedTest(0.05, heterogeneity=False),
     Ledger(GTest()),
 ]
 QUESTIONS = [(0, 1, ()), (1, 4, (0,)), (2, 3, (0, 1)), (0, 3, (1, 2, 4))]

@@ -313,7 +313,12 @@ def test_markov_networks_from_few_statements(connection):
             copy.write_row(row)
     connection.commit()
     sent = {}
-    for learner in (cp.GSIMN("bayesian"), cp.PFMN("bayesian", n_particles=50, random_state=0)):
+    published = {"test": "bayesian", "variant": "paper"}
+    for learner in (
+        cp.GSIMN(**published),
+        cp.PFMN(n_particles=50, random_state=0, **published),
+        cp.GSMN(),
+    ):
         expected = learner.set_params(potentials=False).fit(table).undirected_.edges
         for limit in (0, 1000):
             source = cp.SqlSource(connection, "titanic", schema=table.schema, keep_distinct=limit)
@@ -323,3 +328,4 @@ def test_markov_networks_from_few_statements(connection):
             assert source.rows_scanned - scanned == queries * table.n_rows
     assert 4 < sent["PFMN", 0] < sent["GSIMN", 0]
     assert sent["PFMN", 1000] == sent["GSIMN", 1000] == 1
+    assert sent["GSMN", 0] == 5  # each column, and one shared table for all tests

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from counterpane._core import independence
-from reference.independence_reference import asymptotic, bayesian
+from reference.independence_reference import asymptotic, bayesian, stratified
 
 CARDS = np.array([2, 3, 1, 4, 2])
 SCOPES = [(0, 1), (3, 1, 0), (0, 4, 1, 3), (2, 0), (1, 2, 3)]
@@ -82,6 +82,62 @@ def test_bayesian(dtype, consistent, every_slice):
         assert out[q] == pytest.approx(expected, rel=1e-10)
 
 
+@counted
+def test_stratified(dtype):
+    values, tables = some_tables(dtype)
+    out = np.full((len(SCOPES), 5), np.nan)
+    independence.stratified(values, CARDS, FLAT, SCOPE_FROM, OUT_FROM, out)
+    for q, slices in enumerate(tables):
+        expected = (*stratified(np.array(slices)), np.sum(slices))
+        assert out[q] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def stratified_numbers(tables):
+    """The kernel's row for one array (slices, I, J)."""
+    out = np.empty((1, 5))
+    shape, layout = np.array(tables.shape), (np.arange(3), np.array([0, 3]))
+    independence.stratified(tables.ravel(), shape, *layout, np.array([0, tables.size]), out)
+    return out[0]
+
+
+def test_stratified_is_the_printed_sum_for_two_states():
+    """200 tables 2×2×K beside (Σ (a − E))² / Σ Var of Mantel and Haenszel."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        tables = rng.integers(0, 7, (rng.integers(1, 12), 2, 2))
+        excess = variance = 0.0
+        for (a, b), (c, d) in tables.tolist():
+            n = a + b + c + d
+            if n > 1:
+                excess += a - (a + b) * (a + c) / n
+                variance += (a + b) * (c + d) * (a + c) * (b + d) / (n * n * (n - 1))
+        expected = excess**2 / variance if variance else 0.0
+        assert stratified_numbers(tables)[0] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_slices", [1, 50, 250, 400])
+def test_stratified_keeps_its_mean_in_thin_slices(n_slices):
+    """The mean of Q is its degrees of freedom, whatever the slices; 500 rows of 3 by 4 states."""
+    rng = np.random.default_rng(n_slices)
+    rows = []
+    for _ in range(300):
+        k, x, y = (rng.integers(0, m, 500) for m in (n_slices, 3, 4))
+        tables = np.zeros((n_slices, 3, 4), dtype=np.int64)
+        np.add.at(tables, (k, x, y), 1)
+        rows.append(stratified_numbers(tables)[:4])
+    statistic, freedom, uneven, mean = np.mean(rows, axis=0)
+    assert freedom == pytest.approx(6, abs=0.05)
+    assert statistic == pytest.approx(6, abs=0.6)  # three standard errors
+    assert uneven == pytest.approx(mean, rel=0.1)
+
+
+def test_many_states_have_an_association_in_each_slice():
+    rng = np.random.default_rng(0)
+    tables = rng.integers(0, 2, (3, 25, 25))
+    numbers = stratified_numbers(tables)
+    assert numbers[0] == numbers[2] and numbers[1] == numbers[3] == 3 * 24 * 24
+
+
 def test_tables_without_cells():
     """A table that is stored sparsely has no cells here: no statistic, and the prior."""
     args = np.empty(0, np.int64), CARDS, np.array([0, 1]), np.array([0, 2]), np.array([0, 0])
@@ -90,6 +146,9 @@ def test_tables_without_cells():
     assert out[0, :2].tolist() == [0, 0]
     independence.bayesian(*args, np.zeros(1), False, 0.3, out)
     assert out[0, 2] == pytest.approx(0.3)
+    out = np.full((1, 5), np.nan)
+    independence.stratified(*args, out)
+    assert not out.any()
 
 
 @counted

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from counterpane._core import questions
+from reference import partial_reference
 from reference.core_questions import (
     bit_row,
     bit_rows,
@@ -317,3 +318,110 @@ def test_climb_of_two_variables_has_no_other_set():
     pairs, draws = np.array([[0, 1]]), np.random.default_rng(0).random((1, 9, 3))
     questions.climb(search.criterion, pairs, draws, search.worths, search.gains, search.best)
     search.check()
+
+
+# ---- partial association -------------------------------------------------------------------------
+
+
+class Columns:
+    """A reading of some columns with a graph, some pairs of it tested; one column has no width."""
+
+    def __init__(self, seed, n=6):
+        rng = np.random.default_rng(seed)
+        widths = rng.integers(1, 3, n)
+        widths[n // 2] = 0
+        self.n = n
+        self.starts = np.concatenate(([0], np.cumsum(widths)))
+        factor = rng.normal(size=(self.starts[-1], self.starts[-1] + 3))
+        self.sigma = factor @ factor.T / 10
+        strengths = np.empty((n, n))
+        questions.pair_strengths(self.sigma, self.starts, strengths)
+        self.strengths = strengths
+        rows = rng.integers(20, 60, (n, n)).astype(float)
+        self.reading = questions.Reading(
+            self.sigma, self.starts, -np.expm1(-2 * strengths), np.maximum(rows, rows.T), 1e-3,
+            0.1, 0.7,
+        )  # fmt: skip
+        upper = np.triu(rng.random((2, n, n)) < 0.4, 1)
+        self.graph, pairs = upper | upper.transpose(0, 2, 1)
+        evidence = rng.normal(size=(n, n))
+        self.tested = questions.Tested(pairs, evidence + evidence.T)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_partial_information(seed):
+    columns = Columns(seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        x, y, *rest = rng.permutation(columns.n).tolist()
+        given = rest[: rng.integers(0, len(rest) + 1)]
+        value = questions.partial_information(
+            columns.sigma, columns.starts, x, y, np.array(given, dtype=np.int64)
+        )
+        expected = partial_reference.information(columns.sigma, columns.starts, x, y, given)
+        assert value == pytest.approx(expected, abs=1e-9)
+
+
+def test_partial_information_of_a_copied_column_is_finite():
+    sigma = np.ones((3, 3)) * 0.25
+    value = questions.partial_information(sigma, np.arange(4), 0, 1, np.array([2], dtype=np.int64))
+    assert math.isfinite(value)
+
+
+def test_pair_strengths():
+    columns = Columns(1)
+    for x, y in np.ndindex(columns.n, columns.n):
+        expected = 0.0
+        if x != y:
+            expected = partial_reference.information(columns.sigma, columns.starts, x, y, ())
+        assert columns.strengths[x, y] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_settle_graph(seed):
+    columns = Columns(seed)
+    graph, log_odds = columns.graph.copy(), np.zeros((columns.n, columns.n))
+    n_flips = questions.settle_graph(columns.reading, columns.tested, graph, log_odds)
+    expected, odds = partial_reference.settled(columns.reading, columns.tested, columns.graph)
+    assert (graph == expected).all() and n_flips >= (graph != columns.graph).sum() / 2
+    for (i, j), value in odds.items():
+        assert log_odds[i, j] == log_odds[j, i] == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_move_graph(seed):
+    columns = Columns(seed)
+    rng = np.random.default_rng(seed)
+    pairs = np.array([(0, 1), (1, 4), (2, 5), (0, 5)])
+    orders = rng.permuted(np.tile(np.arange(4), (3, 1)), axis=1)
+    draws = rng.random((3, 4))
+    graph, sums = columns.graph.copy(), np.zeros(4)
+    questions.move_graph(columns.reading, columns.tested, graph, pairs, orders, draws, sums)
+    expected, totals = columns.graph.copy(), np.zeros(4)
+    for sweep in range(3):
+        for k in orders[sweep]:
+            i, j = pairs[k]
+            odds = partial_reference.tested_log_odds(
+                columns.reading, columns.tested, expected, i, j
+            )
+            probability = 1 / (1 + math.exp(-odds))
+            expected[i, j] = expected[j, i] = draws[sweep, k] < probability
+            totals[k] += probability * (sweep > 0)
+    assert (graph == expected).all()
+    assert sums == pytest.approx(totals)
+
+
+def test_doubt_graph():
+    columns = Columns(3)
+    reading, graph = columns.reading, columns.graph
+    log_odds, out = np.zeros((columns.n, columns.n)), np.ones((columns.n, columns.n))
+    questions.settle_graph(reading, columns.tested, graph.copy(), log_odds)
+    questions.doubt_graph(reading, columns.tested, graph, log_odds, 0.02, out)
+    for i, j in np.ndindex(columns.n, columns.n):
+        expected = 0.0
+        way = partial_reference.path(reading.effects, graph, i, j)
+        if i != j and graph[i, j]:
+            expected = partial_reference.log_odds(reading, graph, i, j, reading.doubt * way)
+        elif i != j:
+            expected = log_odds[i, j] + 0.5 * reading.rows[i, j] * 0.02 * way
+        assert out[i, j] == pytest.approx(expected, abs=1e-9)

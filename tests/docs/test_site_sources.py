@@ -72,7 +72,9 @@ def test_figures_name_their_source(path: Path) -> None:
     text = script("figures").table(record)
     for told in (record["script"], record["commit"], record["date"], record["machine"]):
         assert told in text
-    assert len(record["figures"]) == text.count("\n| ")
+    details = record.get("details", [])
+    assert len(record["figures"]) + len(details) + bool(details) == text.count("\n| ")
+    assert all(f"| {row['learner']} |" in text for row in details)
     assert all(row["what"] in text for row in record["figures"])
 
 

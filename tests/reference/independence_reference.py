@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from decimal import Decimal, localcontext
 
+import numpy as np
+
 
 def slices(rows, x, y, given):
     """{configuration of given: Counter of (x, y)}, over the rows without a None among these."""
@@ -35,6 +37,31 @@ def asymptotic(tables, pearson):
                 elif n:
                     statistic += 2 * n * math.log(n / expected)
     return statistic, freedom
+
+
+def stratified(tables):
+    """(Q, df, heterogeneous statistic, its mean) of arrays (slices, I, J), by pseudo-inverse."""
+    tables = tables[:, tables.sum(axis=(0, 2)) > 0][:, :, tables.sum(axis=(0, 1)) > 0].astype(float)
+    _, n_i, n_j = tables.shape
+    size = (n_i - 1) * (n_j - 1)
+    d, v, uneven, mean = np.zeros(max(size, 0)), np.zeros((size, size)), 0.0, 0
+    if size == 0:
+        return 0.0, 0, 0.0, 0
+    for table in tables:
+        n, r, c = table.sum(), table.sum(axis=1), table.sum(axis=0)
+        if n < 2:
+            continue
+        expected = np.outer(r, c) / n
+        d += (table - expected)[:-1, :-1].ravel()
+        across = (np.diag(r) * n - np.outer(r, r))[:-1, :-1]
+        down = (np.diag(c) * n - np.outer(c, c))[:-1, :-1]
+        v += np.kron(across, down) / (n * n * (n - 1))
+        occurring = expected > 0
+        chi2 = ((table - expected)[occurring] ** 2 / expected[occurring]).sum()
+        uneven += chi2 * (n - 1) / n
+        mean += ((r > 0).sum() - 1) * ((c > 0).sum() - 1)
+    inverse = np.linalg.pinv(v, rcond=1e-10, hermitian=True)
+    return d @ inverse @ d, np.linalg.matrix_rank(v, tol=1e-9), uneven, mean
 
 
 def dirichlet(counts, alpha):

@@ -113,7 +113,7 @@ def test_pairs_are_asked_in_one_batch():
             return super().answer(questions)
 
     graph = random_graph(9, 0.3, 1)
-    run = GrowShrink(Counting(cp.Oracle(graph)), 9, infer=True)
+    run = GrowShrink(Counting(cp.Oracle(graph)), 9, knowledge=Knowledge(9))
     run.ask_pairs()
     assert batches == [36]
     for _ in range(9):

@@ -102,13 +102,13 @@ def test_full_g2_is_pyagrums(table: Table) -> None:
 @pytest.mark.parametrize("method", [ChiSquare, GTest])
 def test_no_degrees_of_freedom_mean_independent(table: Table, method: type, freedom: str) -> None:
     verdict = method(degrees_of_freedom=freedom).bind(MemoryCounts(table))("x0", "x5", ["x2"])
-    assert verdict == (True, 0.0, 1.0, 0, None, None)
+    assert verdict == (True, 0.0, 1.0, 0, None, None, None)
 
 
 @pytest.mark.parametrize("method", [ChiSquare, GTest])
 def test_no_complete_row_means_independent(method: type) -> None:
     missing = Table(Schema.from_cards([2, 2]), [[0, 1, 2, 2], [2, 2, 0, 1]])
-    assert method().bind(MemoryCounts(missing))(0, 1) == (True, 0.0, 1.0, 0, None, None)
+    assert method().bind(MemoryCounts(missing))(0, 1) == (True, 0.0, 1.0, 0, None, None, None)
 
 
 @pytest.mark.parametrize("method", [ChiSquare, GTest])

@@ -131,7 +131,7 @@ def test_ledger_records_are_tidy(source: Watched) -> None:
     first, second = ledger.records
     assert first[:3] == ("smoke", "dysp", ("lung", "bronc"))
     assert (first.cost, second.cost) == (4, 2)
-    assert second == ("smoke", "lung", (), False, ledger(0, 1).p_value, None, 2)
+    assert second == ("smoke", "lung", (), False, ledger(0, 1).p_value, None, 2, None)
     assert sum(r.cost for r in ledger.records) == ledger.cost
     bayesian = Ledger(BayesianTest().bind(source))
     verdict = bayesian(0, 1)
@@ -150,7 +150,7 @@ def test_oracle_answers_by_the_graph() -> None:
     collider = Oracle(Dag(4, [(0, 2), (1, 2), (2, 3)]))
     assert collider(0, 1)
     assert not collider(0, 1, 3)
-    assert collider("0", "3", "2") == (True, None, None, None, None, None)
+    assert collider("0", "3", "2") == (True, None, None, None, None, None, None)
     path = Oracle(UndirectedGraph(3, [(0, 1), (1, 2)]), ["a", "b", "c"])
     assert [v.independent for v in path.verdicts([("a", "c", ()), ("c", "a", "b")])] == [
         False,

@@ -68,7 +68,7 @@ def test_the_paper_as_it_is_printed_also_runs():
 
 
 def test_results_are_tidy():
-    learner = cp.PFMN(random_state=1).fit(cp.load_dataset("titanic"))
+    learner = cp.PFMN(variant="paper", random_state=1).fit(cp.load_dataset("titanic"))
     tests = pd.DataFrame(learner.tests_)
     assert len(tests) == learner.n_tests_
     assert tests["cost"].sum() == learner.cost_ == sum(len(g) + 2 for g in tests["given"])
@@ -89,7 +89,8 @@ def test_results_are_tidy():
 
 def test_the_best_graph_can_be_asked_for():
     table = cp.load_dataset("titanic")
-    best = cp.PFMN(random_state=1, estimate="best", prior="graphs").fit(table)
+    options = {"estimate": "best", "prior": "graphs", "random_state": 1}
+    best = cp.PFMN(variant="paper", **options).fit(table)
     assert set(best.graph_.edges) == set(best.best_graph_.edges)
     names = list(best.graph_.nodes)
     tests = [(names.index(t.x), names.index(t.y), tuple(map(names.index, t.given)))
@@ -221,6 +222,7 @@ def test_an_interrupted_search_goes_on_to_the_same_result(monkeypatch, tmp_path,
     codes[2] = np.where(rng.random(300) < 0.2, 1 - codes[1], codes[1])
     table = Table(Schema.from_cards([2] * 6), codes)
     make = {"random_state": 4, "moves": 30, "n_particles": 60, "potentials": False}
+    make["variant"] = "paper"
     whole = cp.PFMN(**make).fit(table)
     assert whole.n_tests_ > 9
     steps, inner = [], FilterSearch.step
@@ -256,17 +258,18 @@ def chain_table(rows, seed=0):
 
 @pytest.mark.parametrize("test", ["bayesian", "chi2", "g2"])
 def test_a_chain_is_found(test):
-    learner = cp.PFMN(test, alpha=0.001, random_state=0).fit(chain_table(20_000))
+    options = {"variant": "paper", "alpha": 0.001}
+    learner = cp.PFMN(test, random_state=0, **options).fit(chain_table(20_000))
     assert set(learner.graph_.edges) == {("x0", "x1"), ("x1", "x2"), ("x2", "x3")}
-    assert learner.cost_ < cp.GSIMN(test, alpha=0.001).fit(chain_table(20_000)).cost_
+    assert learner.cost_ < cp.GSIMN(test, **options).fit(chain_table(20_000)).cost_
 
 
 def test_tables_with_too_few_rows_are_not_asked_for():
     table = chain_table(100)
     for rows_per_cell, largest in ((5.0, 2), (0.0, 3)):
         learner = cp.PFMN(
-            random_state=0, rows_per_cell=rows_per_cell, score="entropy", min_gain=0.0,
-            potentials=False, max_tests=40,
+            variant="paper", random_state=0, rows_per_cell=rows_per_cell, score="entropy",
+            min_gain=0.0, potentials=False, max_tests=40,
         ).fit(table)  # fmt: skip
         assert max(len(t.given) for t in learner.tests_) == largest
 

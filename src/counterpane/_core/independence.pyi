@@ -26,4 +26,13 @@ def bayesian(
     out: Floats,
     /,
 ) -> None: ...
+def stratified(
+    values: Array,
+    cards: Ints,
+    scopes: Ints,
+    scope_from: Ints,
+    out_from: Ints,
+    out: Floats,
+    /,
+) -> None: ...
 def pair_information(counts: Array, starts: Ints, out: Floats, /) -> None: ...

@@ -24,6 +24,23 @@ class Criterion(NamedTuple):
     log_cards: Floats
     log_cells: float
 
+class Reading(NamedTuple):
+    """The covariance of indicator columns, and how far it is to be believed."""
+
+    sigma: Floats
+    starts: Ints
+    effects: Floats
+    rows: Floats
+    floor: float
+    doubt: float
+    prior: float
+
+class Tested(NamedTuple):
+    """Pairs that were tested, and the evidence of each test for an edge."""
+
+    pairs: Bools
+    evidence: Floats
+
 def measure(graphs: Words, tests: Tests, first: int, reached: Words, totals: Floats, /) -> None: ...
 def walk(
     graphs: Words,
@@ -83,5 +100,27 @@ def climb(
     worths: Floats,
     gains: Floats,
     best: Words,
+    /,
+) -> None: ...
+def partial_information(sigma: Floats, starts: Ints, x: int, y: int, given: Ints, /) -> float: ...
+def pair_strengths(sigma: Floats, starts: Ints, out: Floats, /) -> None: ...
+def settle_graph(reading: Reading, tested: Tested, graph: Bools, log_odds: Floats, /) -> int: ...
+def move_graph(
+    reading: Reading,
+    tested: Tested,
+    graph: Bools,
+    pairs: Ints,
+    orders: Ints,
+    draws: Floats,
+    sums: Floats,
+    /,
+) -> None: ...
+def doubt_graph(
+    reading: Reading,
+    tested: Tested,
+    graph: Bools,
+    log_odds: Floats,
+    raised: float,
+    out: Floats,
     /,
 ) -> None: ...

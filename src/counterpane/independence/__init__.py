@@ -12,6 +12,7 @@ from counterpane.independence.information import (
 from counterpane.independence.ledger import Ledger, Record
 from counterpane.independence.names import as_test
 from counterpane.independence.oracle import Oracle
+from counterpane.independence.stratified import StratifiedTest
 
 __all__ = [
     "BayesianTest",
@@ -22,6 +23,7 @@ __all__ = [
     "Oracle",
     "Question",
     "Record",
+    "StratifiedTest",
     "Verdict",
     "as_test",
     "entropy",

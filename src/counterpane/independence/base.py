@@ -30,7 +30,8 @@ class Verdict(NamedTuple):
 
     Asymptotic tests give `statistic`, `p_value` and `degrees_of_freedom`. The Bayesian test gives
     `log_likelihoods` = (ln P(D | independent), ln P(D | dependent)) and the posterior
-    `probability` of independence.
+    `probability` of independence. The stratified test also gives `gap`, the log evidence for
+    independence minus that for dependence.
     """
 
     independent: bool
@@ -39,6 +40,14 @@ class Verdict(NamedTuple):
     degrees_of_freedom: int | None = None
     log_likelihoods: tuple[float, float] | None = None
     probability: float | None = None
+    gap: float | None = None
+
+    @property
+    def log_evidence(self) -> float | None:
+        """ln of the evidence for independence over that for dependence, where the test has one."""
+        if self.gap is None and self.log_likelihoods is not None:
+            return self.log_likelihoods[0] - self.log_likelihoods[1]
+        return self.gap
 
     def __bool__(self) -> bool:
         return self.independent

@@ -22,7 +22,8 @@ class CountTest(IndependenceTest):
     """A test of the counts of (given…, x, y); rows with a missing cell among these are left out."""
 
     name: ClassVar[str]
-    _every_slice: bool  # whether configurations of given that do not occur count too
+    _n_numbers: ClassVar[int] = 3  # that `_measure` fills for each question
+    _every_slice: bool = False  # whether configurations of given that do not occur count too
     _source: CountSource | None = None
     _ctl: Control | None = None
 
@@ -50,7 +51,7 @@ class CountTest(IndependenceTest):
         n_slices = np.zeros(len(questions))
         if self._every_slice:
             kernels.count_configurations(layout.cards, layout.scopes, layout.scope_from, n_slices)
-        numbers = np.empty((len(questions), 3))
+        numbers = np.empty((len(questions), self._n_numbers))
         self._measure(batch.values, layout, n_slices, numbers)
         for i in range(len(questions)):
             if batch.is_sparse(i):

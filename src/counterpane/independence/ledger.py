@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Self, TypeAlias
 
 from counterpane.counts.source import CountSource
 from counterpane.independence.base import IndependenceTest, Question, Verdict
 from counterpane.progress import Control
 
+Price: TypeAlias = Callable[[tuple[str, ...]], float]
+"""What it costs to look at some columns together, by name."""
+
 
 class Record(NamedTuple):
-    """One executed test, its variables by name; `cost` is |given| + 2."""
+    """One executed test, its variables by name; `cost` is |given| + 2 unless columns have prices.
+
+    `gap` is the log evidence for independence minus that for dependence, where the test has one.
+    """
 
     x: str
     y: str
@@ -19,14 +25,16 @@ class Record(NamedTuple):
     independent: bool
     p_value: float | None
     log_likelihoods: tuple[float, float] | None
-    cost: int
+    cost: float
+    gap: float | None = None
 
 
 class Ledger(IndependenceTest):
     """A test with a cache: a repeated test, with x and y in any order, is not executed again.
 
     `n_tests` counts the executed tests, and `cost` sums the number of variables in each,
-    |given| + 2 (Bromberg, Margaritis & Honavar 2009).
+    |given| + 2 (Bromberg, Margaritis & Honavar 2009), or its `price`, a function of the names of
+    these variables.
 
     >>> from counterpane.graphs import UndirectedGraph
     >>> from counterpane.independence import Oracle
@@ -37,9 +45,10 @@ class Ledger(IndependenceTest):
     (2, 5)
     """
 
-    def __init__(self, test: IndependenceTest) -> None:
+    def __init__(self, test: IndependenceTest, price: Price = len) -> None:
         self.test = test
-        self.cost = 0
+        self._price = price
+        self.cost: float = 0
         self._known: dict[Question, Verdict] = {}
 
     @property
@@ -48,20 +57,31 @@ class Ledger(IndependenceTest):
 
     def bind(self, source: CountSource, *, ctl: Control | None = None) -> Self:
         """An empty ledger of the test bound to `source`."""
-        return type(self)(self.test.bind(source, ctl=ctl))
+        return type(self)(self.test.bind(source, ctl=ctl), self._price)
 
     def answer(self, questions: Sequence[Question]) -> list[Verdict]:
         known = self._known
         fresh = [asked for asked in dict.fromkeys(questions) if asked not in known]
         if fresh:
             known.update(zip(fresh, self.test.answer(fresh), strict=True))
-            self.cost += sum(len(given) + 2 for _, _, given in fresh)
+            self.cost += sum(map(self.price_of, fresh))
         return [known[asked] for asked in questions]
+
+    def price_of(self, question: Question) -> float:
+        """The cost of a question, known or not."""
+        x, y, given = question
+        names = self.names
+        return self._price(tuple(names[v] for v in (x, y, *given)))
 
     @property
     def n_tests(self) -> int:
         """The number of tests executed."""
         return len(self._known)
+
+    @property
+    def answered(self) -> Mapping[Question, Verdict]:
+        """The executed tests, in order."""
+        return self._known
 
     @property
     def records(self) -> list[Record]:
@@ -75,7 +95,8 @@ class Ledger(IndependenceTest):
                 verdict.independent,
                 verdict.p_value,
                 verdict.log_likelihoods,
-                len(given) + 2,
+                self.price_of((x, y, given)),
+                verdict.log_evidence,
             )
             for (x, y, given), verdict in self._known.items()
         ]

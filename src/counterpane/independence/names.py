@@ -7,8 +7,11 @@ from counterpane.independence.asymptotic import ChiSquare, GTest
 from counterpane.independence.base import IndependenceTest
 from counterpane.independence.bayesian import BayesianTest
 from counterpane.independence.counted import CountTest
+from counterpane.independence.stratified import StratifiedTest
 
-_BY_NAME: dict[str, type[CountTest]] = {t.name: t for t in (ChiSquare, GTest, BayesianTest)}
+_BY_NAME: dict[str, type[CountTest]] = {
+    t.name: t for t in (StratifiedTest, BayesianTest, ChiSquare, GTest)
+}
 
 
 def as_test(test: str | IndependenceTest) -> IndependenceTest:

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, ClassVar, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 
 from counterpane.counts.reordered import reordered
+from counterpane.counts.shared import SharedTables, table_scopes
 from counterpane.counts.source import CountSource
-from counterpane.errors import TableSizeError
+from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Oracle, Question, Verdict, as_test
 from counterpane.independence.counted import CountTest
+from counterpane.independence.ledger import Price
 from counterpane.learn.base import LearnerOptions
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.fields.graph_potentials import fit_potentials
+from counterpane.learn.questions.separators import is_separated
 from counterpane.learn.structure.network import intrinsic_order
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
+Variant = Literal["default", "paper"]
+
 
 class Asked(NamedTuple):
     """Executed tests as arrays, for states: pairs (tests, 2), sets as bit rows, verdicts.
 
-    `numbers` holds independent, statistic, p-value, degrees of freedom, the two log-likelihoods and
-    the probability of each verdict, NaN for what does not apply.
+    `numbers` holds independent, statistic, p-value, degrees of freedom, the two log-likelihoods,
+    the probability and the gap of each verdict, NaN for what does not apply.
     """
 
     pairs: Ints
@@ -41,7 +46,7 @@ class Asked(NamedTuple):
         return cls(
             np.zeros((0, 2), dtype=np.int64),
             np.zeros((0, n_words(n)), dtype=np.int64),
-            np.zeros((0, 7)),
+            np.zeros((0, 8)),
         )
 
     def extended(self, n: int, asked: Iterable[tuple[Question, Verdict]]) -> Self:
@@ -51,8 +56,8 @@ class Asked(NamedTuple):
             pairs.append((x, y))
             row = sum(1 << v for v in given).to_bytes(8 * n_words(n), "little")
             sets.append(np.frombuffer(row, dtype="<i8").astype(np.int64))
-            first, *middle, logs, probability = verdict
-            numbers.append((float(first), *middle, *(logs or (None, None)), probability))
+            first, *middle, logs, probability, gap = verdict
+            numbers.append((float(first), *middle, *(logs or (None, None)), probability, gap))
         if not pairs:
             return self
         return type(self)(
@@ -65,7 +70,7 @@ class Asked(NamedTuple):
         """Questions with their verdicts, in order."""
         known: dict[Question, Verdict] = {}
         for (x, y), row, numbers in zip(self.pairs.tolist(), self.given, self.numbers, strict=True):
-            first, statistic, p_value, freedom, *logs, probability = (
+            first, statistic, p_value, freedom, *logs, probability, gap = (
                 None if v != v else v for v in numbers.tolist()
             )
             known[x, y, members(row.view(np.uint64))] = Verdict(
@@ -75,14 +80,17 @@ class Asked(NamedTuple):
                 None if freedom is None else int(freedom),
                 None if logs[0] is None else (logs[0], logs[1]),  # type: ignore[arg-type]
                 probability,
+                gap,
             )
         return known
 
-    def ledger(self, names: tuple[str, ...]) -> Ledger:
-        """A ledger of these tests of variables with these `names`."""
+    def ledger(
+        self, names: tuple[str, ...], price: Price = len, test: IndependenceTest | None = None
+    ) -> Ledger:
+        """A ledger of these tests of variables with these `names`; further ones are of `test`."""
         known = self.verdicts()
-        oracle = Oracle(UndirectedGraph(len(names)), names)
-        ledger = Ledger(Remembered(oracle, known))
+        nothing = Oracle(UndirectedGraph(len(names)), names)
+        ledger = Ledger(Remembered(test or nothing, known), price)
         ledger.answer(list(known))
         return ledger
 
@@ -113,52 +121,102 @@ class StructureOnly(UserWarning):
     """A graph was learned that is too dense for tables of potentials."""
 
 
+class LaidOut(NamedTuple):
+    """A source to search, the place in the table of each of its columns, and tables counted."""
+
+    source: CountSource
+    order: Ints
+    blocks: list[tuple[int, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the source."""
+        return self.source.schema.names
+
+
 class AskingLearner(DensityLearner):
     """Learns a Markov network by asking an independence test.
 
-    `test` is a name ("chi2", "g2", "bayesian") or a test; one given by name has the level `alpha`
-    where it has one. `equivalent_sample_size` is that of the potentials.
+    `test` is a name ("stratified", "bayesian", "chi2", "g2") or a test; `alpha` is the level of a
+    test given by name that has one. `variant="paper"` is the algorithm as published; it is also
+    used where the test is not one of data, such as `Oracle`. In the default variant all pairs are
+    first read from shared tables of at most `table_cells` cells, None for one table a pair.
+    `cost` is a function of the names of columns that are looked at together, their number by
+    default. `interactions=True` asks about all triples of columns without pair effects too.
 
     Results: `graph_` (networkx), `undirected_`, `blankets_` (the neighbors of each variable),
-    `model_` (a `MarkovNetwork`), `tests_` (a record for each executed test), `n_tests_`, `cost_`
-    (the sum of |given| + 2 over the tests), `trace_`.
+    `model_` (a `MarkovNetwork`), `tests_` (a record for each executed test), `n_tests_` and
+    `cost_` (the sum over these), `n_tables_` and `table_cost_` (the same over the tables that had
+    to be counted), `contradictions_` (the share of tests that the graph contradicts), `trace_`.
     """
+
+    _paper_test: ClassVar[str] = "chi2"
 
     def __init__(
         self,
-        test: str | IndependenceTest = "chi2",
+        test: str | IndependenceTest | None = None,
         *,
-        alpha: float = 0.05,
+        variant: Variant = "default",
+        alpha: float | None = None,
+        table_cells: int | None = 64,
+        cost: Price | None = None,
+        interactions: bool = False,
         potentials: bool = True,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(**options)
         self.test = test
+        self.variant = variant
         self.alpha = alpha
+        self.table_cells = table_cells
+        self.cost = cost
+        self.interactions = interactions
         self.potentials = potentials
 
     def _test(self) -> IndependenceTest:
         """The test to ask, not yet bound."""
-        test = as_test(self.test)
-        if isinstance(self.test, str) and hasattr(test, "alpha"):
-            return type(test)(alpha=self.alpha)  # type: ignore[call-arg]
-        return test
+        if self.variant not in get_args(Variant):
+            raise ParameterError(f"variant={self.variant!r}; 'default' or 'paper' is allowed.")
+        if self.table_cells is not None and not self.table_cells >= 4:
+            raise ParameterError(f"table_cells={self.table_cells!r}; None or 4 and more is needed.")
+        default = self._paper_test if self.variant == "paper" else "stratified"
+        test = as_test(default if self.test is None else self.test)
+        if test is self.test or self.alpha is None or not hasattr(test, "alpha"):
+            return test
+        return type(test)(alpha=self.alpha)  # type: ignore[call-arg]
 
-    def _laid_out(self, source: CountSource, test: IndependenceTest) -> tuple[CountSource, Ints]:
-        """The source to search, and the place in the table of each of its columns.
+    @property
+    def _price(self) -> Price:
+        return len if self.cost is None else self.cost
+
+    def _reads_tables(self, test: IndependenceTest) -> bool:
+        """Whether the default variant applies: it needs tables, which an oracle has not."""
+        return self.variant == "default" and isinstance(test, CountTest)
+
+    def _laid_out(self, source: CountSource, test: IndependenceTest) -> LaidOut:
+        """The source to search.
 
         Tests of data go by an order of columns that does not depend on how the table was laid out.
-        Others know columns by their place.
+        Others know columns by their place. The default variant counts its shared tables here.
         """
         if not isinstance(test, CountTest):
-            return source, np.arange(len(source.schema))
+            return LaidOut(source, np.arange(len(source.schema)), [])
         order = intrinsic_order(source)
-        return reordered(source, order), np.array(order, dtype=np.int64)
+        shared = SharedTables(reordered(source, order))
+        if self._reads_tables(test) and self.table_cells is not None:
+            shared.count_blocks(self.table_cells)
+        return LaidOut(shared, np.array(order, dtype=np.int64), list(shared.scopes))
 
     def _settle(
-        self, source: CountSource, graph: UndirectedGraph, ledger: Ledger, seconds: float
+        self,
+        source: CountSource,
+        laid_out: LaidOut,
+        graph: UndirectedGraph,
+        ledger: Ledger,
+        seconds: float,
     ) -> None:
-        """Set the results that all share; `graph` is on the columns of the table."""
+        """Set the results that all share; `graph` and `ledger` are on the columns as laid out."""
+        graph = moved(graph, laid_out.order)
         names = source.schema.names
         self.model_ = self._model(source, graph, seconds) if self.potentials else None
         self.undirected_ = graph
@@ -168,6 +226,15 @@ class AskingLearner(DensityLearner):
         }
         self.n_tests_ = ledger.n_tests
         self.cost_ = ledger.cost
+        self.contradictions_ = contradicted(ledger, graph, names)
+        scopes: list[tuple[int, ...]] = []  # of a test that counts
+        if isinstance(laid_out.source, SharedTables):
+            cards = laid_out.source.counted_cards
+            scopes = table_scopes(ledger.answered, cards, laid_out.blocks)
+        self.n_tables_ = len(scopes)
+        self.table_cost_ = sum(
+            self._price(tuple(ledger.names[v] for v in scope)) for scope in scopes
+        )
 
     def _model(
         self, source: CountSource, graph: UndirectedGraph, seconds: float
@@ -189,3 +256,24 @@ class AskingLearner(DensityLearner):
 def moved(graph: UndirectedGraph, order: Ints) -> UndirectedGraph:
     """The graph with node i called `order[i]`."""
     return UndirectedGraph(graph.n, [(order[a], order[b]) for a, b in graph.edges])
+
+
+def contradicted(ledger: Ledger, graph: UndirectedGraph, names: tuple[str, ...]) -> float:
+    """The share of executed tests that `graph` contradicts.
+
+    It contradicts a dependence of two variables that it separates, and an independence of two that
+    it joins by an edge. A test that could tell nothing (a gap of 0) is not contradicted.
+    """
+    if not ledger.n_tests:
+        return 0.0
+    place = {name: i for i, name in enumerate(names)}
+    rows = [sum(1 << v for v in graph.neighbors(i)) for i in range(graph.n)]
+    wrong = 0
+    for record in ledger.records:
+        x, y = place[record.x], place[record.y]
+        joined = bool(rows[x] >> y & 1)
+        if record.independent:
+            wrong += joined and record.gap != 0
+        elif not joined:
+            wrong += is_separated(rows, x, y, sum(1 << place[v] for v in record.given))
+    return wrong / ledger.n_tests

@@ -12,6 +12,7 @@ from counterpane.counts.source import CountSource
 from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Question, Verdict
 from counterpane.independence.bayesian import TIE
+from counterpane.independence.ledger import Price
 from counterpane.learn.driver import Search
 from counterpane.learn.questions.asking import Asked, Remembered
 from counterpane.learn.questions.choosing import Choice, Pool, Room, Score, choose
@@ -64,6 +65,7 @@ class FilterSearch(Search[Filtered]):
         max_tests: int | None,
         max_cost: float | None,
         n_jobs: int,
+        price: Price = len,
     ) -> None:
         self.test = test
         self.source = source
@@ -79,6 +81,7 @@ class FilterSearch(Search[Filtered]):
         self.max_tests = math.inf if max_tests is None else max_tests
         self.max_cost = math.inf if max_cost is None else max_cost
         self.n_jobs = n_jobs
+        self.price = price
         self._live: tuple[Population, Ledger] | None = None
 
     def start(self) -> Filtered:
@@ -110,9 +113,12 @@ class FilterSearch(Search[Filtered]):
             choice = choose(population, grouping, pool, rng, score=self.score, room=self.room)
         info: dict[str, Any] = {"score_seconds": time.perf_counter() - began}
         state = state._replace(steps=state.steps + 1)
-        if choice is None or choice.gain < self.min_gain * choice.cost:
+        cost = 0.0
+        if choice is not None:
+            cost = ledger.price_of((*choice.pair, members(choice.given)))
+        if choice is None or choice.gain < self.min_gain * cost:
             state = self._renew(state, population, rng, info)
-        elif ledger.cost + choice.cost > self.max_cost:
+        elif ledger.cost + cost > self.max_cost:
             state = state._replace(finished=True)
         else:
             state = self._ask(state, population, choice, ledger, rng, info)
@@ -123,7 +129,7 @@ class FilterSearch(Search[Filtered]):
         """The population and the ledger of a state."""
         asked = Asked(*state[-3:])
         known = asked.verdicts()
-        ledger = Ledger(Remembered(self.test.bind(self.source, ctl=ctl), known))
+        ledger = Ledger(Remembered(self.test.bind(self.source, ctl=ctl), known), self.price)
         ledger.answer(list(known))
         population = Population(
             state.graphs.view(np.uint64),
@@ -219,8 +225,8 @@ class FilterSearch(Search[Filtered]):
         A p-value counts as the likelihood ratio p / alpha, and a bare answer as all but certain.
         So does a tie where nothing is given: one of the two is constant.
         """
-        if verdict.log_likelihoods is not None:
-            gap = verdict.log_likelihoods[0] - verdict.log_likelihoods[1]
+        gap = verdict.log_evidence
+        if gap is not None:
             return CERTAIN if abs(gap) < TIE and not question[2] else gap
         if verdict.p_value is not None:
             alpha: float = getattr(self.test, "alpha", 0.05)

@@ -17,9 +17,12 @@ from counterpane.counts.source import CountSource
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Question, Verdict
+from counterpane.independence.ledger import Price
 from counterpane.learn.driver import Search
-from counterpane.learn.questions.asking import Asked, AskingLearner, Remembered, moved
+from counterpane.learn.questions.asking import Asked, AskingLearner, Remembered
+from counterpane.learn.questions.interactions import with_interactions
 from counterpane.learn.questions.knowledge import Knowledge
+from counterpane.learn.questions.partial import Margins, PairTables
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
@@ -38,12 +41,24 @@ class Examined(NamedTuple):
 
 
 class GrowShrink:
-    """The algorithm itself, a variable at a time; `infer` asks the knowledge base first."""
+    """The algorithm itself, a variable at a time.
 
-    def __init__(self, ledger: Ledger, n: int, *, infer: bool) -> None:
+    `knowledge` is asked before the ledger. Variables come in the order of the p-values of pairs,
+    or `by_evidence`: those are 0 for every strong pair of many rows.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        n: int,
+        *,
+        knowledge: Knowledge | Margins | None = None,
+        by_evidence: bool = False,
+    ) -> None:
         self.ledger = ledger
         self.n = n
-        self.knowledge = Knowledge(n) if infer else None
+        self.knowledge = knowledge
+        self.by_evidence = by_evidence
         self.blankets: dict[int, list[int]] = {}
 
     def ask_pairs(self) -> None:
@@ -51,16 +66,20 @@ class GrowShrink:
         n = self.n
         pairs = [(x, y, ()) for x in range(n) for y in range(x + 1, n)]
         self.linked: Bools = np.zeros((n, n), dtype=np.bool_)
-        p_values: Floats = np.ones((n, n))
+        ranks: Floats = np.zeros((n, n)) if self.by_evidence else np.ones((n, n))
+        rank = evidence if self.by_evidence else chance
         for (x, y, _), verdict in zip(pairs, self.ledger.answer(pairs), strict=True):
             self.linked[x, y] = self.linked[y, x] = not verdict.independent
-            p_values[x, y] = p_values[y, x] = chance(verdict)
+            ranks[x, y] = ranks[y, x] = rank(verdict)
             if self.knowledge is not None:
                 self.knowledge.add(x, y, 0, verdict.independent)
-        logs = np.log(np.maximum(p_values, LEAST_P)).sum(axis=1)  # p = 1 of itself adds nothing
-        self.waiting: list[int] = np.argsort(logs, kind="stable").tolist()
+        if self.by_evidence:
+            totals = np.minimum(ranks, 0.0).sum(axis=1)
+        else:
+            totals = np.log(np.maximum(ranks, LEAST_P)).sum(axis=1)  # p = 1 of itself adds nothing
+        self.waiting: list[int] = np.argsort(totals, kind="stable").tolist()
         self.lists: list[list[int]] = [
-            [y for y in np.argsort(p_values[x], kind="stable").tolist() if y != x] for x in range(n)
+            [y for y in np.argsort(ranks[x], kind="stable").tolist() if y != x] for x in range(n)
         ]
 
     def examine(self) -> int:
@@ -95,7 +114,10 @@ class GrowShrink:
         if self.knowledge is not None:
             told = self.knowledge.infer(x, y, bits, told)
         if told is None:
-            told = self.ledger(x, y, given).independent
+            verdict = self.ledger(x, y, given)
+            if self.by_evidence and given and verdict.degrees_of_freedom == 0:
+                return False  # this test could tell nothing: the two are as dependent as before
+            told = verdict.independent
             if self.knowledge is not None:
                 self.knowledge.add(x, y, bits, told)
         return told
@@ -108,11 +130,21 @@ class GrowShrinkSearch(Search[Examined]):
     are made again from the answers in the state, without a look at the data.
     """
 
-    def __init__(self, test: IndependenceTest, source: CountSource, *, infer: bool) -> None:
+    def __init__(
+        self,
+        test: IndependenceTest,
+        source: CountSource,
+        *,
+        infer: bool,
+        reads_tables: bool = False,
+        price: Price = len,
+    ) -> None:
         self.test = test
         self.source = source
         self.n = len(source.schema)
         self.infer = infer
+        self.reads_tables = reads_tables
+        self.price = price
         self._run: GrowShrink | None = None
         self._known: dict[Question, Verdict] = {}
 
@@ -131,8 +163,7 @@ class GrowShrinkSearch(Search[Examined]):
         run = self._run
         if run is None:
             self._known = asked.verdicts()
-            test = Remembered(self.test.bind(self.source, ctl=ctl), self._known)
-            run = GrowShrink(Ledger(test), self.n, infer=self.infer)
+            run = self._make_run(ctl)
             for done in range(-1, state.done):
                 advance(run, done)
         self._run = None  # until the step is whole
@@ -152,6 +183,16 @@ class GrowShrinkSearch(Search[Examined]):
         rows = pack(flags).view(np.int64)
         return Examined(state.done + 1, order, rows, *asked.extended(self.n, fresh)), info
 
+    def _make_run(self, ctl: Control) -> GrowShrink:
+        """The algorithm before its first stage."""
+        test = Remembered(self.test.bind(self.source, ctl=ctl), self._known)
+        knowledge: Knowledge | Margins | None = None
+        if self.infer:
+            reads = self.reads_tables
+            knowledge = Margins(PairTables.of(self.source, ctl=ctl)) if reads else Knowledge(self.n)
+        ledger = Ledger(test, self.price)
+        return GrowShrink(ledger, self.n, knowledge=knowledge, by_evidence=self.reads_tables)
+
 
 def advance(run: GrowShrink, done: int) -> int | None:
     """The next stage: pairs first, then one variable, which is returned."""
@@ -169,6 +210,18 @@ def chance(verdict: Verdict) -> float:
     return float(verdict.independent)
 
 
+def evidence(verdict: Verdict) -> float:
+    """ln of the evidence for independence: the gap, else ln p, also where p is too small for it."""
+    log_evidence = verdict.log_evidence
+    if log_evidence is not None:
+        return log_evidence
+    if verdict.p_value is None or verdict.statistic is None:
+        return 1.0 if verdict.independent else -1.0
+    if verdict.p_value > LEAST_P:
+        return float(np.log(verdict.p_value))
+    return min(float(np.log(LEAST_P)), -verdict.statistic / 2)
+
+
 def agreed(state: Examined, n: int) -> UndirectedGraph:
     """The graph that joins two variables where all blankets that were found say so."""
     rows = unpack(state.blankets.view(np.uint64), n)
@@ -181,16 +234,21 @@ def agreed(state: Examined, n: int) -> UndirectedGraph:
 class GSMN(AskingLearner):
     """Learns a Markov network by growing and shrinking each variable's blanket.
 
-    Parameters: `test` ("chi2", "g2", "bayesian", or a test such as `Oracle`), `alpha`, the level of
-    a test given by name, `equivalent_sample_size` of the potentials, and those of every learner.
+    Parameters: `test` ("stratified", "bayesian", "chi2", "g2", or a test such as `Oracle`),
+    `alpha`, the level of a test given by name, `variant` ("default", or "paper": χ² and the order
+    of visits as published), `table_cells`, the size of the tables that all pairs are read from,
+    `cost`, a function of the columns of a test, `interactions`, a second look at triples of
+    columns without pair effects, `equivalent_sample_size` of the potentials, and those of every
+    learner.
 
     Results: `graph_` (networkx), `undirected_`, `blankets_`, `model_` (a `MarkovNetwork`), `tests_`
-    (a record of each executed test), `n_tests_`, `cost_` (|given| + 2 a test), `trace_`.
+    (a record of each executed test), `n_tests_`, `cost_` (|given| + 2 a test), `n_tables_`,
+    `table_cost_`, `contradictions_`, `trace_`.
 
     >>> import counterpane as cp
-    >>> learner = cp.GSMN("g2").fit(cp.load_dataset("titanic"))
-    >>> learner.n_tests_, learner.cost_
-    (14, 42)
+    >>> learner = cp.GSMN().fit(cp.load_dataset("titanic"))
+    >>> learner.n_tests_, learner.cost_, learner.table_cost_
+    (13, 36, 4)
     """
 
     _infer = False
@@ -200,12 +258,21 @@ class GSMN(AskingLearner):
         began = time.monotonic()
         test = self._test()
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        inner, order = self._laid_out(source, test)
-        search = GrowShrinkSearch(test, inner, infer=self._infer)
+        laid_out = self._laid_out(source, test)
+        search = GrowShrinkSearch(
+            test,
+            laid_out.source,
+            infer=self._infer,
+            reads_tables=self._reads_tables(test),
+            price=self._price,
+        )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
-        ledger = Asked(*outcome.state[-3:]).ledger(inner.schema.names)
-        graph = moved(agreed(outcome.state, len(order)), order)
-        self._settle(source, graph, ledger, time.monotonic() - began)
+        bound = test.bind(laid_out.source) if self.interactions else None
+        ledger = Asked(*outcome.state[-3:]).ledger(laid_out.names, self._price, bound)
+        graph = agreed(outcome.state, len(laid_out.order))
+        if self.interactions:
+            graph = with_interactions(graph, ledger)
+        self._settle(source, laid_out, graph, ledger, time.monotonic() - began)
         self.tests_ = ledger.records
         return self

@@ -1,0 +1,248 @@
+"""Tables that are counted once and answer for every subset of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.batch import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out
+from counterpane.counts.source import CountSource, Policy
+from counterpane.data.table import Table
+from counterpane.progress import Control
+from counterpane.typing import Array, Ints
+
+MOST_KEPT = 2**14  # cells of a table that is kept
+MOST_KEPT_TOGETHER = 2**24
+
+
+class SharedTables(CountSource):
+    """A source that keeps its tables: a set of columns within a kept table is summed from it.
+
+    `scopes` holds the columns of every table that was counted, in order. Rows with a missing cell
+    are kept in a state of their own, so that each margin uses the rows that are complete in it.
+    """
+
+    def __init__(self, source: CountSource) -> None:
+        self._source = source
+        self.schema = source.schema
+        self.has_missing = source.has_missing
+        self.n_rows = source.n_rows
+        self.total_weight = source.total_weight
+        self.scopes: list[tuple[int, ...]] = []
+        self._tables: list[tuple[int, tuple[int, ...], Array]] = []
+        self._by_column: list[list[int]] = [[] for _ in range(len(source.schema))]
+        self._room = MOST_KEPT_TOGETHER
+        self._policy: Policy = "state" if source.has_missing.any() else "drop"
+
+    def count_blocks(self, max_cells: int, *, ctl: Control | None = None) -> None:
+        """Count tables of at most `max_cells` cells that hold every pair of columns."""
+        self._count(pair_blocks(self.counted_cards, max_cells), ctl)
+
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        subsets = list(subsets)
+        if missing != "drop":
+            return self._source.counts(subsets, missing=missing, max_cells=max_cells, ctl=ctl)
+        layout = lay_out(subsets, self.schema, self.schema.cards, max_cells)
+        scopes = [layout.scope(q).tolist() for q in range(layout.n_tables)]
+        large = set(layout.sparse)
+        large.update(q for q, scope in enumerate(scopes) if self._cells(scope) > MOST_KEPT)
+        self._count([s for q, s in enumerate(scopes) if q not in large], ctl)
+        passed = sorted(large)
+        parts: dict[int, Array] = {}
+        sparse = {}
+        if passed:
+            self.scopes += [tuple(sorted(scopes[q])) for q in passed]
+            batch = self._source.counts([scopes[q] for q in passed], max_cells=max_cells, ctl=ctl)
+            for k, q in enumerate(passed):
+                if q in layout.sparse:
+                    sparse[q] = batch.sparse(k)
+                else:
+                    parts[q] = dense(batch, k)
+        for q, scope in enumerate(scopes):
+            if q not in large:
+                parts[q] = self._margin(scope, ctl)
+        flat = [parts[q].ravel() for q in range(layout.n_tables) if q in parts]
+        values = np.concatenate(flat) if flat else np.zeros(0, dtype=np.int64)
+        return CountBatch(layout, values, sparse, len(passed))
+
+    def _cells(self, scope: Sequence[int]) -> float:
+        return float(np.prod(self.counted_cards[list(scope)].astype(np.float64)))
+
+    def _holder(self, scope: Iterable[int]) -> int | None:
+        """The place of a kept table that holds these columns."""
+        columns = list(scope)
+        if not columns:
+            return 0 if self._tables else None
+        mask = sum(1 << c for c in columns)
+        shortest = min((self._by_column[c] for c in columns), key=len)
+        return next((k for k in shortest if self._tables[k][0] & mask == mask), None)
+
+    def _count(self, scopes: Iterable[Sequence[int]], ctl: Control | None) -> None:
+        """Count and keep the tables of some sets of columns, except those within other tables."""
+        fresh: list[tuple[int, ...]] = []
+        new = ColumnIndex()
+        wanted = dict.fromkeys(tuple(sorted(s)) for s in scopes)
+        for scope in sorted(wanted, key=len, reverse=True):
+            if self._holder(scope) is None and not new.covers(scope):
+                fresh.append(scope)
+                new.add(scope)
+        if not fresh:
+            return
+        batch = self._source.counts(fresh, missing=self._policy, ctl=ctl)
+        for k, scope in enumerate(fresh):
+            self.scopes.append(scope)
+            # without the missing state of columns that have none
+            table = dense(batch, k)[tuple(slice(int(r)) for r in self.counted_cards[list(scope)])]
+            self._keep(scope, table)
+        if self._room < 0:  # forget the oldest half; they may be counted again
+            self._forget()
+
+    def _keep(self, scope: tuple[int, ...], table: Array) -> None:
+        self._room -= table.size
+        for column in scope:
+            self._by_column[column].append(len(self._tables))
+        self._tables.append((sum(1 << c for c in scope), scope, table))
+
+    def _forget(self) -> None:
+        kept = self._tables[len(self._tables) // 2 :]
+        self._tables, self._room = [], MOST_KEPT_TOGETHER
+        self._by_column = [[] for _ in range(len(self.schema))]
+        for _, scope, table in kept:
+            self._keep(scope, table)
+
+    def _margin(self, scope: list[int], ctl: Control | None) -> Array:
+        """The table of some columns, in the order given, from a kept table."""
+        place = self._holder(scope)
+        if place is None:  # forgotten since
+            self._count([scope], ctl)
+            place = self._holder(scope)
+            assert place is not None
+        _, columns, table = self._tables[place]
+        others = tuple(i for i, c in enumerate(columns) if c not in scope)
+        table = table.sum(axis=others) if others else table
+        left = [c for c in columns if c in scope]
+        table = table.transpose([left.index(c) for c in scope])
+        if self._policy == "state":
+            table = table[tuple(slice(int(r)) for r in self.schema.cards[scope])]
+        return table
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        return self._source.map_reduce(fn, columns, ctl=ctl)
+
+    def pair_counts(
+        self,
+        columns: Scope | None = None,
+        *,
+        against: Scope | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:
+        return self._source.pair_counts(columns, against=against, ctl=ctl)
+
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        return self._source.distinct(columns, limit=limit, ctl=ctl)
+
+
+def dense(batch: CountBatch, k: int) -> Array:
+    """Table k of a batch as an array, also where it was stored sparsely."""
+    if not batch.is_sparse(k):
+        return batch[k]
+    cells = batch.sparse(k)
+    table = np.zeros(cells.shape, dtype=cells.values.dtype)
+    table[tuple(cells.codes)] = cells.values
+    return table
+
+
+def pair_blocks(cards: Ints, max_cells: int) -> list[tuple[int, ...]]:
+    """Sets of columns that hold every pair, each with at most `max_cells` cells; two always may.
+
+    Greedy: a block starts from an uncovered pair of the columns with most uncovered pairs, and
+    grows by the column that covers most new pairs while that is at least half of its size.
+
+    >>> pair_blocks(np.array([2, 2, 2, 2]), 8)
+    [(0, 1, 2), (0, 1, 3), (2, 3)]
+    """
+    n = len(cards)
+    uncovered = ~np.eye(n, dtype=np.bool_)
+    degrees = uncovered.sum(axis=1)
+    blocks = []
+    while degrees.any():
+        first = int(np.argmax(degrees))
+        second = int(np.argmax(np.where(uncovered[first], degrees, -1)))
+        block = [first, second]
+        cells = float(cards[first]) * float(cards[second])
+        new = uncovered[first].astype(np.int64) + uncovered[second]
+        while True:
+            allowed = cards * cells <= max_cells
+            allowed[block] = False
+            # most new pairs, then most uncovered ones, then the first column
+            rank = np.where(allowed, new * (n + 1.0) + degrees, -1.0)
+            column = int(np.argmax(rank))
+            if rank[column] < 0 or new[column] < max(1.0, len(block) / 2):
+                break
+            block.append(column)
+            cells *= float(cards[column])
+            new += uncovered[column]
+        uncovered[np.ix_(block, block)] = False
+        degrees[block] = uncovered[block].sum(axis=1)
+        blocks.append(tuple(sorted(block)))
+    return blocks
+
+
+def table_scopes(
+    questions: Iterable[tuple[int, int, tuple[int, ...]]],
+    cards: Ints,
+    blocks: Sequence[tuple[int, ...]] = (),
+) -> list[tuple[int, ...]]:
+    """The tables that have to be counted for tests (x, y, given) asked in this order.
+
+    `blocks` are there first. A test needs a new table unless its columns lie within one that is
+    kept.
+
+    >>> tests = [(0, 1, ()), (0, 2, (1,)), (1, 2, ())]
+    >>> table_scopes(tests, np.array([2, 2, 2]))
+    [(0, 1), (0, 1, 2)]
+    >>> table_scopes(tests, np.array([2, 2, 2]), [(0, 1, 2)])
+    [(0, 1, 2)]
+    """
+    scopes, kept = list(blocks), ColumnIndex()
+    for scope in blocks:
+        kept.add(scope)
+    for x, y, given in questions:
+        scope = tuple(sorted((x, y, *given)))
+        if not kept.covers(scope):
+            scopes.append(scope)
+            if np.prod(cards[list(scope)].astype(np.float64)) <= MOST_KEPT:
+                kept.add(scope)
+    return scopes
+
+
+class ColumnIndex:
+    """Sets of columns, found by each of their columns."""
+
+    def __init__(self) -> None:
+        self._masks: dict[int, list[int]] = {}
+
+    def add(self, scope: Sequence[int]) -> None:
+        """Add a set."""
+        mask = sum(1 << c for c in scope)
+        for column in scope:
+            self._masks.setdefault(column, []).append(mask)
+
+    def covers(self, scope: Sequence[int]) -> bool:
+        """Whether the columns lie within one of the sets."""
+        mask = sum(1 << c for c in scope)
+        near = min((self._masks.get(c, []) for c in scope), key=len, default=[])
+        return any(m & mask == mask for m in near)
