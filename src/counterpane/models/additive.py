@@ -252,7 +252,7 @@ class AdditiveClassifier:
         known = {one.column for one in given}
         rest = tuple(v.name for column, v in enumerate(self.features) if column not in known)
         sample = len(self.rows) < self.rows.seen
-        basis = Basis(rest, *(own[0].item() for own in found[1:]), estimated=sample)
+        basis = Basis(rest, *(own[0].item() for own in found[1:]))._replace(estimated=sample)
         return Answer([self.target], found.probabilities[0], basis=basis)
 
     @cached_property

@@ -199,7 +199,9 @@ class Mixture(Model):
             known = {*given, *likelihoods}
             rest = tuple(v.name for i, v in enumerate(self.schema) if i not in known)[:-1]
             sample = self.rows is not None and len(self.rows) < self.rows.seen
-            answer.basis = Basis(rest, *(own[0].item() for own in found[1:]), estimated=sample)
+            answer.basis = Basis(rest, *(own[0].item() for own in found[1:]))._replace(
+                estimated=sample
+            )
         return answer
 
     def _over_rows(
