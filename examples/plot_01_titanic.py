@@ -1,9 +1,9 @@
 """
-Which edges can be believed
-===========================
+Which edges are stable
+======================
 
-Four hundred of the people aboard the Titanic. A network is learned on each of 100 bootstrap samples
-of them: how often is an edge found again?
+A network is learned from each of 100 bootstrap samples of 400 people aboard the Titanic. How often
+does each edge appear?
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ found = cp.bootstrap(cp.StructureSearch("bic"), table, n=100, random_state=0)
 ax = cp.plots.graph(found.averaged_graph(0.3), marked=["survived"])
 
 # %%
-# All pairs that were ever joined: the share of samples that join them, and of these the share that
-# leaves the direction open.
+# All pairs that were joined in any sample: the share of samples that join them, and the share of
+# these samples that leave the direction open.
 for edge in found.strength:
     pair = f"{edge['from']:>9} — {edge['to']:<9}"
     print(f"{pair} {edge['strength']:.2f}  {edge['undirected']:.2f}")

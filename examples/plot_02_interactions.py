@@ -1,9 +1,9 @@
 """
-A classifier that can be read, and its calibration
-==================================================
+A readable classifier and its calibration
+=========================================
 
-``InteractionClassifier`` adds up what columns, and sets of columns, say of the class. How strongly
-each of them does, and whether the probabilities are right on rows that were not learned from.
+``InteractionClassifier`` is a sum of the effects of columns and sets of columns on the class. The
+pictures show the size of each effect, and the calibration of the probabilities on held-out rows.
 """
 
 import matplotlib.pyplot as plt
@@ -19,15 +19,15 @@ for k in range(3):
     held_out[fold == k] = classifier.predict_proba(table.take(fold == k))[:, 1]
 
 # %%
-# Left, the effects on the log-odds in a model of all rows, in nats. Right, of the rows to which
-# about a probability is given, the share that has the class.
+# Left: the effects on the log-odds in a model of all rows, in nats. Right: the observed share of
+# the class in bins of the predicted probability.
 classifier = cp.InteractionClassifier().fit(table, "survived")
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 cp.plots.interactions(classifier, ax=left)
 cp.plots.calibration(table.column("survived") == "yes", held_out, ax=right)
 
 # %%
-# Why a girl in third class gets her probability: what each interaction adds to the log-odds.
+# What each interaction adds to the log-odds of a girl in third class.
 for record in classifier.explain({"status": "third", "age": "child", "sex": "female"}):
     nats = {label: round(value, 2) for label, value in record["contributions"].items()}
     columns = record["columns"]

@@ -1,9 +1,9 @@
 """
-A Markov network by few questions
-=================================
+A Markov network by few tests
+=============================
 
-Three learners ask an oracle about a graph that they do not know. All find it; what differs is how
-many questions they ask, and how large these are.
+Three learners find an unknown graph by independence tests, which an oracle answers. All find the
+graph; they differ in the number and the size of their tests.
 """
 
 import matplotlib.pyplot as plt
@@ -26,12 +26,12 @@ for learner in learners.values():
     assert learner.fit(nothing).undirected_ == graph
 
 # %%
-# Left, the graph. Right, the questions: each costs the number of variables that it is about.
+# Left: the graph. Right: the tests; the cost of a test is its number of variables.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 nx.draw_networkx(truth, nx.kamada_kawai_layout(truth), ax=left, node_color="lightsteelblue")
 left.set_axis_off()
 for name, learner in learners.items():
     costs = [test.cost for test in learner.tests_]
     right.plot(np.cumsum(costs), label=f"{name}: {learner.n_tests_} tests, cost {learner.cost_}")
-right.set(xlabel="questions asked", ylabel="cost so far")
+right.set(xlabel="tests", ylabel="cost so far")
 right.legend()

@@ -2,9 +2,9 @@
 From a dependency network to a Markov network
 =============================================
 
-A dependency network has a conditional for each column, learned on its own, and no joint
-distribution. The closed form makes one, without optimization; weights by pseudo-likelihood are the
-slow road to the same.
+A dependency network has a conditional distribution for each column, each learned separately, and no
+joint distribution. The closed-form conversion makes one without optimization; to learn weights by
+pseudo-likelihood is slower.
 """
 
 import time
@@ -32,7 +32,7 @@ print(f"closed form {closed * 1000:.0f} ms, weights {learned * 1000:.0f} ms")
 ax = cp.plots.graph(converted)
 
 # %%
-# How probable each makes the cells of rows that none has seen, given the rest of their row.
+# The pseudo-log-likelihood of held-out rows: the probability of each cell given its row.
 scores = {
     "dependency network": cp.evaluate.pll(network, fresh),
     "closed form": cp.evaluate.pll(converted, fresh),

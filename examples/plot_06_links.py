@@ -1,9 +1,9 @@
 """
-What comes next
-===============
+Ranking the next item
+=====================
 
-Baskets in which one thing leads to the next: of every five items, each is bought by seven in ten of
-those who have the one before. One item of each basket is hidden, and the rankers are asked for it.
+In these baskets items come in groups of five: seven in ten users who have one item also buy the
+next one of its group. One item of each basket is hidden, and each ranker ranks it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Edge probabilities: exact, and by sampling
 ==========================================
 
-``ExactPosterior`` sums over all networks; ``OrderMCMC`` walks through the ones that matter, and
-says how sure it is.
+``ExactPosterior`` sums over all networks; ``OrderMCMC`` samples the probable ones, and gives
+standard errors.
 """
 
 import matplotlib.pyplot as plt
@@ -14,12 +14,12 @@ table = cp.load_dataset("breast_cancer").select(range(9))
 exact = cp.ExactPosterior("bdeu").fit(table)
 
 # %%
-# The probability of each edge, from the row's column to the column's.
+# The probability of each edge; rows are parents, columns are children.
 ax = cp.plots.edge_probabilities(exact)
 
 # %%
-# The same by sampling partitions, which is unbiased, and orders, which favors networks that fit
-# many of them.
+# The same by sampling partitions, which is unbiased, and orders, which favors networks that are
+# consistent with many orders.
 fig, ax = plt.subplots(figsize=(5, 5), layout="constrained")
 for partition, label in ((True, "partitions"), (False, "orders")):
     sampled = cp.OrderMCMC(

@@ -2,8 +2,8 @@
 Missing cells
 =============
 
-Cells of a known network are taken away at random. How far off is the learned P(survived | the
-others), by what is done about them?
+Cells of samples from a known network are removed at random. The picture shows the error of the
+learned P(survived | other columns) for each policy for missing cells.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ rows = truth.sample(3000, random_state=0)
 right = truth.query_many("survived", titanic.select(["status", "age", "sex"])).probabilities[:, 1]
 
 # %%
-# The same rows with more and more cells lost, and a network learned by each policy.
+# The same rows with more and more missing cells, and a network learned with each policy.
 lost = [0.05, 0.1, 0.2, 0.3, 0.4]
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for policy in ("em", "drop", "state"):

@@ -1,8 +1,8 @@
 """
-Learners side by side
-=====================
+Comparing learners
+==================
 
-Four searches for a network by one score, and five classifiers by held-out rows.
+Four network searches are compared by one score, and five classifiers by held-out rows.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 import counterpane as cp
 
 # %%
-# What each search reaches on a table of nine columns.
+# The score of each search on a table of nine columns.
 table = cp.load_dataset("tictactoe")
 searches = {
     "ChowLiu": cp.ChowLiu("bic"),
@@ -24,7 +24,8 @@ records = [{"method": name, "BIC below the best, nats": best - s} for name, s in
 ax = cp.plots.comparison(records, "BIC below the best, nats")
 
 # %%
-# Log-loss on held-out thirds: small is good, and a class that was held impossible costs much.
+# Log-loss on held-out thirds: lower is better; too small a probability of the true class costs
+# much.
 fold = np.random.default_rng(0).integers(0, 3, table.n_rows)
 target = table.schema.names[-1]
 classifiers = {

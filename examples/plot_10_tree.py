@@ -1,9 +1,9 @@
 """
-A tree at once
-==============
+A Chow–Liu tree
+===============
 
-The Chow–Liu tree of thirty measurements of cells, with the diagnosis as its root: each edge is one
-of the pairs that tell most of each other.
+The Chow–Liu tree of thirty measurements of cells, with the diagnosis as its root: the tree with the
+best BIC score.
 """
 
 import counterpane as cp
