@@ -83,3 +83,11 @@ def test_words_for_missing_that_are_kept_as_values_are_told(run, tmp_path: Path)
     for options in ((), ("--target", "group")):
         assert words in run("learn", "r.csv", *options)[1]
     assert words in cp.StructureSearch().fit("r.csv").notes_
+
+
+def test_the_picture_of_a_classifier_says_what_its_numbers_are() -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    learner = cp.InteractionClassifier().fit(cp.load_dataset("titanic"), "survived")
+    for model in (learner, learner.model_):
+        axes = model.plot(ax=figure.Figure().subplots())
+        assert "numbers: effect on the log-odds" in " ".join(t.get_text() for t in axes.texts)

@@ -18,7 +18,7 @@ from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.column_evidence import ColumnEvidence, read_column
-from counterpane.models.effects import Effects, log_odds
+from counterpane.models.effects import CAPTION, Effects, log_odds
 from counterpane.models.explaining import Explanation, check_one, explanation, one_row
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
@@ -119,7 +119,8 @@ class AdditiveClassifier:
             }
             for record in self.interactions()
         ]
-        return draw("hypergraph", records, **{"title": self.target.name} | options)
+        about = {"title": self.target.name, "note": CAPTION if self.effects is not None else ""}
+        return draw("hypergraph", records, **about | options)
 
     def save_picture(self, path: str | os.PathLike[str]) -> None:
         """Write columns and interactions as a picture: `.svg`, `.png` or `.dot` (Graphviz)."""
