@@ -90,4 +90,4 @@ def test_the_picture_of_a_classifier_says_what_its_numbers_are() -> None:
     learner = cp.InteractionClassifier().fit(cp.load_dataset("titanic"), "survived")
     for model in (learner, learner.model_):
         axes = model.plot(ax=figure.Figure().subplots())
-        assert "numbers: effect on the log-odds" in " ".join(t.get_text() for t in axes.texts)
+        assert "numbers: effect on log-odds" in " ".join(t.get_text() for t in axes.texts)

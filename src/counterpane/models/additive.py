@@ -23,7 +23,7 @@ from counterpane.models.explaining import Explanation, check_one, explanation, o
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import KeptRows
-from counterpane.models.partial_evidence import Basis, RowAverage
+from counterpane.models.partial_evidence import RowAverage
 from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -250,10 +250,8 @@ class AdditiveClassifier:
             raise self._refusal([v.name for c, v in enumerate(self.features) if c not in points])
         found = self._average(given, 1)
         known = {one.column for one in given}
-        rest = tuple(v.name for column, v in enumerate(self.features) if column not in known)
-        sample = len(self.rows) < self.rows.seen
-        basis = Basis(rest, *(own[0].item() for own in found[1:]), sample)
-        return Answer([self.target], found.probabilities[0], basis=basis)
+        rest = [v.name for column, v in enumerate(self.features) if column not in known]
+        return Answer([self.target], found.probabilities[0], basis=found.basis(rest))
 
     @cached_property
     def _average(self) -> RowAverage:
