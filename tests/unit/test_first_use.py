@@ -74,3 +74,20 @@ def test_a_class_with_a_value_in_each_row_is_refused_at_once(write) -> None:
     frame = {"x": rng.choice(["a", "b"], 900), "price": [write(10_000 + 7 * i) for i in range(900)]}
     with pytest.raises(DataError, match="900 different values in 900 rows, too many"):
         cp.InteractionClassifier().fit(frame, "price")
+
+
+def test_words_for_missing_that_are_kept_as_values_are_told(run, tmp_path: Path) -> None:
+    rows = [f"{'ab'[i % 2]},{('y', 'n', 'NA')[i % 3]}" for i in range(60)]
+    (tmp_path / "r.csv").write_text("\n".join(["group,garage", *rows]) + "\n")
+    words = "Kept 'NA' as a value of garage: leave such cells empty if they are missing."
+    for options in ((), ("--target", "group")):
+        assert words in run("learn", "r.csv", *options)[1]
+    assert words in cp.StructureSearch().fit("r.csv").notes_
+
+
+def test_the_picture_of_a_classifier_says_what_its_numbers_are() -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    learner = cp.InteractionClassifier().fit(cp.load_dataset("titanic"), "survived")
+    for model in (learner, learner.model_):
+        axes = model.plot(ax=figure.Figure().subplots())
+        assert "numbers: effect on log-odds" in " ".join(t.get_text() for t in axes.texts)

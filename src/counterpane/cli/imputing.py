@@ -73,7 +73,8 @@ def impute(
 
     Each gap gets its most probable value given the other cells of its row. Numbers that were cut
     into intervals get the median of the training values in the interval. Observed cells and
-    columns that MODEL does not know stay as they are.
+    columns that MODEL does not know stay as they are; only numbers such as $1,234 or 12,5% are
+    written as plain numbers, 1234 and 12.5, and fields are separated by commas.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     files = _files(output, draws)

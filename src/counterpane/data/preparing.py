@@ -64,7 +64,21 @@ def preparation_notes(facts: Mapping[str, Any], schema: Schema) -> list[str]:
     notes = [f"Left out {name}: {why}." for name, why in facts.get("left_out", {}).items()]
     notes += [f"Read {name} as {words}." for name, words in facts.get("read_as", {}).items()]
     cut = [v.name for v in schema if v.cuts is not None]
-    return notes + ([f"Cut into intervals: {', '.join(cut)}."] if cut else [])
+    notes += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
+    return notes + gap_word_notes(schema)
+
+
+def gap_word_notes(schema: Schema) -> list[str]:
+    """A sentence for each column of texts that has a word such as NA among its states."""
+    notes = []
+    for variable in schema:
+        words = [s for s in variable.states if isinstance(s, str) and s.strip() in NO_NUMBER]
+        if words and variable.cuts is None:
+            notes.append(
+                f"Kept {', '.join(map(repr, words))} as a value of {variable.name}: leave such "
+                "cells empty if they are missing."
+            )
+    return notes
 
 
 def prepare(

@@ -19,12 +19,12 @@ from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.column_evidence import ColumnEvidence, read_column
-from counterpane.models.effects import Effects, log_odds
+from counterpane.models.effects import CAPTION, Effects, log_odds
 from counterpane.models.explaining import Explanation, check_one, explanation, one_row
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import KeptRows
-from counterpane.models.partial_evidence import Basis, RowAverage
+from counterpane.models.partial_evidence import RowAverage
 from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -120,7 +120,8 @@ class AdditiveClassifier:
             }
             for record in self.interactions()
         ]
-        return draw("hypergraph", records, **{"title": self.target.name} | options)
+        about = {"title": self.target.name, "note": CAPTION if self.effects is not None else ""}
+        return draw("hypergraph", records, **about | options)
 
     def save_picture(self, path: str | os.PathLike[str]) -> None:
         """Write columns and interactions as a picture: `.svg`, `.png` or `.dot` (Graphviz)."""
@@ -250,10 +251,8 @@ class AdditiveClassifier:
             raise self._refusal([v.name for c, v in enumerate(self.features) if c not in points])
         found = self._average(given, 1)
         known = {one.column for one in given}
-        rest = tuple(v.name for column, v in enumerate(self.features) if column not in known)
-        sample = len(self.rows) < self.rows.seen
-        basis = Basis(rest, *(own[0].item() for own in found[1:]))._replace(estimated=sample)
-        return Answer([self.target], found.probabilities[0], basis=basis)
+        rest = [v.name for column, v in enumerate(self.features) if column not in known]
+        return Answer([self.target], found.probabilities[0], basis=found.basis(rest))
 
     @cached_property
     def _average(self) -> RowAverage:

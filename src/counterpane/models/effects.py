@@ -13,6 +13,7 @@ import numpy as np
 from counterpane.typing import Array, Floats
 
 MIN_SAMPLES = 20  # samples below which a share is not shown
+CAPTION = "numbers: effect on log-odds"
 MEANING = (
     "The effect is the standard deviation, over the training rows, of what the interaction adds to "
     "the log-odds of the class, in nats. Interactions are purified: each has the mean zero over "

@@ -21,7 +21,7 @@ from counterpane.models.base import Model
 from counterpane.models.column_evidence import ColumnEvidence
 from counterpane.models.evidence import Evidence, VirtualEvidence
 from counterpane.models.kept_rows import KeptRows
-from counterpane.models.partial_evidence import Averages, Basis, RowAverage
+from counterpane.models.partial_evidence import Averages, RowAverage
 from counterpane.models.questions import listed
 from counterpane.potentials import Potential
 from counterpane.typing import Array, Codes, Floats
@@ -197,11 +197,8 @@ class Mixture(Model):
         found = self._over_rows(self.schema.indices(listed(variables)), given, likelihoods)
         if found is not None:
             known = {*given, *likelihoods}
-            rest = tuple(v.name for i, v in enumerate(self.schema) if i not in known)[:-1]
-            sample = self.rows is not None and len(self.rows) < self.rows.seen
-            answer.basis = Basis(rest, *(own[0].item() for own in found[1:]))._replace(
-                estimated=sample
-            )
+            rest = [v.name for i, v in enumerate(self.schema) if i not in known][:-1]
+            answer.basis = found.basis(rest)
         return answer
 
     def _over_rows(

@@ -80,6 +80,12 @@ class Averages(NamedTuple):
     fitting: Floats  # the weight of the rows that fit
     effective: Floats  # the effective number of rows, (Σ w)² / Σ w²
     looser: Bools  # whether rows that do not fit were used
+    estimated: bool  # whether a sample of the rows was kept
+
+    def basis(self, columns: Sequence[str]) -> Basis:
+        """What the first answer rests on; `columns` were not given."""
+        weight, effective = float(self.fitting[0]), float(self.effective[0])
+        return Basis(tuple(columns), weight, effective, bool(self.looser[0]), self.estimated)
 
 
 class RowAverage:
@@ -110,7 +116,8 @@ class RowAverage:
         looser = np.zeros(n, dtype=np.bool_)
         looser[few] = True
         fitting = fit.mass * self.rows.unit
-        return Averages(sums / mass[:, None], fitting, mass**2 / squares, looser)
+        sample = len(self.rows) < self.rows.seen
+        return Averages(sums / mass[:, None], fitting, mass**2 / squares, looser, sample)
 
     def of_rows(
         self, known: Bools, codes: Codes, numbers: Floats, missing: Sequence[int | None] = ()

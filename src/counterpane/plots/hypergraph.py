@@ -23,6 +23,7 @@ def hypergraph(
     records: Sequence[Mapping[str, Any]],
     *,
     title: str = "",
+    note: str = "",
     positions: Mapping[str, tuple[float, float]] | None = None,
     ax: Any = None,
 ) -> Any:
@@ -31,7 +32,7 @@ def hypergraph(
     A record has `hyperedge`, the names of its features (the class belongs to all and is not shown),
     `share` (0 to 1, drawn as opacity) and `label`. A hyperedge of one feature colors its box, one
     of two is a line, and a larger one a dashed star around its center. `positions` place the
-    features; by default those that share hyperedges are drawn together.
+    features; by default those that share hyperedges are drawn together. `note` is written below.
 
     >>> from matplotlib.figure import Figure
     >>> pair = {"hyperedge": ("age", "sex"), "share": 1.0, "label": "0.3"}
@@ -68,6 +69,9 @@ def hypergraph(
             _draw_joint(ax, record, where, size, taken)
     for name in names:
         _draw_node(ax, texts[name], alone.get(name), where[name], size)
+    if note:
+        ax.text(0.5, -0.02, note, transform=ax.transAxes, ha="center", va="top",
+                fontsize=8, color=ink(), alpha=0.8)  # fmt: skip
     return ax
 
 

@@ -34,7 +34,7 @@ from counterpane.learn.interactions.ridge import log_prior
 from counterpane.learn.interactions.selection_shares import SelectionShares, auto_samples
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Face, Member
-from counterpane.models.effects import Effects, measure_effects
+from counterpane.models.effects import CAPTION, Effects, measure_effects
 from counterpane.models.explaining import Explanation, one_row
 from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.purified import purified
@@ -219,7 +219,8 @@ class InteractionClassifier(Classifier):
             for r in shown
             if r["order"] == 1 or not any(set(r["columns"]) < set(o["columns"]) for o in shown)
         ]
-        return draw("hypergraph", records, **{"title": self.target_.name} | options)
+        about = {"title": self.target_.name, "note": CAPTION}
+        return draw("hypergraph", records, **about | options)
 
 
 def _effects(
