@@ -1,4 +1,4 @@
-"""Takes what the site shows out of `benchmarks/results/` into `docs/_figures/`, which is committed.
+"""Copies the figures of the site from `benchmarks/results/` to `docs/_figures/`, in the repository.
 
     python docs/collect_figures.py [folder of results]
 
@@ -67,8 +67,8 @@ def extract(name: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def figure(row: dict[str, Any]) -> dict[str, Any]:
-    """One figure, to five digits, and what was asked of it, where something was."""
-    what = re.sub(r"^\d  ", "", row["what"])  # some are numbered by what was asked
+    """One figure, to five digits, with its target if it has one."""
+    what = re.sub(r"^\d  ", "", row["what"])  # some begin with the number of a target
     found = {"what": " ".join(what.split()), "value": float(f"{row['value']:.5g}")}
     if row["unit"]:
         found["unit"] = row["unit"]

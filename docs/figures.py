@@ -24,13 +24,13 @@ def write(figures: Path, folder: Path) -> None:
 
 def table(record: dict[str, Any]) -> str:
     """The figures of one benchmark, and below them when, by what and on what they were measured."""
-    asked = any("asked" in row for row in record["figures"])
-    lines = ["| what | figure |" + (" asked |" if asked else "")]
-    lines.append("|---|---:|" + ("---:|" if asked else ""))
+    targets = any("asked" in row for row in record["figures"])
+    lines = ["| measurement | result |" + (" target |" if targets else "")]
+    lines.append("|---|---:|" + ("---:|" if targets else ""))
     for row in record["figures"]:
         cells = [row["what"].replace("|", "\\|"), shown(row)]
-        if asked:
-            cells.append(row.get("asked", ""))
+        if targets:
+            cells.append(target(row))
         lines.append("| " + " | ".join(cells) + " |")
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     source = f"`{record['script']}`, {record['date']}, commit {record['commit']}"
@@ -48,6 +48,15 @@ def wide_table(rows: list[dict[str, Any]]) -> list[str]:
         cells += [shown({"value": row[c]}) if c in row else "" for c in columns[1:]]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def target(row: dict[str, Any]) -> str:
+    """The target of a figure, marked if it was missed; empty without a target."""
+    if "asked" not in row:
+        return ""
+    sign, limit = row["asked"].split()
+    met = row["value"] >= float(limit) if sign == "≥" else row["value"] <= float(limit)
+    return row["asked"] if met else f"{row['asked']}, **missed**"
 
 
 def shown(row: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,13 +40,13 @@ QUICK_METHODS = (*uci.METHODS, "IC", "LR", "LR-raw", "SVM", "HGB")
 
 
 def markov(order: int, **options: Any) -> Callable[..., Any]:
-    return lambda **more: cp.MarkovClassifier(max_order=order, **options, **more)
+    return lambda **more: cp.MarkovClassifier(max_order=order, floor=False, **options, **more)
 
 
 OURS: dict[str, Callable[..., Any]] = {
-    "NB": cp.NaiveBayes,
-    "TN": cp.TAN,
-    "BC": cp.BayesNetClassifier,
+    "NB": partial(cp.NaiveBayes, smoothing="even"),
+    "TN": partial(cp.TAN, smoothing="even"),
+    "BC": partial(cp.BayesNetClassifier, smoothing="even"),
     **{f"M{k}": markov(k, average=False) for k in (2, 3, 4)},
     **{f"B{k}": markov(k) for k in (2, 3, 4)},
     "BT": markov(3, cycles=False),

@@ -41,15 +41,15 @@ def measure_speed(sets: Sequence[uci.UciSet], *, quick: bool = False) -> list[di
 
 
 def markov() -> Any:
-    return cp.MarkovClassifier(max_order=4)
+    return cp.MarkovClassifier(max_order=4, floor=False)
 
 
 def best_alone() -> Any:
-    return cp.MarkovClassifier(max_order=4, average=False)
+    return cp.MarkovClassifier(max_order=4, average=False, floor=False)
 
 
 def pairs_only() -> Any:
-    return cp.MarkovClassifier(max_order=3, max_candidates=10_000)
+    return cp.MarkovClassifier(max_order=3, max_candidates=10_000, floor=False)
 
 
 def states_of(data: uci.UciSet) -> cp.Table:

@@ -9,28 +9,29 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 
-class Setting(NamedTuple):
+class Setting:
     """A parameter in a message, with its value if one was passed; the command names its option.
 
     >>> str(Setting("folds", 1)), str(Setting("encoding"))
     ('folds=1', 'encoding=…')
     """
 
-    name: str
-    value: object = ...
+    def __init__(self, name: str, value: object = ...) -> None:
+        self.name = name
+        self.value = value
 
     def __str__(self) -> str:
         return f"{self.name}={'…' if self.value is ... else repr(self.value)}"
 
 
-class Advice(NamedTuple):
+class Advice:
     """Words in a message that hold for Python alone, and what the command says instead."""
 
-    python: str
-    command: str = ""
+    def __init__(self, python: str, command: str = "") -> None:
+        self.python = python
+        self.command = command
 
     def __str__(self) -> str:
         return self.python

@@ -20,12 +20,32 @@ def test_missing_cells_by_each_policy(make):
     same_results(make(missing="drop").fit(frame), make().fit(complete))
     state = make(missing="state").fit(frame)
     assert state.model_.schema["lung"].states == ("bad", "good", "so-so", None)
-    assert make().missing == "state"
-    same_results(make().fit(frame), state)
+    assert state.missing_ == "state"
+    assert state.missing_note_.startswith("Missing cells: 58 in 1 column (lung); kept as the state")
     with pytest.raises(DataError, match=r"column 'lung' has missing cells"):
         make(missing="error").fit(frame)
     with pytest.raises(ParameterError, match="missing='ignore'"):
         make(missing="ignore").fit(frame)
+
+
+@all_learners
+def test_missing_cells_by_default(make):
+    """EM where the learner can, a state elsewhere; the learner and the model's file say which."""
+    frame = make_frame()
+    assert make().missing == "auto"
+    whole = make().fit(frame)
+    assert (whole.missing_, whole.missing_note_) == ("none", "")
+    frame.loc[frame.index % 7 == 0, "lung"] = None
+    policy = "em" if "em" in make()._leaves_gaps else "state"
+    learner = make().fit(frame)
+    assert learner.missing_ == policy
+    same_results(learner, make(missing=policy).fit(frame))
+    told = learner.model_.provenance["missing"]
+    assert (told["policy"], told["columns"], told["cells"]) == (policy, ["lung"], 58.0)
+    assert told["note"] == learner.missing_note_
+    table = cp.read(frame)
+    stream = StreamCounts(table.schema, lambda: [table.take(range(99)), table.take(range(99, 400))])
+    same_results(make().fit(stream), learner)
 
 
 @all_learners

@@ -101,6 +101,7 @@ GAPS = [
     if name not in ("structure-search", "ges", "gsimn", "order-mcmc")  # as others of their families
     and (name, missing) != ("fit-weights", "state")  # whose parts say what the states are
 ]
+GAPS += [(name, "auto") for name in ("chow-liu", "hill-climb", "gsmn", "tan", "bootstrap")]
 TABLES = {
     "complete": {"seed": 1},
     "weighted": {"seed": 2, "weights": "whole"},

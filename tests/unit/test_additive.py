@@ -13,6 +13,7 @@ from counterpane.errors import (
     FileFormatError,
     ParameterError,
     ScopeError,
+    StateError,
     UnknownNameError,
 )
 from counterpane.models.additive import AdditiveClassifier
@@ -116,8 +117,8 @@ def test_frames_by_name_and_what_is_not_there():
     proba = found.class_probabilities(frame, "kind")
     assert proba[0] == pytest.approx(by_hand(found.members, 1, 0.5))
     assert proba[1] == pytest.approx(by_hand(found.members, 2, np.nan))
-    without = found.class_probabilities(frame.drop(columns="color").assign(price=0.5))
-    assert without[0] == pytest.approx(by_hand(found.members, 2, 0.5))
+    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(color\)"):
+        found.class_probabilities(frame.drop(columns="color"))
     with pytest.raises(ParameterError, match="'kind' alone"):
         found.class_probabilities(frame, "color")
     with pytest.raises(DataError, match="no columns"):
@@ -129,7 +130,13 @@ def test_queries():
     answer = found.query("kind", {"color": "red", "price": 1.0})
     assert answer.probabilities == pytest.approx(by_hand(found.members, 0, 1.0))
     assert answer.names == ("kind",)
-    assert found.query(["kind"]).probabilities == pytest.approx(by_hand(found.members, 2, np.nan))
+    assert answer.basis is None
+    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(color, price\)"):
+        found.query(["kind"])
+    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(price\)"):
+        found.query(["kind"], {"color": "red", "price": "<1"})
+    with pytest.raises(StateError, match="'green' is not one of 2 states"):
+        found.query("kind", {"color": "green", "price": 1.0})
     with pytest.raises(ParameterError, match=r"knows only P\(kind \| other columns\)"):
         found.query("color", {"kind": "no"})
     with pytest.raises(UnknownNameError, match="colour"):
@@ -216,3 +223,13 @@ def test_members_must_fit_the_schema():
         AdditiveClassifier(SCHEMA, [], 9.0)
     with pytest.raises(ScopeError, match="the schema has 1 and 2"):
         AdditiveClassifier(Schema.from_cards([2, 2]), [member(0)], 9.0)
+
+
+def test_a_table_is_predicted_as_its_frame_is():
+    titanic = cp.load_dataset("titanic")
+    model = cp.InteractionClassifier().fit(titanic, "survived").model_
+    frame = titanic.to_pandas()
+    np.testing.assert_array_equal(
+        model.class_probabilities(titanic), model.class_probabilities(frame)
+    )
+    assert len(model.predict_frame(titanic)) == titanic.n_rows

@@ -61,7 +61,7 @@ def test_a_file_with_numbers_and_gaps(run, tmp_path: Path) -> None:
     code, out, _ = run("learn", "mixed.csv", "--target", "kind")
     assert code == 0
     assert "Cut into intervals: height" in out
-    assert "Missing cells (state): flag" in out
+    assert "Missing cells: 20 in 1 column (flag); kept as the state (missing)." in out
     code, out, _ = run("query", "mixed.cp", "kind", "-g", "height=13.5")
     assert code == 0
     assert "P(kind | height=13.5)" in out

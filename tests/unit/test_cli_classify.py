@@ -41,7 +41,7 @@ def test_learn_then_predict(run, cars: Path, method: str) -> None:
     code, out, _ = run("learn", "cars.csv", "--target", "kind", "--method", method)
     assert code == 0
     assert "Cut into intervals: price" in out
-    assert "Missing cells (state): color" in out
+    assert "Missing cells: 75 in 1 column (color); kept as the state (missing)." in out
     assert "next: counterpane predict cars.cp" in out
     code, out, err = run("predict", "cars.cp", "cars.csv")
     assert (code, err) == (0, "")
@@ -79,9 +79,11 @@ def test_the_default_with_a_target_is_the_interaction_classifier(run) -> None:
         run("query", "titanic.cp", "survived", "--given", "sex=female", "--json")[1]
     )
     assert answer["cells"][1]["states"] == ["yes"]
-    assert answer["cells"][1]["probability"] > 0.5
+    assert answer["cells"][1]["probability"] == pytest.approx(344 / 470, abs=0.002)
+    assert answer["averaged_over"]["columns"] == ["status", "age"]
+    assert answer["averaged_over"]["rows_that_fit"] == 470
     _, _, err = run("query", "titanic.cp", "survived", "--given", "sex=female")
-    assert "Taken as unknown, not summed out: status, age." in err
+    assert "Not given: status, age; averaged over the 470 training rows that fit" in err
     assert json.loads(run("learn", "titanic", "--json")[1])["method"] == "structure-search"
 
 

@@ -138,3 +138,37 @@ def test_dates_are_read_as_the_model_read_them(run, tmp_path: Path) -> None:
     answer = json.loads(out)
     assert answer["given"]["day"]["low"] == "2021-03-02"
     assert answer["cells"][1]["probability"] > 0.95
+
+
+def test_a_numeric_target_is_numbers_in_samples_and_takes_ranges(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weight = np.round(rng.normal(1500, 300, 400))
+    mpg = np.round(60 - weight / 40 + rng.normal(0, 3, 400), 1)
+    lines = [f"{m},{w:.0f}" for m, w in zip(mpg, weight, strict=True)]
+    (tmp_path / "cars.csv").write_text("mpg,weight\n" + "\n".join(lines))
+    assert run("learn", "cars.csv", "--target", "mpg", "--method", "tan")[0] == 0
+    code, out, _ = run("sample", "cars.cp", "-n", "2000", "--seed", "0")
+    drawn = [float(row["mpg"]) for row in csv.DictReader(io.StringIO(out))]
+    assert code == 0 and ks_2samp(drawn, mpg).statistic < 0.06
+    code, out, _ = run("query", "cars.cp", "weight", "-g", "mpg>28", "--json")
+    assert code == 0
+    facts = json.loads(run("predict", "cars.cp", "cars.csv", "--json")[1])
+    assert facts["accuracy"] > 0.6 and len(facts["predicted"]) == 4
+
+
+def test_a_range_that_parts_an_interval_is_called_approximate(run, tmp_path: Path) -> None:
+    rows = "".join(f"{i % 97},{'ab'[i % 97 > 60]}\n" for i in range(970))
+    (tmp_path / "t.csv").write_text("n,c\n" + rows)
+    run("learn", str(tmp_path / "t.csv"), "-o", str(tmp_path / "m.cp"))
+    model = cp.load(tmp_path / "m.cp")
+    cut = model.schema["n"].cuts[0]
+    _, _, whole = run("query", str(tmp_path / "m.cp"), "c", "-g", f"n>={cut:g}")
+    assert "approximate" not in whole
+    _, _, parted = run("query", str(tmp_path / "m.cp"), "c", "-g", f"n>={cut + 1:g}")
+    assert "ends within the interval" in parted and "approximate" in parted
+
+
+def test_missing_is_called_so_where_it_is_no_state(run, tmp_path: Path) -> None:
+    run("learn", "titanic", "-o", str(tmp_path / "m.cp"))
+    code, _, err = run("query", str(tmp_path / "m.cp"), "survived", "-g", "sex=(missing)")
+    assert code == 2 and "(missing) is not one of" in err

@@ -135,3 +135,59 @@ def test_links_are_learned_and_ranked(run, links: Path) -> None:
     code, _, err = run("rank", "t.cp", "--chosen", "crew")
     assert code == 2
     assert "two states" in err
+
+
+def test_the_ranker_of_links_is_chosen_and_compared(run, links: Path) -> None:
+    code, out, _ = run("learn", "links.csv", "--user", "who", "--item", "what", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["ranker"] == facts["candidates"][0]["ranker"]
+    assert cp.load("links.cp").provenance["candidates"] == facts["candidates"]
+    code, out, _ = run("compare", "links.csv", "--user", "who", "--item", "what")
+    assert code == 0
+    assert "mean reciprocal rank of left-out links" in out
+    assert "popularity" in out
+    assert "item-cosine" in out
+
+
+def test_a_classifier_ends_with_held_out_measures(run) -> None:
+    code, out, _ = run("learn", "titanic", "--target", "survived", "-o", "s.cp")
+    assert code == 0
+    assert "On 2,201 rows held out in 5 folds" in out
+    assert "calibration of P(yes)" in out
+    for method in ("interaction", "tan"):
+        _, out, _ = run("learn", "titanic", "--target", "survived", "-o", "s.cp", "--json",
+                        "--method", method)  # fmt: skip
+        held_out = json.loads(out)["held_out"]
+        assert cp.load("s.cp").provenance["held_out"] == held_out
+        assert held_out["log_loss"]["value"] < held_out["prior"]["log_loss"] - 0.1
+        assert 0.7 < held_out["auc"]["value"] < 0.8
+        assert held_out["rows"] == sum(b["rows"] for b in held_out["calibration"]) == 2201
+
+
+def test_compare_shows_errors_and_outside_classifiers(run) -> None:
+    _, out, _ = run("compare", "titanic", "--target", "survived", "--method", "tan", "--folds", "2")
+    assert all(name in out for name in ("logistic-regression", "random-forest", "class-shares"))
+    assert "±" in out
+    assert "AUC" in out
+    _, out, _ = run("compare", "titanic", "--target", "survived", "--method", "tan", "--folds", "2",
+                    "--no-baselines")  # fmt: skip
+    assert "random-forest" not in out
+
+
+def test_folds_that_chose_the_structure_do_not_measure_small_tables(run, tmp_path: Path) -> None:
+    excess = []
+    for seed in (102, 105, 110):
+        rng = np.random.default_rng(seed)
+        columns = [rng.choice(list("abcdef")[: 2 + i % 5], 500) for i in range(8)]
+        columns += [rng.normal(size=500).round(3), rng.choice(["yes", "no"], 500, p=[0.7, 0.3])]
+        lines = [
+            "n0,n1,n2,n3,n4,n5,n6,n7,u,y",
+            *(",".join(map(str, r)) for r in zip(*columns, strict=True)),
+        ]
+        (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
+        _, out, _ = run("learn", "noise.csv", "--target", "y", "--json")
+        held_out = json.loads(out)["held_out"]
+        assert held_out["how"] == "learned again without them"
+        excess.append((held_out["auc"]["value"] - 0.5) / max(held_out["auc"]["error"], 0.01))
+    assert np.mean(excess) < 1.0  # nothing can be predicted; the folds of the choice say 2 errors

@@ -63,7 +63,9 @@ def test_a_hundred_thousand_rows_without_preparation(run, tmp_path: Path) -> Non
         "Left out комментарий: ",
         "Read datum as dates.",
         "Cut into intervals: größe_cm, datum, gesehen.",
-        "Missing cells (state): größe_cm, geschlecht, datum, offen.",
+        "Missing cells: 85,818 in 4 columns (größe_cm, geschlecht, datum, offen); kept as the "
+        "state (missing) in offen, the others are estimated by EM: offen has at most one value "
+        "where not missing.",
         "100,000 rows × 8 columns",
     ):
         assert words in out
@@ -79,7 +81,11 @@ def test_a_hundred_thousand_rows_without_preparation(run, tmp_path: Path) -> Non
     code, out, _ = run("predict", "kunden.cp", "kunden.csv", "--target", "antwort", "--json")
     facts = json.loads(out)
     assert (code, facts["rows"]) == (0, 100_000)
-    assert facts["accuracy"] > 0.8
+    assert facts["accuracy"] > 0.79
+    # An empty `geschlecht` is a third sex here, which only a state of its own can tell.
+    run("learn", "kunden.csv", "--missing", "state", "--bootstrap", "0")
+    code, out, _ = run("predict", "kunden.cp", "kunden.csv", "--target", "antwort", "--json")
+    assert json.loads(out)["accuracy"] > 0.81
     assert facts["notes"] == []
 
 
@@ -117,7 +123,7 @@ def test_what_new_rows_lack_is_said(run, tmp_path: Path) -> None:
     assert code == 0
     assert len(rows_of(out)) == 3
     flat = " ".join(err.split())
-    assert "Not in DATA, so taken as unknown: 'größe_cm', 'gesehen', '名前', 'offen'." in flat
+    assert "Not in DATA, so summed out: 'größe_cm', 'gesehen', '名前', 'offen'." in flat
     assert "Column 'geschlecht': 1 cells with states that the model does not know, such as 'x'" in (
         flat
     )
@@ -216,7 +222,7 @@ def test_names_that_look_like_markup(run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["datum", "größe_cm"])
 def test_a_date_or_number_as_target(run, tmp_path: Path, target: str) -> None:
     write_messy(tmp_path / "kunden.csv", 1500, days_first=True)
-    code, out, _ = run("learn", "kunden.csv", "--target", target, "--method", "naive-bayes")
+    code, out, _ = run("learn", "kunden.csv", "--target", target, "--method", "tan")
     assert code == 0
     assert f"The target {target!r} is {'a date' if target == 'datum' else 'numeric'}: cut" in out
     assert "Read datum as dates, the day first." in out

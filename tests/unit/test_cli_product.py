@@ -37,7 +37,7 @@ def test_the_choice_by_the_task() -> None:
         return choosing.choose("auto", **{"target": None, "links": False, "n_columns": 9} | task)
 
     assert chosen(target="y")[0] == "interaction"
-    assert chosen(links=True)[0] == "hybrid"
+    assert chosen(links=True)[0] == "ranker"
     assert chosen()[0] == "structure-search"
     assert chosen(n_columns=choosing.NARROW + 1)[0] == "dn-tree"
     assert all(chosen(**task)[1] for task in ({"target": "y"}, {"links": True}, {}))

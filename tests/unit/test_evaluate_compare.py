@@ -107,7 +107,10 @@ def test_markdown_and_json(found) -> None:
     text = found.to_markdown()
     lines = text.splitlines()
     assert lines[0] == "# 5 learners on 2,201 rows, 3 folds, target survived"
-    assert "| method | log-loss | accuracy | PLL | log-lik. | edges | seconds |" in lines
+    assert (
+        "| method | log-loss | behind | AUC | accuracy | PLL | log-lik. | edges | seconds |"
+        in lines
+    )
     assert sum(line.startswith("| faces |") for line in lines) == 3
     assert "| sex – survived | 100% |" in text
     assert json.loads(json.dumps(found.to_dict()))["best"] == found.best
@@ -120,7 +123,7 @@ def test_a_picture(found, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     figure = found.plot(tmp_path / "c.png")
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-    assert len(figure.axes) == len(found.measures) == 6
+    assert len(figure.axes) == len(found.measures) == 7
     labels = [t.get_text() for t in figure.axes[0].get_yticklabels()]
     assert labels == [r["method"] for r in found.records]
 

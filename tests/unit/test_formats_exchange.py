@@ -117,6 +117,16 @@ def test_uai_files_keep_names_after_the_tables(model, tmp_path, pyagrum):
     assert (tmp_path / "net.uai").read_text().startswith("BAYES\n")
 
 
+def test_markov_networks_keep_names_in_uai_files(model, tmp_path):
+    network = cp.MarkovNetwork(model.schema, model.to_potentials())
+    network.save(tmp_path / "net.uai")
+    again = cp.load(tmp_path / "net.uai")
+    assert again.schema == model.schema
+    name = model.schema.names[0]
+    theirs = again.query(name).probabilities
+    np.testing.assert_allclose(theirs, model.query(name).probabilities, atol=1e-12)
+
+
 @pytest.mark.parametrize("tool", ["pyagrum", "pgmpy"])
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_other_tools_read_the_same_tables(model, suffix, tool, tmp_path, request):
@@ -150,6 +160,7 @@ def test_words_say_what_the_originals_are(tmp_path):
     [
         ("<0.28", "lt_0_28"), ("≥0.28", "ge_0_28"), ("[0.28, 0.41)", "from_0_28_to_0_41"),
         ("[-1.5, -0.25)", "from_minus_1_5_to_minus_0_25"), ("≥1e-05", "ge_1e_05"),
+        ("10–19.5", "from_10_to_19_5"),
         ("<-3", "lt_minus_3"), ("<=50K", "le_50K"), (">50K", "gt_50K"), ("≤ 4", "le_4"),
         ("<2020-01-31", "lt_2020_01_31"), ("65+", "65_plus"), ("A-", "A_minus"), ("x-ray", "x_ray"),
         ("5 %", "5_pct"), ("Größe", "Grosse"), ("Überlingen", "Uberlingen"), ("№ 5", "No_5"),

@@ -17,10 +17,10 @@ from counterpane.errors import (
     TableSizeError,
     UnknownNameError,
 )
-from counterpane.learn.links.naive import NaiveLinks
+from counterpane.learn.links.counted import NaiveLinks
 
 EDGES = {"user": ["b", "a", "b", "b"], "item": ["öl und salz", "öl und salz", "x", "x"]}
-NAMES = ["hybrid", "pairwise", "chow-liu", "naive-bayes"]
+NAMES = ["hybrid", "pairwise", "chow-liu", "naive-bayes", "item-cosine", "auto"]
 
 
 def baskets(users=60, seed=0):
@@ -200,3 +200,46 @@ def test_nonsense_is_refused():
         fitted.rank([], top=0)
     with pytest.raises(UnknownNameError, match="'tea'"):
         fitted.rank(["tea"])
+
+
+def test_the_ranker_is_chosen_by_links_left_out():
+    ranker = cp.LinkRanker().fit(baskets(200))
+    names = [candidate.name for candidate in ranker.candidates_]
+    assert set(names) == {"hybrid", "chow-liu", "naive-bayes", "item-cosine", "popularity"}
+    assert ranker.choice_ == names[0] != "popularity"
+    assert names[-1] == "popularity"  # the two kinds of users differ
+    means = [candidate.mrr for candidate in ranker.candidates_]
+    assert means == sorted(means, reverse=True)
+    again = cp.LinkRanker().fit(baskets(200))
+    assert [c[:3] for c in again.candidates_] == [c[:3] for c in ranker.candidates_]
+    rng = np.random.default_rng(0)
+    alone = (rng.random((300, 6)) < [0.9, 0.5, 0.3, 0.2, 0.1, 0.1]).astype(np.uint8)
+    found = {c.name: c.mrr for c in cp.LinkRanker().fit(alone).candidates_}
+    assert found["popularity"] > 0.95 * max(found.values())  # nothing more is to be known
+    single = cp.LinkRanker().fit({"user": ["a", "b", "c"], "item": ["x", "x", "y"]})
+    assert (single.choice_, single.candidates_) == ("popularity", [])
+
+
+def test_cosine_and_popularity_by_hand(tmp_path):
+    links = {"user": [1, 1, 2, 2, 3, 3, 4], "item": ["a", "b", "a", "b", "a", "c", "c"]}
+    cosine = cp.LinkRanker("item-cosine").fit(links)
+    scores = dict(cosine.rank(["a"]))
+    assert scores["b"] == pytest.approx(2 / np.sqrt(3 * 2), abs=1e-5)
+    assert scores["c"] == pytest.approx(1 / np.sqrt(3 * 2), abs=1e-5)
+    popular = cp.LinkRanker("popularity").fit(links)
+    assert [r.item for r in popular.rank([])] == ["a", "b", "c"]
+    for ranker in (cosine, popular, cp.LinkRanker("naive-bayes").fit(links)):
+        ranker.save(tmp_path / "r.cp")
+        loaded = cp.load(tmp_path / "r.cp")
+        assert cp.LinkRanker.from_model(loaded).rank(["a"]) == ranker.rank(["a"])
+        with pytest.raises(ParameterError, match="no probabilities"):
+            loaded.query("a")
+
+
+def test_rankers_are_compared():
+    records = cp.evaluate.compare_rankers(baskets(150))
+    assert records[-1]["ranker"] == "popularity"
+    assert records[0]["behind"] == 0
+    assert records[-1]["behind"] + 2 * records[-1]["behind_error"] < 0
+    two = cp.evaluate.compare_rankers(baskets(), {"tree": cp.ChowLiu(), "cosine": "item-cosine"})
+    assert {record["ranker"] for record in two} == {"tree", "cosine"}

@@ -48,7 +48,8 @@ def parents_of(model):
 @pytest.mark.parametrize("theta", [1.0, 0.2])
 def test_probabilities_are_the_formula(make, theta):
     codes, weights = make_rows(0)
-    classifier = make(equivalent_sample_size=theta).fit(make_table(codes, weights), "y")
+    classifier = make(equivalent_sample_size=theta, smoothing="even")
+    classifier.fit(make_table(codes, weights), "y")
     rows = [tuple(r) for r in codes.T.tolist()]
     posterior = class_posterior(rows, weights.tolist(), CARDS, parents_of(classifier.model_), theta)
     expected = [posterior(row) for row in rows[:20]]
@@ -58,7 +59,7 @@ def test_probabilities_are_the_formula(make, theta):
 
 def test_naive_bayes_by_hand():
     frame = pd.DataFrame({"x": ["u", "u", "v"], "y": ["n", "n", "p"]})
-    classifier = cp.NaiveBayes().fit(frame, "y")
+    classifier = cp.NaiveBayes(smoothing="even").fit(frame, "y")
     # P(y) P(x | y) is proportional to n(x, y) + ¼, since the two priors agree
     assert classifier.predict_proba({"x": ["u", "v"]}) == pytest.approx(
         np.array([[2.25 / 2.5, 0.25 / 2.5], [0.25 / 1.5, 1.25 / 1.5]])

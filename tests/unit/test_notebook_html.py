@@ -126,7 +126,7 @@ def test_how_a_model_was_learned_and_what_links_show():
     assert "LinkRanker('chow-liu')" in told
     assert "tea" in told
     assert "LinkRanker" in words(cp.LinkRanker("naive-bayes").fit(buys)._repr_html_())
-    assert words(cp.LinkRanker()._repr_html_()) == "LinkRanker('hybrid')"
+    assert words(cp.LinkRanker()._repr_html_()) == "LinkRanker('auto')"
 
 
 def test_edges_without_a_known_direction_have_no_arrowhead():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv as csv_module
+import json
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,26 @@ def test_new_cells_are_read_as_the_old_ones(run, tmp_path: Path) -> None:
     plain = {"preis": [1234.0], "gewicht": [2.345], "stück": [8500]}
     expected = model.class_probabilities(plain)[0]
     assert [float(row["P(j)"]), float(row["P(n)"])] == pytest.approx(expected, abs=1e-6)
+
+
+def test_evidence_is_read_as_the_cells_were(run, tmp_path: Path) -> None:
+    euro_file(tmp_path / "euro.csv")
+    run("learn", "euro.csv", "--method", "chow-liu", "-o", "m.cp")
+    model = cp.load(tmp_path / "m.cp")
+    words = ("query", "m.cp", "teuer", "--json")
+    _, out, _ = run(*words, "-g", "preis=1.234 €", "-g", "gewicht=2,345")
+    found = {cell["states"][0]: cell["probability"] for cell in json.loads(out)["cells"]}
+    plain = model.query("teuer", {"preis": 1234, "gewicht": 2.345}).to_dict()
+    assert found == pytest.approx(plain)
+    _, out, _ = run(*words, "-g", "preis>1.234,00 €")
+    _, same, _ = run(*words, "-g", "preis>1234")
+    assert json.loads(out)["cells"] == json.loads(same)["cells"]
+
+
+def test_dropping_all_but_an_id_leaves_it() -> None:
+    table = {"id": [f"n{i}" for i in range(50)], "kind": ["a", "b"] * 25}
+    found = prepare(table, drop=["kind"], leave_some=True)
+    assert [column.name for column in found.columns] == ["id"]
 
 
 def test_frames_of_texts_are_read_alike(tmp_path: Path) -> None:

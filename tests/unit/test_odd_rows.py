@@ -147,6 +147,9 @@ def test_wrong_input_is_told():
     model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     with pytest.raises(DataError, match=r"no column of the frame \('cabin'\)"):
         model.odd_rows({"cabin": ["a"]})
+    for method in (model.odd_rows, model.impute):
+        with pytest.raises(DataError, match="the table has no rows"):
+            method({"sex": []})
     for wrong in ({"n": 0}, {"n": 2.5}, {"cells": 0}):
         with pytest.raises(ParameterError, match="a whole number from 1 is needed"):
             model.odd_rows(cp.load_dataset("titanic"), **wrong)

@@ -58,3 +58,14 @@ def test_networks(name, kind):
         assert found.score_ == pytest.approx(expected.score_, rel=1e-12)
         if kind == "ChowLiu":
             assert set(found.graph_.edges) == set(expected.graph_.edges)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_shares_of_bootstrap_samples(name):
+    learner = cp.HillClimb("bic")
+    expected = None
+    for table in (cp.load_dataset(name), *variants(frame_of(name))):
+        result = cp.bootstrap(learner, table, n=20, random_state=0)
+        shares = {frozenset((r["from"], r["to"])): r["strength"] for r in result.strength}
+        assert expected is None or shares == expected
+        expected = shares

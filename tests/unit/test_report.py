@@ -360,7 +360,7 @@ def test_missing_cells_and_unknown_states(titanic: cp.Table, tmp_path: Path) -> 
     assert (~rows.complete).sum() == 100
     assert rows.shares[model.schema.index("sex")].sum() == pytest.approx(1)
     found = report(tmp_path, model, frame)
-    assert "100 rows with a missing cell" in found["measures"]["note"]
+    assert "100 rows have a missing cell" in found["measures"]["note"]
 
 
 def test_what_was_held_out_is_told(titanic: cp.Table, tmp_path: Path) -> None:

@@ -108,12 +108,14 @@ def test_a_failed_fit_on_a_source_changes_nothing():
     assert vars(fitted) == {**before, "missing": "error"}
 
 
-def test_classifiers_by_counts_never_fetch_rows(monkeypatch):
+def test_classifiers_by_counts_need_no_rows(monkeypatch):
     table = make_table()
     monkeypatch.setattr("counterpane.counts.rows.MAX_BYTES", 100)
     for kind in (cp.NaiveBayes, cp.TAN):
-        found = kind().fit(stream(table), "x2").predict_log_proba(table)
-        assert np.array_equal(found, kind().fit(table, "x2").predict_log_proba(table))
+        found = kind(smoothing="even").fit(stream(table), "x2").predict_log_proba(table)
+        again = kind(smoothing="even").fit(table, "x2").predict_log_proba(table)
+        assert np.array_equal(found, again)
+        assert kind().fit(stream(table), "x2").share_ == 1.0  # no rows to choose it by
     with pytest.raises(TableSizeError, match="distinct rows of 4 columns"):
         cp.BayesNetClassifier().fit(stream(table), "x2")
 

@@ -296,6 +296,6 @@ def test_rows_of_a_source_are_completed_where_they_fit(monkeypatch):
 @pytest.mark.parametrize("kind", [cp.ExactPosterior, cp.OrderMCMC])
 @pytest.mark.parametrize("missing", ["em", "available"])
 def test_learners_that_cannot_do_it_say_so(kind, missing):
-    message = f"missing='{missing}'; {kind.__name__} takes 'state', 'drop' or 'error'"
+    message = f"missing='{missing}'; {kind.__name__} takes 'auto', 'state', 'drop' or 'error'"
     with pytest.raises(ParameterError, match=message):
         kind(missing=missing).fit(TABLE)

@@ -111,7 +111,7 @@ def test_numbers_lie_in_their_interval_and_are_rounded_as_they_were(table):
             [table.schema.index(name)]))  # fmt: skip
         assert again.codes[0].tolist() == table.codes[table.schema.index(name)].tolist()
         assert variable.quantiles is not None
-    assert table.schema["price"].step == 0.01 and table.schema["count"].step == 1.0
+    assert table.schema["price"].step == 0.05 and table.schema["count"].step == 1.0
     known = [p for p in drawn["price"].tolist() if p == p]
     assert known == [round(p, 2) for p in known]
     assert drawn.take([0, 5])["count"].tolist() == drawn["count"][[0, 5]].tolist()
@@ -127,7 +127,10 @@ def test_quantiles_are_values_of_the_column_and_weights_count_as_rows():
     assert plain == find_quantiles(values, np.array([1, 2, 3, 1, 1, 2]), [4.0])
     assert plain[0][0] == 1 and plain[0][-1] == 2 and plain[1][0] == 5 and plain[1][-1] == 9
     assert find_quantiles(values, None, [20.0])[1] == ()
-    assert find_step(np.array([0.1, 0.25, 3])) == 0.01
+    assert find_step(np.array([0.1, 0.25, 3])) == 0.05
+    assert find_step(np.array([0.1, 0.23, 3], dtype=np.float32)) == 0.01
+    assert find_step(np.array([1200, 300, 0])) == 100 and find_step(np.array([3, 0])) == 1
+    assert find_step(np.array([0.0, 0.0])) == 1 and find_step(np.array([4e6, 0.0])) == 2e6
     assert find_step(np.random.default_rng(0).random(50)) is None
     assert find_step(np.array([1e300, 2.0])) is None
     assert find_step(np.array([0.5, 1.25]), dated=True) == 1 / 24

@@ -18,6 +18,11 @@ from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.odd_rows import OddRow
 
 CELLS = 3  # of a row that are told
+LEGEND = (
+    "below mean: nats by which the row's ln P is below that of the mean row, a missing cell "
+    "counting as the mean of its column; P: probability of the cell, and of the most probable "
+    "value, given the other cells of the row."
+)
 
 
 def show(
@@ -47,6 +52,7 @@ def show(
         console.print(f"Saved to [bold]{escape(str(output))}[/bold]", soft_wrap=True)
     else:
         console.print(_picture(odd))
+        console.print(f"[dim]{LEGEND}[/dim]", highlight=False, soft_wrap=True)
 
 
 def _record(odd: OddRow) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def complete_evidence(ctx: typer.Context, incomplete: str) -> list[str]:
         name, sign, _ = incomplete.partition("=")
         if not sign:
             return _names([f"{name}=" for name in schema.names], incomplete)
-        return _names([f"{name}={state}" for state in schema[name].states], incomplete)
+        text = import_module("counterpane.data.schema").state_text
+        return _names([f"{name}={text(state)}" for state in schema[name].states], incomplete)
     return []
 
 
@@ -153,7 +154,9 @@ Discretize = Annotated[
 Missing = Annotated[
     str,
     typer.Option(
-        help="How to treat missing cells: state, drop, error, available or em.",
+        help="How to treat missing cells: auto (EM for networks, unless being missing tells "
+        "something; a state for classifiers; the choice is printed), state, drop, error, "
+        "available or em.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -268,6 +271,16 @@ def threads(jobs: int | None) -> int:
 def classify() -> Any:
     """The module of classifiers, imported when it is needed: it would double the time of --help."""
     return import_module("counterpane.cli.classify")
+
+
+def judging() -> Any:
+    """The module of held-out measures, imported when it is needed."""
+    return import_module("counterpane.cli.held_out")
+
+
+def rankers() -> Any:
+    """The module of rankers of links, imported when it is needed."""
+    return import_module("counterpane.cli.rankers")
 
 
 def tables() -> Any:

@@ -44,11 +44,46 @@ METRICS = ("pll", "normalized-pll", "loglik", "cmll")
 
 def _check_whole(model: Any, what: str) -> None:
     """Refuse a model that knows its class alone."""
+    if model.kind == "link_scores":
+        raise ParameterError(
+            f"the model ranks items without probabilities, and {what} whole rows; learn another "
+            "with --method hybrid."
+        )
     if model.kind == "additive":
         raise ParameterError(
             f"the model knows only P({model.target.name} | other columns), and {what} whole rows; "
             "learn another without --target, or with --method tan."
         )
+
+
+def _caution(model: Any, answer: Any, known: Any) -> str:
+    """What to say of a network that is fitted to its class, where columns are not given."""
+    about = model.provenance or {}
+    left = [n for n in model.schema.names if n not in known.evidence and n not in answer.names]
+    fitted = str(about.get("learner", "")).startswith(("BayesNetClassifier", "MarkovClassifier"))
+    if not fitted or not left or answer.names != (about.get("target"),):
+        return ""
+    return (
+        f"Not given: {', '.join(left)}; summed out by the network, whose structure was chosen to "
+        f"predict {answer.names[0]!r} from all columns: the answer can be off."
+    )
+
+
+def _parted(model: Any, known: Any) -> list[str]:
+    """A note for each range that ends within an interval of a model that knows intervals alone."""
+    notes = []
+    for name, value in known.evidence.items():
+        if not isinstance(value, cp.Range) or model.kind == "additive":
+            continue
+        variable = model.schema[name]
+        shares = value.shares(variable).tolist()
+        inside = [str(s) for s, p in zip(variable.states, shares, strict=True) if 0 < p < 1]
+        if inside:
+            notes.append(
+                f"{value.text(name)} ends within the interval {' and '.join(inside)}: the model "
+                "treats all values of an interval alike, so the answer is approximate."
+            )
+    return notes
 
 
 @app.command()
@@ -78,12 +113,15 @@ def query(
     loaded = cp.load(model)
     known = evidence_of(loaded, given)
     answer = loaded.query(variables, known.evidence, method=method)
-    left = [n for n in loaded.schema.names if n not in known.evidence and n not in answer.names]
-    if loaded.kind == "additive" and left:
-        note(f"Taken as unknown, not summed out: {', '.join(left)}.")
+    words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, known)
+    notes = [*_parted(loaded, known), *([words] if words else [])]
+    for line in notes:
+        note(line)
     if as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
-        emit({"columns": list(answer.names), "given": known.facts(), "cells": cells})
+        basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
+        about = {**basis, **({"notes": notes} if notes else {})}
+        emit({"columns": list(answer.names), "given": known.facts(), "cells": cells, **about})
         return
     console.print(probability_bars(answer, known.texts))
 
@@ -108,8 +146,8 @@ def predict(
     """Predict the class of each row of DATA: the most probable one, and all probabilities.
 
     The predictions are written to OUTPUT, or as CSV to a pipe; a terminal shows the first rows.
-    Columns that MODEL does not know are ignored. Columns that DATA lacks are treated as unknown,
-    and a note names them.
+    Columns that MODEL does not know are ignored. Columns that DATA lacks are summed out, and a
+    note names them.
     """
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(output)
@@ -168,7 +206,7 @@ def rank(
     if as_json:
         emit({"chosen": names, "items": [r._asdict() for r in found]})
         return
-    console.print(ranking(found, names))
+    console.print(ranking(found, names, probabilities=ranker.model_ is not None))
 
 
 @app.command()

@@ -32,6 +32,8 @@ CLASSIFIERS = {
     "naive-bayes": "NaiveBayes",
 }
 """Learners of P(target | other columns)."""
+RANKER = "ranker"
+"""What "auto" is for links: the best of several rankers."""
 ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *FIELDS)
 SEEDED = ("interaction", "structure-search", "hill-climb", "ges", "k2", "pfmn")
 """Methods that take a random seed."""
@@ -47,7 +49,7 @@ def choose(method: str, *, target: str | None, links: bool, n_columns: int) -> t
     if method != "auto":
         return method, ""
     if links:
-        return "hybrid", "DATA is a list of links, so a hybrid random field is learned"
+        return RANKER, "DATA is a list of links, so a ranker is chosen by links left out"
     if target is not None:
         return "interaction", f"{target!r} is to be predicted, so a classifier is learned"
     if n_columns <= NARROW:

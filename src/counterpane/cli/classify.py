@@ -21,7 +21,7 @@ from counterpane.data.columns import Column, Labels, n_rows
 from counterpane.data.dates import date_texts
 from counterpane.data.exporting import column_list
 from counterpane.data.frames import encode_column
-from counterpane.data.schema import Variable
+from counterpane.data.schema import Variable, state_text
 from counterpane.errors import DataError
 from counterpane.lazy import lazy
 from counterpane.models.formats.atomic import write_atomically
@@ -69,7 +69,7 @@ class Predictions:
     def counts(self) -> dict[str, int]:
         """How many rows have each class as the most probable."""
         found = np.bincount(self.best, minlength=self.target.card).tolist()
-        return dict(zip(map(_text, self.target.states), found, strict=True))
+        return dict(zip(map(state_text, self.target.states), found, strict=True))
 
     def losses(self) -> dict[str, float]:
         """Log-loss in nats and accuracy, if the rows tell their class."""
@@ -89,12 +89,12 @@ class Predictions:
     def header(self, *, keep: bool) -> list[str]:
         """The names of the columns that are written."""
         kept = [c.name for c in self.columns] if keep else []
-        return [*kept, "predicted", *(f"P({_text(s)})" for s in self.target.states)]
+        return [*kept, "predicted", *(f"P({state_text(s)})" for s in self.target.states)]
 
     def rows(self, low: int, high: int, *, keep: bool) -> Iterator[tuple[Any, ...]]:
         """Some rows as they are written: the columns if kept, the best class, the probabilities."""
-        names = np.array([_text(s) for s in self.target.states], dtype=object)
-        cells = [_cells(c, low, high) for c in self.columns] if keep else []
+        names = np.array([state_text(s) for s in self.target.states], dtype=object)
+        cells = [row_cells(c, low, high) for c in self.columns] if keep else []
         probabilities = [[f"{p:.6g}" for p in column] for column in self.probabilities[low:high].T]
         return zip(*cells, names[self.best[low:high]], *probabilities, strict=True)
 
@@ -141,7 +141,7 @@ def predictions(
     notes = what_a_model_lacks(model, raw, name)
     parts, rows = [], n_rows(columns[0])
     for low in _blocks("predicting rows", rows, progress=progress):
-        block = [_slice(column, low, low + BLOCK) for column in columns]
+        block = [slice_rows(column, low, low + BLOCK) for column in columns]
         parts.append(model.class_probabilities(block, target))
     told = next((c for c in columns if c.name == name), None)
     training = told is not None and is_training_data(model, columns)
@@ -194,7 +194,7 @@ def _blocks(what: str, rows: int, *, progress: bool) -> Iterator[int]:
             yield low
 
 
-def _slice(column: Column, low: int, high: int) -> Column:
+def slice_rows(column: Column, low: int, high: int) -> Column:
     if isinstance(column, Labels):
         return replace(column, codes=column.codes[low:high])
     return replace(column, values=column.values[low:high], missing=column.missing[low:high])
@@ -212,7 +212,7 @@ def csv_columns(columns: Sequence[Column]) -> Iterator[bytes]:
         writer = csv.writer(text, lineterminator="\n")
         if low == 0:
             writer.writerow([column.name for column in columns])
-        writer.writerows(zip(*(_cells(c, low, low + CHUNK) for c in columns), strict=True))
+        writer.writerows(zip(*(row_cells(c, low, low + CHUNK) for c in columns), strict=True))
         yield text.getvalue().encode()
 
 
@@ -220,14 +220,14 @@ def json_columns(table: cp.Table) -> dict[str, list[Any]]:
     """The cells of a table by column as JSON has them: dates are texts, missing cells null."""
     found = {}
     for column in table.to_columns():
-        cells = _cells(column, 0, table.n_rows)
+        cells = row_cells(column, 0, table.n_rows)
         if isinstance(column, Labels):
             cells = column_list(column)
         found[column.name] = [None if cell == "" else cell for cell in cells]
     return found
 
 
-def _cells(column: Column, low: int, high: int) -> list[Any]:
+def row_cells(column: Column, low: int, high: int) -> list[Any]:
     """Some cells as they are written; a missing one is empty."""
     if isinstance(column, Labels):
         states: Array = np.array([*map(_text, column.states), ""], dtype=object)

@@ -34,6 +34,8 @@ from counterpane.cli.app import (
     console,
     emit,
     interrupted,
+    notes,
+    rankers,
     settle,
     tables,
     text_options,
@@ -41,11 +43,17 @@ from counterpane.cli.app import (
 )
 from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
 from counterpane.cli.pictures import what_was_done
-from counterpane.errors import ParameterError, unknown_name
+from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.lazy import lazy
+
+gap_policy = lazy("counterpane.learn.gap_policy")
 
 USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 TOP = 10  # edges on a terminal
+SAME_CELLS = "all methods must be measured on the same cells"
+MAX_BASELINE_ROWS = 50_000
+DENSITY = ("PLL", "log-lik.")  # not shown beside measures of the target
 
 
 @app.command()
@@ -60,7 +68,7 @@ def compare(
     ] = None,
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
-    missing: Missing = "state",
+    missing: Missing = "auto",
     bins: Bins = None,
     use: Use = None,
     drop: Drop = None,
@@ -69,6 +77,19 @@ def compare(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     sheet: Sheet = None,
+    baselines: Annotated[
+        bool | None,
+        typer.Option(
+            help="Also fit classifiers of scikit-learn; by default with --target, up to 50,000 "
+            "rows."
+        ),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The column of users, if DATA is a list of links.")
+    ] = None,
+    item: Annotated[
+        str | None, typer.Option(help="The column of items, if DATA is a list of links.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The random seed of the folds.")] = 0,
     time_limit: TimeLimit = None,
     markdown: Annotated[
@@ -90,6 +111,9 @@ def compare(
         raise ParameterError(
             f"--plot {str(plot)!r} is no picture; {', '.join(PICTURES)} are known."
         )
+    if user is not None or item is not None:
+        _compare_links(data, method, user, item, seed, as_json=as_json)
+        return
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit}
     usual = [*(CLASSIFIERS if target is not None else ()), *USUAL]
     learners = {name: _learner(name, score, target, options) for name in method or usual}
@@ -108,6 +132,8 @@ def compare(
     if bins is not None and how != "quantile":
         raise ParameterError(f"--bins and --discretize {how} exclude each other; leave one out.")
     table = rows.table(target, how, bins)
+    if baselines is None:
+        baselines = target is not None and table.n_rows <= MAX_BASELINE_ROWS
     found = cp.evaluate.compare(
         learners,
         rows.raw() if bins is None else table,
@@ -115,6 +141,7 @@ def compare(
         folds=folds,
         holdout=holdout,
         discretize=None if how == "none" else how,
+        baselines=baselines,
         random_state=seed,
         progress=progress,
     )
@@ -125,12 +152,35 @@ def compare(
     if as_json:
         emit(found.to_dict() | rows.remembered())
     else:
-        console.print(what_was_done(table.schema, table.has_missing, missing, rows), end="")
+        gaps = table.schema.names, table.has_missing
+        note = gap_policy.explicit_policy("state", *gaps, None)._replace(why=SAME_CELLS).sentence
+        if not notes.quiet:
+            console.print(what_was_done(table.schema, note, rows), end="", soft_wrap=True)
         _show(found)
     for path in filter(None, () if as_json else (markdown, plot)):
         console.print(f"Saved to [bold]{escape(str(path))}[/bold]")
     if interrupted:
         raise typer.Exit(130)
+
+
+def _compare_links(
+    data: str,
+    method: list[str] | None,
+    user: str | None,
+    item: str | None,
+    seed: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Compare rankers by links left out: those named, or the usual ones."""
+    names = {"learners": method} if method else {}
+    records = cp.evaluate.compare_rankers(data, **names, user=user, item=item, random_state=seed)
+    if as_json:
+        emit({"rankers": records})
+        return
+    if not records:
+        raise DataError("no user has two links, so none can be left out; add links.")
+    console.print(rankers().candidates_picture(records))
 
 
 def _learner(name: str, score: str, target: str | None, options: dict[str, Any]) -> Any:
@@ -150,12 +200,16 @@ def _learner(name: str, score: str, target: str | None, options: dict[str, Any])
 def _show(found: Any) -> None:
     """Print a line a learner, the best first, then the edges and who missed them."""
     titles, lines = found.table
-    names = [line[0] for line in lines]
+    if "log-loss" in titles:
+        shown = [k for k, title in enumerate(titles) if title not in DENSITY]
+        titles, *lines = ([line[k] for k in shown] for line in (titles, *lines))
+    first = next(r["method"] for r in found.records if r["edges"] is not None)
+    names = [r["method"] for r in found.records if r["edges"] is not None]
     grid = Grid(box=None, padding=(0, 1, 0, 0))
     for title in (*titles, "agreement"):
         grid.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
     for line in lines:
-        same = found.agreement[names[0]][line[0]]
+        same = found.agreement[first][line[0]]
         grid.add_row(*line, "–" if same is None else f"{same:.0%}")
     # Lines of a narrow terminal may break; a number that is cut off says nothing.
     grid.width = console.measure(grid, options=console.options.update(width=10**4)).maximum
@@ -163,7 +217,10 @@ def _show(found: Any) -> None:
     for record in found.records:
         if record["failed"]:
             console.print(f"[dim]{record['method']} failed: {escape(record['failed'])}[/dim]")
-    console.print(f"[dim]agreement: edges shared with {names[0]} / edges of either[/dim]")
+    if "log-loss" in titles:
+        words = f"behind: log-loss minus that of {lines[0][0]}; ± is one standard error"
+        console.print(f"[dim]{words}, over the rows[/dim]")
+    console.print(f"[dim]agreement: edges shared with {first} / edges of either[/dim]")
     edges = Grid(box=None)
     for title in ("edge", "in all fits", "found less often by"):
         edges.add_column(title, justify="right" if "fits" in title else "left")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,11 +13,20 @@ from counterpane.lazy import lazy
 
 dates = lazy("counterpane.data.dates")
 np = lazy("numpy")
+preparing = lazy("counterpane.data.preparing")
 ranges = lazy("counterpane.data.ranges")
 schemas = lazy("counterpane.data.schema")
 
 SIGNS = (">=", "<=", "≥", "≤", "=", ">", "<")
 _BELOW = "(<=|≤|<)"
+
+
+@dataclass(frozen=True)
+class Written:
+    """How the cells of a column were written where a model was learned."""
+
+    day_first: bool | None
+    form: Any  # the format of numbers
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,14 @@ def evidence_of(model: Any, options: Sequence[str] | None) -> Given:
     A column name or a state that has one of these signs in it is looked for first. Ranges of one
     column are taken together; any other column may be named once.
     """
-    order = (model.provenance or {}).get("day_first", {})
+    told = model.provenance or {}
+    order = told.get("day_first", {})
+    formats = preparing.formats_of(told) if "number_formats" in told else {}
+    written = {n: Written(order.get(n), formats.get(n)) for n in model.schema.names}
     evidence: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for option in options or ():
-        name, value = _read(option, model.schema, order)
+        name, value = _read(option, model.schema, written)
         if name in evidence:
             both = (evidence[name], value)
             if not all(isinstance(v, ranges.Range) for v in both):
@@ -59,7 +71,7 @@ def evidence_of(model: Any, options: Sequence[str] | None) -> Given:
     return Given(evidence, tuple(texts.values()))
 
 
-def _read(option: str, schema: Any, order: dict[str, bool]) -> tuple[str, Any]:
+def _read(option: str, schema: Any, written: Mapping[str, Written]) -> tuple[str, Any]:
     """The column of an option and what it says of it."""
     text = option.strip()
     names = sorted(schema.names, key=len, reverse=True)
@@ -69,8 +81,8 @@ def _read(option: str, schema: Any, order: dict[str, bool]) -> tuple[str, Any]:
         if sign is not None:
             value = rest[len(sign) :].strip()
             if sign == "=":
-                return name, _states(schema[name], value, order.get(name))
-            end = _end(schema[name], value, order.get(name))
+                return name, _states(schema[name], value, written[name])
+            end = _end(schema[name], value, written[name])
             whole = sign in (">=", "<=", "≥", "≤")
             if sign in (">", ">=", "≥"):
                 return name, ranges.Range(low=end, include_low=whole)
@@ -78,7 +90,7 @@ def _read(option: str, schema: Any, order: dict[str, bool]) -> tuple[str, Any]:
     for name in names:
         match = re.fullmatch(rf"(.+?)\s*{_BELOW}\s*{re.escape(name)}\s*{_BELOW}\s*(.+)", text)
         if match:
-            low, high = (_end(schema[name], match[i], order.get(name)) for i in (1, 4))
+            low, high = (_end(schema[name], match[i], written[name]) for i in (1, 4))
             return name, ranges.Range(low, high, match[2] != "<", match[3] != "<")
     column = re.split("[=<>≤≥]", text)[0].strip()
     if column and column != text:
@@ -89,36 +101,39 @@ def _read(option: str, schema: Any, order: dict[str, bool]) -> tuple[str, Any]:
     )
 
 
-def _states(variable: Any, value: str, day_first: bool | None) -> Any:
+def _states(variable: Any, value: str, written: Written) -> Any:
     """The state that is named, or the list of those between bars."""
-    state = _state(variable, value, day_first)
+    state = _state(variable, value, written)
     if "|" not in value or variable.find(state) is not None:
         variable.code(state)  # an unknown one raises
         return state
-    several = [_state(variable, part.strip(), day_first) for part in value.split("|")]
+    several = [_state(variable, part.strip(), written) for part in value.split("|")]
     for part in several:
         variable.code(part)
     return several
 
 
-def _state(variable: Any, text: str, day_first: bool | None) -> str | None:
+def _state(variable: Any, text: str, written: Written) -> str | None:
     if text == schemas.MISSING and variable.find(text) is None:
         return None
-    return _date(text, day_first)
+    return _plain(text, written)
 
 
-def _end(variable: Any, text: str, day_first: bool | None) -> Any:
+def _end(variable: Any, text: str, written: Written) -> Any:
     """An end of a range: a number, or a date as text."""
-    text = text.strip()
+    text = _plain(text.strip(), written)
     if not variable.dated:
         with suppress(ValueError):
             return float(text) if "." in text or "e" in text.lower() else int(text)
-    return _date(text, day_first)
+    return text
 
 
-def _date(text: str, day_first: bool | None) -> str:
-    """A date such as 3/4/2021 as the model's columns were read; other texts as they are."""
-    if day_first is None:
+def _plain(text: str, written: Written) -> str:
+    """A date such as 3/4/2021 or a number such as $1,234 as a model takes it; else the text."""
+    number = None if written.form is None else written.form.number(text)
+    if number is not None:
+        return f"{number:.15g}"
+    if written.day_first is None:
         return text
-    day = dates.day_number(text, day_first=day_first)
+    day = dates.day_number(text, day_first=written.day_first)
     return text if day is None else dates.date_texts(np.array([day]))[0]

@@ -128,7 +128,8 @@ def _tell(
     rows = len({cell.row for cell in cells})
     if as_json:
         columns = {
-            name: {"cells": len(shares), "mean_probability": sum(shares) / len(shares)}
+            name: {"cells": len(shares)}
+            | ({} if drawn else {"mean_probability": sum(shares) / len(shares)})
             for name, shares in by_column.items()
         }
         emit({"model": model, "cells": len(cells), "rows": rows, "columns": columns,

@@ -12,7 +12,7 @@ An edge is a text, "parent -> child", or a list of the two names; "a -- b" forbi
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ class _Columns:
         return unknown_name("column", name, self.names)
 
 
-def _splits(text: str, mark: str) -> Iterable[Edge]:
+def _splits(text: str, mark: str) -> Iterator[Edge]:
     """The two sides of each occurrence of a mark."""
     place = text.find(mark)
     while place >= 0:

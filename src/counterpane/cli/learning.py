@@ -38,8 +38,11 @@ from counterpane.cli.app import (
     console,
     emit,
     interrupted,
+    judging,
     many,
     note,
+    notes,
+    rankers,
     settle,
     tables,
     text_options,
@@ -49,6 +52,7 @@ from counterpane.cli.choosing import (
     CLASSIFIERS,
     FIELDS,
     METHODS,
+    RANKER,
     check_bins,
     check_target,
     choose,
@@ -68,6 +72,7 @@ from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
 
 resampling: Any = lazy("counterpane.learn.bootstrap")
+resampled_rows: Any = lazy("counterpane.learn.resampled_rows")
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
 CONSTRAINTS, LINKS = "Constraints on the network", "Lists of links"  # panels of --help
@@ -86,7 +91,7 @@ def learn(
     method: MethodName = "auto",
     score: ScoreName = "bic",
     discretize: Discretize = "auto",
-    missing: Missing = "state",
+    missing: Missing = "auto",
     bins: Bins = None,
     use: Use = None,
     drop: Drop = None,
@@ -163,7 +168,7 @@ def learn(
     of links, and `counterpane rank` predicts the next ones.
     """
     progress = settle(as_json=as_json, quiet=quiet)
-    path = output or Path(Path(data).name.split(".")[0] + ".cp")
+    path = output or Path(Path(Path(data).name.removesuffix(".gz")).stem + ".cp")
     check_place(path, model=True)
     check_target(method, target)
     links = (user, item) if user is not None or item is not None else None
@@ -202,6 +207,9 @@ def learn(
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
     if constraints:
         facts["constraints"] = limits
+    if method in CLASSIFIERS and target is not None and not interrupted:
+        held_out = judging().held_out_facts(learner, source, target, facts["seconds"])
+        facts |= {"held_out": held_out} if held_out else {}
     _remember(learner, rows, facts, why)
     learner.model_.save(path)
     if as_json:
@@ -253,6 +261,8 @@ def _fit(method: str, score: str, target: str | None, source: Any, options: dict
     """A learner fitted to a table, or to columns."""
     if method in CLASSIFIERS:
         return getattr(cp, CLASSIFIERS[method])(**options).fit(source, target)
+    if method == RANKER:
+        return rankers().fitted_ranker(source)
     if method in METHODS:
         rooted = {"root": target} if method == "chow-liu" else {}
         return getattr(cp, METHODS[method])(score, **rooted, **options).fit(source)
@@ -276,17 +286,18 @@ def _add_confidence(
     """
     provenance = learner.model_.provenance
     provenance["edge_confidence"] = shares = []
-    if not isinstance(table, cp.Table) or learner.missing not in ("state", "drop"):
+    if not isinstance(table, cp.Table):
         return None
+    rows, missing = resampled_rows.rows_to_resample(learner, table)
     plain = type(learner)(**learner.get_params())
-    plain.set_params(progress=False, time_limit=limit, n_jobs=1)
+    plain.set_params(progress=False, time_limit=limit, n_jobs=1, missing=missing)
     done = 0
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r".*\(time limit\)", cp.StoppedEarly)  # is noted below
         try:
             result = cp.bootstrap(
                 plain,
-                table.resolve_missing(learner.missing),
+                rows,
                 samples,
                 random_state=seed,
                 time_limit=limit,
@@ -308,6 +319,8 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     """What is known of a fitted learner, for JSON and the summary."""
     model = learner.model_
     facts: dict[str, Any] = {"rows": model.provenance["rows"], "method": method}
+    if "missing" in model.provenance:  # links have no missing cells
+        facts["missing"] = model.provenance["missing"]
     if method in CLASSIFIERS:
         return facts | {
             "columns": len(learner.schema_) + 1,
@@ -315,6 +328,9 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
             **classify().parts_of(learner),
         }
     facts["columns"] = len(source.schema)
+    if method == RANKER:
+        facts |= rankers().ranker_facts(learner)
+        return facts
     if method in METHODS:
         sure = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
         edges = [
@@ -344,6 +360,8 @@ def _remember(learner: Any, rows: Any, facts: dict[str, Any], why: str) -> None:
     told |= {"constraints": facts["constraints"]} if "constraints" in facts else {}
     told |= {"target": facts["target"]} if facts["target"] is not None else {}
     learner.model_.provenance |= told | {"method": facts["method"]}
+    if "held_out" in facts:
+        learner.model_.provenance["held_out"] = facts["held_out"]
 
 
 def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Path) -> None:
@@ -351,8 +369,9 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     method, model = facts["method"], learner.model_
     classifier = method in CLASSIFIERS
     schema = learner.schema_ if classifier else source.schema
-    gaps = [v.states[-1] is None for v in schema] if classifier else source.has_missing
-    console.print(what_was_done(schema, gaps, learner.missing, rows), end="", soft_wrap=True)
+    gaps = getattr(learner, "missing_note_", "")  # links have no missing cells
+    if not notes.quiet:
+        console.print(what_was_done(schema, gaps, rows), end="", soft_wrap=True)
     size = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')} → "
     first = facts["target"] or schema.names[0]
     place, name = quote(str(path)), quote(first)
@@ -366,6 +385,10 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         console.print(effect_words(facts.get("interactions", ())), end="", soft_wrap=True)
         size += f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
         step = f"counterpane predict {place} NEW.csv"
+    elif method == RANKER:
+        console.print(rankers().candidates_picture(facts["candidates"]))
+        size += f"ranker {facts['ranker']}"
+        step = f"counterpane rank {place} --chosen {name}"
     elif method in METHODS:
         picture = forest_picture if method == "chow-liu" else edge_list
         if facts["edges"]:
@@ -382,5 +405,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         if all(variable.states == (0, 1) for variable in schema):  # links
             step = f"counterpane rank {place} --chosen {name}"
     console.print(f"{size}, {facts['seconds']:.2f} s", soft_wrap=True)
+    if "held_out" in facts:
+        judging().show_held_out(facts["held_out"], learner.classes_.tolist())
     saved = f"Saved to [bold]{escape(str(path))}[/bold]; next: {escape(step)}"
     console.print(saved, soft_wrap=True, highlight=False)

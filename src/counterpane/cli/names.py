@@ -4,6 +4,7 @@ COMMANDS = {
     "learn": "learning",
     "query": "asking",
     "predict": "asking",
+    "explain": "explaining",
     "rank": "asking",
     "score": "asking",
     "sample": "asking",

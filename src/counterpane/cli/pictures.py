@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.markup import escape
@@ -143,14 +143,17 @@ def field_picture(model: Any, first: str | None) -> Grid:
     return grid
 
 
-def ranking(found: Sequence[tuple[str, float]], chosen: Sequence[str]) -> Grid:
-    """Items and their probabilities, the best first."""
+def ranking(
+    found: Sequence[tuple[str, float]], chosen: Sequence[str], *, probabilities: bool
+) -> Grid:
+    """Items and their probabilities, or scores, the best first."""
     title = f"after {', '.join(chosen)}" if chosen else "with nothing chosen yet"
-    grid = Grid(title=escape(title), box=None)
-    for name in ("", "item", "probability"):
+    grid = Grid(title=escape(title), box=None, min_width=len(title) + 2)
+    for name in ("", "item", "probability" if probabilities else "score"):
         grid.add_column(name, justify="left" if name == "item" else "right")
     for place, (item, score) in enumerate(found, start=1):
-        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{math.exp(score):.4f}")
+        value = math.exp(score) if probabilities else score
+        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{value:.4f}")
     return grid
 
 
@@ -169,14 +172,13 @@ def probability_bars(answer: Any, evidence: Sequence[str]) -> Grid:
     return grid
 
 
-def what_was_done(columns: Any, has_missing: Iterable[bool], missing: str, rows: Any) -> str:
-    """Which columns and rows were left out, which were cut or have missing cells; a line each."""
-    cut = [v.name for v in columns if v.cuts is not None]
-    holes = [n for n, m in zip(columns.names, has_missing, strict=True) if m]
+def what_was_done(schema: Any, missing_note: str, rows: Any) -> str:
+    """What was left out, cut or read as something else, and what became of gaps; a line each."""
+    cut = [v.name for v in schema if v.cuts is not None]
     done = rows.prepared
     lines = [f"Left out {name}: {why}." for name, why in done.left_out.items()]
     lines += rows.notes
     lines += [f"Read {name} as {words}." for name, words in done.read_as.items()]
     lines += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
-    lines += [f"Missing cells ({missing}): {', '.join(holes)}."] if holes else []
+    lines += [missing_note] if missing_note else []
     return "".join(f"[dim]{escape(line)}[/dim]\n" for line in lines)

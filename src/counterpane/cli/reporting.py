@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.app import (
@@ -54,7 +55,7 @@ def report(
     offline and needs no other file.
     """
     progress = settle(as_json=as_json, quiet=quiet)
-    name = model.name.split(".")[0]
+    name = Path(model.name.removesuffix(".gz")).stem
     path = output or Path(f"{name}.html")
     check_place(path)
     loaded, rows = cp.load(model), None
@@ -73,4 +74,6 @@ def report(
     if as_json:
         emit({"model": str(model), "report": str(path), "bytes": path.stat().st_size})
         return
-    console.print(f"Saved to [bold]{path}[/bold]; open it in a browser.", highlight=False)
+    console.print(
+        f"Saved to [bold]{escape(str(path))}[/bold]; open it in a browser.", highlight=False
+    )

@@ -16,8 +16,10 @@ import counterpane as cp
 from counterpane.counts.reading import is_large
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.cuts import quantile_cuts
+from counterpane.data.frames import encode_column
 from counterpane.data.preparing import Prepared, formats_of, prepare, prepare_like
 from counterpane.data.readers import read_any
+from counterpane.data.states import cut_variable
 from counterpane.data.texts import NO_NUMBER
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.progress import TextBar
@@ -40,7 +42,7 @@ class Choice:
 
     def remembered(self, text: Mapping[str, str | None]) -> dict[str, Any]:
         """What a model's file keeps of it."""
-        found = {"dropped": list(self.drop), "categorical": list(self.categorical)}
+        found: dict[str, Any] = {"dropped": list(self.drop), "categorical": list(self.categorical)}
         found |= {"bins": self.bins, "decimal": text.get("decimal")}
         return {name: value for name, value in found.items() if value}
 
@@ -217,7 +219,7 @@ def what_a_model_lacks(model: Any, raw: Sequence[Column], target: str | None) ->
     given = {c.name: c for c in raw}
     asked = [v for v in model.schema if v.name != target]
     absent = [repr(v.name) for v in asked if v.name not in by_name]
-    words = [f"Not in DATA, so taken as unknown: {', '.join(absent)}."] if absent else []
+    words = [f"Not in DATA, so summed out: {', '.join(absent)}."] if absent else []
     formats = formats_of(model.provenance or {})
     for variable in asked:
         column, before = by_name.get(variable.name), given.get(variable.name)
@@ -266,7 +268,8 @@ def _with_classes(found: Prepared, target: str, bins: int) -> Rows:
             f"the target {target!r} has the same value in all rows; choose another column."
         )
     if isinstance(column, Numbers) and not _is_few(column):
-        labels, cuts = _cut(column, bins)
+        labels = _cut(column, bins)
+        cuts = None if labels.cut is None else labels.cut.cuts
         kind = "a date" if column.dated else "numeric"
         notes.append(f"The target {target!r} is {kind}: cut into {', '.join(labels.states)}.")  # type: ignore[arg-type]
         columns = [labels if c.name == target else c for c in columns]
@@ -289,8 +292,9 @@ def _is_few(column: Numbers) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= FEW_NUMBERS
 
 
-def _cut(column: Numbers, bins: int) -> tuple[Labels, tuple[float, ...]]:
+def _cut(column: Numbers, bins: int) -> Labels:
+    """A numeric target in intervals of equal weight."""
     values = column.values.astype(np.float64)
-    names, cuts = column.intervals(quantile_cuts(values, np.ones(len(values)), bins))
-    codes = np.searchsorted(cuts, values, side="right")
-    return Labels(column.name, names, codes, declared=True), cuts
+    variable = cut_variable(column, quantile_cuts(values, np.ones(len(values)), bins))
+    codes = encode_column(column, variable)
+    return Labels(column.name, variable.states, codes, declared=True, cut=variable)

@@ -44,13 +44,13 @@ class DaskSource(CountSource):
 
     `data` is a Dask DataFrame, or paths as `FileSource` takes them, which every worker must be able
     to read. The options are those of `FileSource`: one scan finds the states, known categories keep
-    their order and unobserved states. Each partition is counted where it lies; sums are added in
-    the order of the rows, so that they do not depend on which worker was faster.
+    their order and unobserved states. Each partition is counted by the worker that holds it; sums
+    are added in the order of the rows, so they do not depend on which worker was faster.
 
     `client` is a `distributed.Client`, by default the one that is open; without any, Dask's local
     scheduler is used. A part whose worker dies is counted again by another. `n_scans` counts how
-    often the rows were read; learners that ask often keep them on the workers, packed, if a quarter
-    of their memory is enough. `ctl` is asked between parts.
+    often the rows were read; learners that need many counts keep the packed rows on the workers, if
+    a quarter of their memory is enough. `ctl` can stop the work between parts.
 
     >>> import dask.dataframe as dd, pandas as pd
     >>> frame = pd.DataFrame({"sex": ["f", "m", "f", "m"], "ill": ["no", "yes", None, "no"]})

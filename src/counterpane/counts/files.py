@@ -237,20 +237,20 @@ class FileSource(ArrowSource):
     states, `states` declares them by column, whole numbers of at most `max_states` values are
     states, and `schema` takes all that from an older table. `weights` names a column of weights.
 
-    A folder called `year=2024` below the one given, or where a pattern begins to vary, says the
-    column `year` of its files, unless they have such a column themselves.
+    A folder called `year=2024`, below the given folder or in the varying part of a pattern, gives
+    the column `year` of its files, unless they have such a column themselves.
 
     `discretize` cuts other numbers: at {column: cuts}, or by "quantile" (`n_bins` of equal weight)
-    or "mdl" (against `target`), at the very cuts that `Table.from_frame` finds, up to the rounding
-    of real weights. One more scan counts their values. A column with more different ones than a
-    256th of `max_memory` (shared by all such columns) is cut into quantiles by four scans more,
-    which close in on them digit by digit, and is refused by "mdl".
+    or "mdl" (against `target`), at the same cuts as `Table.from_frame`, up to the rounding of
+    real weights. One more scan counts their values. If a column has more distinct values than a
+    256th of `max_memory` (shared by all such columns), "quantile" needs four more scans, which
+    find the cuts digit by digit, and "mdl" raises an error.
 
-    At most about `max_memory` bytes are taken beside what the counts need. With `cache`, all
-    columns are kept, packed to the bits they need, if half of that is enough; no later call then
-    reads the files again. Parquet is scanned by the `engine` "pyarrow", or by "duckdb", which also
-    finds distinct rows on disk, in the folder `spill`, when they are many; "auto" scans by the one
-    that is faster and groups by DuckDB if it is there. `ctl` reports on the first scan.
+    At most about `max_memory` bytes are used, besides the counts. With `cache`, all columns are
+    kept in memory, bit-packed, if half of that is enough; later calls then do not read the files.
+    Parquet is scanned by the `engine` "pyarrow", or by "duckdb", which also finds distinct rows on
+    disk, in the folder `spill`, when they are many; "auto" scans with the faster one and groups
+    with DuckDB if it is installed. `ctl` reports on the first scan.
 
     `n_scans` counts how often the files were read. They must not change meanwhile.
 

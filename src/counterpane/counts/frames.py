@@ -18,15 +18,15 @@ else:
 class FrameSource(ArrowSource):
     """Counts of a lazy frame: a polars LazyFrame, a DuckDB relation, an Ibis table.
 
-    The frame is run once to find states, and again for each call unless its rows are packed in
-    memory; `n_scans` counts that. Nothing is collected whole. The parameters are those of
-    `FileSource` that say how columns are used: columns, states, schema, weights, discretize,
-    target, max_states, n_bins, max_memory, cache, ctl. The engine's own memory is bounded by its
-    own settings, and it finds distinct rows where these are not packed.
+    The frame is evaluated once to find the states, and again for each call unless its rows are
+    packed in memory; `n_scans` counts the evaluations. The frame is never collected as a whole. The
+    parameters are those of `FileSource` that describe columns: columns, states, schema, weights,
+    discretize, target, max_states, n_bins, max_memory, cache, ctl. The settings of the engine limit
+    its memory. The engine finds distinct rows if the rows are not packed.
 
-    Enums of polars and DuckDB keep their order and unobserved states. An engine may give the rows
-    in another order each time: counts are the same, and only sums of real weights may round apart.
-    What the frame reads must not change meanwhile.
+    Enums of polars and DuckDB keep their order and unobserved states. An engine may return
+    the rows in a different order each time: counts are the same, and only the rounding of sums of
+    real weights may differ. The data of the frame must not change in the meantime.
 
     >>> import polars as pl
     >>> frame = pl.LazyFrame({"sex": ["f", "m", "f", "m"], "ill": ["no", "yes", None, "no"]})

@@ -56,34 +56,33 @@ def read(
 ) -> Table | CountSource:
     """The table of a file, a frame, an array, or a mapping of columns.
 
-    - `discretize` says how numbers and dates become states. "auto" reads a table as the command
+    - `discretize` sets how numbers and dates become states. "auto" reads a table as the command
       does: columns of ids, constants and columns of too many states are left out, texts that are
-      numbers or dates are read as such, and numbers are cut into intervals: against `target` where
-      that is discrete (minimum description length), else into `n_bins` intervals of equal weight.
-      `Table.notes` says what was done. "mdl", "quantile", {column: [cuts]} and an object with `fit`
-      cut the columns as they are; None refuses numbers that need cuts.
+      numbers or dates are read as such, and numbers are cut into intervals: against `target` if it
+      is discrete (minimum description length), otherwise into `n_bins` intervals of equal weight.
+      `Table.notes` lists what was done. "mdl", "quantile", {column: [cuts]} and an object with
+      `fit` cut the columns as they are; None refuses numbers that need cuts.
     - `states` declares the states of columns, in order; whole numbers of at most `max_states`
-      values are states as they are; `schema` encodes the rows as an older table was. `unseen` says
-      what a cell outside these states is: an "error", "missing", or "unknown".
+      values are states as they are; `schema` encodes the rows like an older table. `unseen` sets
+      what a cell is that has none of these states: an "error", "missing", or "unknown".
     - `weights` is an array, or names a column.
-    - on_unusable="drop" leaves out, with a warning, columns from which nothing can be learned also
-      where `discretize` is not "auto".
+    - on_unusable="drop" leaves out, with a warning, columns from which nothing can be learned, also
+      if `discretize` is not "auto".
     - `drop` names columns to leave out, `categorical` columns whose numbers are states.
-    - `delimiter`, `encoding` and the `decimal` mark are found unless given; `sheet` is the name or
+    - `delimiter`, `encoding` and the `decimal` mark are detected by default; `sheet` is the name or
       the number of a sheet of an Excel file.
 
     A path is read by its suffix: .csv, .tsv, .txt, .jsonl, .arff, .data (Libra's), each also with
-    .gz; .xlsx, .parquet or .pq. What may not fit into memory comes as a source of counts, which
-    takes the place of a table in every learner that works from counts; `source_options` are its
-    own. That is a
-    `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a list of files, an Arrow
-    file, and any file of half a gigabyte or more; a `FrameSource` for a lazy frame of polars,
-    DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of theirs, whose numbers are cut at
-    given cuts only. A source comes back as it is.
+    .gz; .xlsx, .parquet or .pq. Data that may not fit into memory is returned as a source of
+    counts, which every learner that works from counts takes in place of a table; `source_options`
+    are its options. It is a `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a
+    list of files, an Arrow file, and any file of half a gigabyte or more; a `FrameSource` for a
+    lazy frame of polars, DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of Dask or
+    Spark, whose numbers need explicit cuts. A source is returned as it is.
 
     >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
     >>> table.schema["age"].states
-    ('<23', '23–29.625', '29.625–37.75', '≥37.75')
+    ('<23', '[23, 29.62)', '[29.62, 37.75)', '≥37.75')
     >>> table.notes
     ['Cut into intervals: age.']
     """

@@ -50,8 +50,8 @@ def choose_columns(
 class CountSource(ABC):
     """Contingency counts of a table, wherever its rows are.
 
-    `n_rows` and `total_weight` are None until the source knows them. `has_missing` flags the
-    columns that may hold missing cells.
+    `n_rows` and `total_weight` are None until they are known. `has_missing` marks the columns that
+    may have missing cells.
 
     >>> import counterpane as cp
     >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))
@@ -70,10 +70,10 @@ class CountSource(ABC):
     ) -> Any:
         """The sum of `fn(codes, weights)` over all blocks of rows.
 
-        `codes` is (len(columns), rows) and `weights` None or (rows,); what `fn` keeps of them it
-        copies. `fn` is picklable; what it returns can be added with `+`: an array of fixed shape,
-        or an object that merges itself.
-        The sum runs in block order, so that it is the same whatever runs in parallel.
+        `codes` is (len(columns), rows) and `weights` None or (rows,); `fn` must copy what it keeps
+        of them. `fn` is picklable; what it returns can be added with `+`: an array of fixed shape,
+        or an object that merges itself. The sum runs in block order, so that it is the same
+        whatever runs in parallel.
         """
 
     def counts(
@@ -86,7 +86,7 @@ class CountSource(ABC):
     ) -> CountBatch:
         """The tables of several sets of columns (positions or names), in one scan.
 
-        Axes come in the order asked. Tables above `max_cells` come sparse.
+        Axes are in the order of the columns. Tables of more than `max_cells` cells are sparse.
         """
         layout = self.lay_out(subsets, missing, max_cells)
         columns, local = localize(layout)
@@ -135,7 +135,7 @@ class CountSource(ABC):
         return self
 
     def prepare(self) -> None:  # noqa: B027 (most sources have nothing to do)
-        """Make ready for many questions over all columns."""
+        """Prepare for many counts over all columns."""
 
     # ---- what backends share ---------------------------------------------------------------
 

@@ -45,18 +45,18 @@ class SparkSource(CountSource):
     """Counts of files or of a DataFrame, by the workers of a Spark cluster.
 
     `data` is what `FileSource` takes, paths that all workers can read, or a DataFrame. The workers
-    read files by themselves; so they do for a DataFrame that is nothing but parquet files, or some
-    columns of them. The rows of any other are encoded and packed by Spark SQL before they reach
-    our kernels. `spark` is the session, the active one by default. The other options, the states
-    and their order are those of `FileSource`; NULL and NaN are missing.
+    read files directly, and also a DataFrame that consists of parquet files or some of their
+    columns. Spark SQL encodes and packs the rows of any other DataFrame before they are counted.
+    `spark` is the session, the active one by default. The other options, the states and their order
+    are those of `FileSource`; NULL and NaN are missing.
 
-    Learners that ask often have the workers keep the packed rows, in memory or else on their disks,
-    as long as the source lives, unless `cache` is False. A DataFrame must give the same rows each
-    time it is run.
+    For learners that need many counts, the workers keep the packed rows in memory or on their disks
+    for the lifetime of the source, unless `cache` is False. A DataFrame must give the same rows
+    each time it is evaluated.
 
-    A worker that dies is replaced, and its tasks are run again. What is cancelled, by `ctl` or
-    Ctrl-C, ends on the workers too. Real weights are summed within parts, then in their order.
-    `n_scans` counts the looks at the rows.
+    A worker that dies is replaced, and its tasks are run again. Work that `ctl` or Ctrl-C
+    cancels ends on the workers, too. Real weights are summed within parts, then in their order.
+    `n_scans` counts the scans of the rows.
 
     >>> import counterpane as cp
     >>> frame = spark.read.table("visits")                                  # doctest: +SKIP

@@ -36,20 +36,20 @@ class SqlSource(CountSource):
     those to use, all by default. Their states are read once and sorted as `Table.from_frame` does;
     DuckDB's enums keep their order and unobserved states, and `states` declares them by column.
     `schema` takes all that from an older table instead. NULL is missing. `weights` names a column
-    of row weights. SQLite and DuckDB tell texts apart that a column's collation joins; elsewhere,
-    such columns need a view that spells them one way.
+    of row weights. SQLite and DuckDB distinguish texts that are equal by a column's collation; for
+    other databases, make a view with one spelling of each text.
 
-    Up to `keep_distinct` distinct rows are kept, and answer for their columns without another
-    statement: those of all columns if they are likely to be so few, by the number of rows, the
-    joint states, or a look at the first rows, where columns above 32 lower the limit in proportion;
-    else those of each table of counts. `n_queries`
-    counts the statements sent, and `rows_scanned` the rows they look at. Rows must not change
-    meanwhile. Real weights are added up by the database, in an order of its own.
+    Up to `keep_distinct` distinct rows are cached, so that further counts of their columns need no
+    statement. These are the distinct rows of all columns if they are likely to be few enough, by
+    the number of rows, the number of joint states, or the first rows (more than 32 columns lower
+    the limit in proportion); otherwise those of each table of counts. `n_queries` counts the
+    statements that were sent, and `rows_scanned` the rows that they scan. Rows must not change in
+    the meantime. The database adds real weights in its own order.
 
-    Nothing is ever written. On PostgreSQL (psycopg, 2 or 3) each call is one READ ONLY transaction
-    that sees one state of the rows and has ended when the call returns; large answers come by a
-    cursor on the server. A transaction that the caller has open is used and stays as it was.
-    Other drivers that begin transactions by themselves are best set to autocommit.
+    The source never writes. On PostgreSQL (psycopg, 2 or 3) each call is one READ ONLY transaction
+    with a consistent view of the rows, which ends when the call returns; large answers use a
+    server-side cursor. If the caller has an open transaction, it is used and stays open. Set other
+    drivers that begin transactions by themselves to autocommit.
 
     >>> import sqlite3
     >>> connection = sqlite3.connect(":memory:")
@@ -150,12 +150,12 @@ class SqlSource(CountSource):
 
     @property
     def n_queries(self) -> int:
-        """The number of statements sent so far, those that read the states included."""
+        """The number of statements sent so far, including those that read the states."""
         return self._table.n_queries
 
     @property
     def rows_scanned(self) -> int:
-        """The rows that these statements have looked at."""
+        """The number of rows that these statements have scanned."""
         return self._table.rows_scanned
 
     def map_reduce(
@@ -173,7 +173,7 @@ class SqlSource(CountSource):
     ) -> CountBatch:
         """The tables of several sets of columns, one GROUP BY each.
 
-        A set that lies within another of the same call is summed from that one's answer.
+        A subset of another set of the same call is summed from the counts of that set.
         """
         sent = self.n_queries
         layout = self.lay_out(subsets, missing, max_cells)

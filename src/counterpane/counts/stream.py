@@ -17,11 +17,11 @@ from counterpane.progress import Control
 
 
 class StreamCounts(CountSource):
-    """Counts of the batches that `batches()` yields; each call of it starts a fresh pass.
+    """Counts of the batches that `batches()` yields; each call of it starts a new pass.
 
-    Batches are tables of `schema`, or frames that `Table.from_frame` encodes by it. Only one batch
-    is held at a time. The first full pass finds the number of rows; columns that were counted with
-    missing="error" are known to be complete.
+    Batches are tables of `schema`, or frames that `Table.from_frame` encodes with it. Only one
+    batch is held at a time. The first full pass finds the number of rows; columns that were counted
+    with missing="error" are known to be complete.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")

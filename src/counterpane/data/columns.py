@@ -14,6 +14,7 @@ import numpy as np
 from counterpane.data.cuts import cut_labels
 from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
 from counterpane.data.number_formats import NumberFormat
+from counterpane.data.schema import Variable
 from counterpane.errors import DataError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Floats, State
@@ -28,15 +29,15 @@ else:
 class Labels:
     """A discrete column: its states in order, and for each row a position among them or -1.
 
-    The states are the frame's `declared` categories, else the sorted observed values. They are
-    `ordered` where they are intervals of numbers.
+    The states are the frame's `declared` categories, else the sorted observed values. Where they
+    are intervals of numbers, `cut` is the variable that the numbers were cut by.
     """
 
     name: str
     states: tuple[State, ...]
     codes: Array
     declared: bool = False
-    ordered: bool = False
+    cut: Variable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +287,11 @@ def make_labels(name: str, states: Sequence[Any], codes: Array, *, declared: boo
     plain = (_plain(state) for state in kept)
     texts = tuple(s if isinstance(s, str | int | float) else str(s) for s in plain)
     return Labels(name, texts, lookup[codes], declared)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is one of the ways to write a missing cell."""
+    return _plain(value) is None
 
 
 def _plain(value: Any) -> Any:

@@ -20,13 +20,13 @@ from counterpane.typing import Array, Floats, Ints
 
 
 class MDLDiscretizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Codes of intervals that tell the classes apart, by minimum description length.
+    """Codes of intervals that separate the classes, by minimum description length.
 
     Each column is cut on its own; see `counterpane.data.cuts.mdl_cuts` for the rule. A column that
-    says nothing of the class gets one interval. Weights are counts: a row of weight 2 is two rows.
+    is unrelated to the class gets one interval. Weights are counts: a row of weight 2 is two rows.
 
     Attributes: `cuts_`, the rising cuts of each column; `classes_`; `n_features_in_`;
-    `feature_names_in_` where the columns had names.
+    `feature_names_in_` if the columns had names.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

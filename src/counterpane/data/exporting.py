@@ -127,7 +127,7 @@ def pandas_series(column: Column, pandas: Any) -> Any:
     """A column as a pandas Series."""
     if isinstance(column, Labels) and _is_text(column):
         codes, states = _known_states(column)
-        found = pandas.Categorical.from_codes(codes, states, ordered=column.ordered)
+        found = pandas.Categorical.from_codes(codes, states, ordered=column.cut is not None)
         return pandas.Series(found, name=column.name)
     return pandas.Series(column_array(column), name=column.name)
 
@@ -154,7 +154,7 @@ def arrow_array(column: Column, arrow: Any) -> Any:
         codes, states = _known_states(column)
         indices = arrow.array(codes.astype(np.int32), mask=codes < 0)
         texts = arrow.array([str(s) for s in states], arrow.string())
-        return arrow.DictionaryArray.from_arrays(indices, texts, ordered=column.ordered)
+        return arrow.DictionaryArray.from_arrays(indices, texts, ordered=column.cut is not None)
     values, missing = _values(column)
     return arrow.array(values, mask=missing if missing.any() else None)
 
@@ -207,9 +207,10 @@ def _stamps(column: Numbers) -> Array:
 
 
 def numbers_column(name: str, numbers: Floats, step: float | None, *, dated: bool) -> Numbers:
-    """A column of numbers that may be NaN; integers where the step says that all are whole."""
+    """A column of numbers that may be NaN; integers where all are multiples of a whole step."""
     missing = np.isnan(numbers)
     values: Array = np.where(missing, 0.0, numbers)
-    if step == 1 and not dated and (np.abs(values) < 2**53).all():
+    whole = step is not None and step >= 1 and not dated
+    if whole and (np.abs(values) < 2**53).all():
         values = values.astype(np.int64)
     return Numbers(name, values, missing, dated)

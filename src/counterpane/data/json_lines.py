@@ -26,7 +26,8 @@ def read_json_lines(
     """
     cells: dict[str, list[Any]] = {}
     rows = 0
-    with open_text(path, encoding) as file:
+    with open_text(path, encoding) as opened:
+        file: Any = opened
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue

@@ -37,11 +37,11 @@ def read_links(
 ) -> Links:
     """The links in a sparse or dense matrix (users × items), an edge list, or a table of 0 and 1.
 
-    An edge list is a frame, a mapping of columns or the path of a file, with a row a link; `user`
-    and `item` name its columns, which need no name where there are just two of them, the user's
-    first, or where they are called so. A link given twice is one. Users and items are in the order
-    of their sorted names. `items` names the columns of a matrix. With `schema` the items are those
-    that a model knows, and others raise.
+    An edge list is a frame, a mapping of columns or the path of a file, with one row per link;
+    `user` and `item` name its columns. By default these are the columns `user` and `item`, or the
+    two columns of a list with two columns, the user first. Duplicate links count once. Users and
+    items are in the order of their sorted names. `items` names the columns of a matrix. With
+    `schema` the items are those of a model, and other items are an error.
 
     >>> links = read_links({"user": ["ann", "ann", "bob"], "item": ["tea", "jam", "tea"]})
     >>> links.table.schema.names, links.users, links.table.codes.T.tolist()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from counterpane.data.schema import state_text
 from counterpane.markup import framed, grid
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def table_html(table: Table) -> str:
         variable = table.schema[name]
         shares = table.shares(name)
         order = np.argsort(-shares, kind="stable")[:SHOWN_STATES].tolist()
-        states = ", ".join(f"{str(variable.states[k])[:30]} {shares[k]:.0%}" for k in order)
+        states = ", ".join(f"{state_text(variable.states[k])[:30]} {shares[k]:.0%}" for k in order)
         rest = variable.card - len(order)
         missing = 1.0 - float(shares.sum())
         rows.append(

@@ -105,7 +105,8 @@ def prepare(
     keep = {*keep, *categorical}
     done = Prepared([], {name: why for name, why in strange.items() if name not in drop})
     known = [name for name in drop if name not in strange]
-    for column in choose_columns(columns, drop=known, categorical=categorical):
+    columns = choose_columns(columns, drop=known, categorical=categorical)
+    for column in columns:
         fit = column if column.name in categorical else _typed(column, done)
         why = "" if column.name in keep else _why_unusable(fit)
         if why:
@@ -170,9 +171,10 @@ def prepare_like(
             dated = own is not None and own.dated
             form = None if dated else _format_of(c, formats.get(c.name))
             c = _from_texts(c, dated=dated, day_first=order.get(c.name), form=form or PLAIN)
-        if own and own is not schema[own.name]:
+        if own and c.name == target and told.get("target_cuts"):
             codes = encode_column(c, own, "unknown")
-            c = Labels(c.name, own.states, np.where(codes < own.card, codes, -1), declared=True)
+            known = np.where(codes < own.card, codes, -1)
+            c = Labels(c.name, own.states, known, declared=True, cut=own)
         found.append(c)
     return found
 

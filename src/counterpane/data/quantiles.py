@@ -18,7 +18,8 @@ Quantiles: TypeAlias = tuple[tuple[float, ...], ...]
 """For each interval its least value, quantiles at even levels, and its largest; () if empty."""
 
 PIECES = 20  # stretches of equal weight between the quantiles of an interval
-MAX_DECIMALS = 9  # numbers with more are taken as they come
+STEPS = [n * 10.0**k for k in range(6, -1, -1) for n in (5, 2, 1)]
+STEPS += [1 / (n * 10**k) for k in range(9) for n in (2, 5, 10)]  # of more decimals none is said
 TIME_UNITS = (1, 24, 1440, 86_400)  # of a day: dates, hours, minutes, seconds
 LOOK = 1000  # values that tell most columns of many decimals at once
 
@@ -51,32 +52,33 @@ def find_quantiles(values: Array, weights: Array | None, cuts: Sequence[float]) 
 
 
 def find_step(values: Array, *, dated: bool = False) -> float | None:
-    """The largest of 1, .1, .01, … of which all values are multiples; None where there is none.
+    """The largest of …, 10, 5, 2, 1, .5, .2, .1, … of which all values are multiples; else None.
 
     Of dates, in days, it is a day, an hour, a minute or a second.
 
-    >>> find_step(np.array([2.5, 3.25])), find_step(np.array([4.0, 7.0]))
-    (0.01, 1.0)
+    >>> find_step(np.array([2.5, 3.25])), find_step(np.array([300, 1200]))
+    (0.05, 100.0)
     """
     largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
-    units: tuple[int, ...] = TIME_UNITS
-    if not dated:
-        units = tuple(int(10**k) for k in range(MAX_DECIMALS + 1))
-    units = tuple(per for per in units if largest * per < 2**53)  # else not all are told apart
+    steps = [1 / per for per in TIME_UNITS] if dated else STEPS
     for some in (values[:LOOK], values):  # most columns of many decimals are told by a few
-        units = tuple(per for per in units if _are_multiples(some, per, dated))
-        if not units:
-            return None
-    return 1 / units[0]
+        steps = [s for s in steps if largest < s * 2**53 and _are_multiples(some, s, dated)]
+    return next((step for step in steps if step <= 1 or step <= largest), None)
 
 
-def _are_multiples(values: Array, per: int, dated: bool) -> bool:
+def rounded(values: Array, step: float) -> Array:
+    """The nearest multiples of a step, as exact as numbers are: 3 steps of .1 are .3."""
+    per = round(1 / step)
+    found: Array = np.rint(values / step) * step if step >= 1 else np.rint(values * per) / per
+    return found
+
+
+def _are_multiples(values: Array, step: float, dated: bool) -> bool:
     if values.dtype.kind in "iu":
-        return True
+        return bool(step <= 1 or (values % int(step) == 0).all())
     if dated:  # microseconds, as days in floating point, are not exact
-        return bool((np.abs(values * per - np.rint(values * per)) <= 1e-6 * per).all())
-    rounded = np.round(values, len(str(per)) - 1)
-    return bool((rounded == values).all())
+        return bool((np.abs(values - rounded(values, step)) <= 1e-6 * step).all())
+    return bool((rounded(values, step) == values).all())
 
 
 def draw_numbers(
@@ -97,10 +99,7 @@ def draw_numbers(
         low, high = (0.0, 1.0) if bounds is None else bounds.levels(variable, code)
         level = (low + (high - low) * uniform[rows]) * (len(points) - 1)
         out[rows] = np.interp(level, np.arange(len(points)), points)
-    if variable.step is not None:
-        per = round(1 / variable.step)
-        out = np.rint(out * per) / per
-    return out
+    return out if variable.step is None else rounded(out, variable.step)
 
 
 def n_intervals(variable: Variable) -> int:
@@ -138,9 +137,9 @@ def share_below(variable: Variable, code: int, bound: float, *, inclusive: bool)
         return None
     side = "right" if inclusive else "left"
     if variable.step is not None:  # numbers are rounded, so that each takes half a step around it
-        per = round(1 / variable.step)
-        last = np.floor(bound * per + 1e-6) if inclusive else np.ceil(bound * per - 1e-6) - 1
-        bound, side = (last + 0.5) / per, "right"
+        steps = bound / variable.step
+        last = np.floor(steps + 1e-6) if inclusive else np.ceil(steps - 1e-6) - 1
+        bound, side = (last + 0.5) * variable.step, "right"
     above = int(np.searchsorted(points, bound, side=side))  # type: ignore[call-overload]
     if above in (0, len(points)):
         return above / len(points)

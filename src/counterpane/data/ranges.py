@@ -21,9 +21,9 @@ from counterpane.typing import Floats, State
 class Range:
     """The numbers or dates from `low` to `high`, as evidence: `low` included, `high` not.
 
-    None leaves a side open. A range takes a column that was cut into intervals, or whose states
-    are numbers or dates themselves. An interval that is only partly within it counts by the share
-    of its values that are, by the quantiles that the column keeps.
+    None leaves a side open. The column was cut into intervals, or its states are numbers or dates.
+    If an interval is only partly in the range, it is weighted by the share of its values in the
+    range, from the quantiles that the column keeps.
 
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
@@ -73,9 +73,9 @@ class Range:
     def shares(self, variable: Variable) -> Floats:
         """For each state of `variable` the share of its values that lie in the range.
 
-        A range in which no value of the column lies, or on a column without numbers, raises.
+        A range without any value of the column, or on a column without numbers, is an error.
         """
-        low, high = self._ends(variable)
+        low, high = self.ends(variable)
         weights: Floats = np.zeros(variable.card)
         if variable.cuts is not None:
             for code in range(n_intervals(variable)):
@@ -97,7 +97,7 @@ class Range:
 
     def levels(self, variable: Variable, code: int) -> tuple[float, float]:
         """From which to which level of an interval's distribution its values are in the range."""
-        low, high = self._ends(variable)
+        low, high = self.ends(variable)
         first = share_below(variable, code, low, inclusive=not self.include_low)
         last = share_below(variable, code, high, inclusive=self.include_high)
         if first is None or last is None:
@@ -110,7 +110,7 @@ class Range:
             )
         return first, last
 
-    def _ends(self, variable: Variable) -> tuple[float, float]:
+    def ends(self, variable: Variable) -> tuple[float, float]:
         """The two ends as numbers; days since 1970-01-01 where the variable holds dates."""
         dated = variable.dated or _dated_states(variable)
         if (

@@ -27,10 +27,10 @@ class Variable:
     """A discrete variable: a name and its states in order.
 
     `cuts` is set for a numeric column that was discretized: state i holds the values in
-    [cuts[i-1], cuts[i]), so that new numbers find their state without the old data. A last state
-    None, the missing cell, has no interval. `quantiles` of the values in each interval, and `step`,
-    of which all values were multiples (1 for whole numbers, .01 for two decimals, days for dates),
-    are what numbers are drawn from again; two variables are equal whatever these are.
+    [cuts[i-1], cuts[i]), so that new numbers can be encoded without the old data. A last state
+    None, the missing cell, has no interval. Numbers are drawn from `quantiles`, those of the values
+    in each interval, and are multiples of `step` (1 for whole numbers, .01 for two decimals, a day
+    for dates). Comparison of variables ignores both.
 
     >>> age = Variable("age", ("[0, 18)", "[18, 99]"), cuts=(18.0,))
     >>> age.card, age.code("[18, 99]")
@@ -73,11 +73,11 @@ class Variable:
         numbers = [q for part in kept for q in part]
         sound = all(isinstance(q, (int, float)) and math.isfinite(q) for q in numbers)
         sound = sound and all(a <= b for a, b in pairwise(numbers))
-        step = self.step is None or (isinstance(self.step, float) and 0 < self.step <= 1)
+        step = self.step is None or (isinstance(self.step, float) and 0 < self.step < math.inf)
         if self.cuts is None or len(kept) != n_intervals or not sound or not step:
             raise DataError(
                 f"column {self.name!r} has quantiles that do not fit its cuts; rising numbers for "
-                f"each of {n_intervals} intervals are needed, and a step of at most 1."
+                f"each of {n_intervals} intervals are needed, and a positive step."
             )
 
     @property
@@ -93,19 +93,23 @@ class Variable:
     @cached_property
     def _texts(self) -> Mapping[str, int]:
         """The first code of each state's text."""
-        return {_text(s): c for c, s in reversed(list(enumerate(self.states)))}
+        told = [(c, s) for c, s in enumerate(self.states) if s is not None]
+        return {_text(s): c for c, s in reversed(told)}
 
     def find(self, value: Any) -> int | None:
         """The code of `value`: by equality, by interval for cut variables, else by its text.
 
         Cut dates take a date, or a text that `counterpane.data.dates.day_number` reads.
 
-        None where there is no such state.
+        "(missing)" finds the state None, the missing cell. The result is None if there is no such
+        state.
         """
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, (str, int, float, type(None))) and value in self._codes:
             return self._codes[value]
+        if isinstance(value, str) and value == MISSING:
+            return self._codes.get(None)
         if self.dated:
             number = day_number(value)
             return None if number is None else bisect.bisect_right(self.cuts or (), number)
@@ -124,12 +128,14 @@ class Variable:
 
     def not_a_state(self, value: Any) -> str:
         """The words that say that `value` is none of the states, and which there are."""
-        return f"{value!r} is not one of {self.card} states ({self.shown_states})"
+        shown = MISSING if value is None else repr(value)
+        return f"{shown} is not one of {self.card} states ({self.shown_states})"
 
     @property
     def shown_states(self) -> str:
         """The first of the states, for a message."""
-        return ", ".join(repr(s) for s in self.states[:8]) + (", …" if self.card > 8 else "")
+        shown = ", ".join(MISSING if s is None else repr(s) for s in self.states[:8])
+        return shown + (", …" if self.card > 8 else "")
 
 
 def state_text(state: State) -> str:

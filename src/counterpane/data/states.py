@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -94,6 +95,8 @@ def _is_discrete(column: Column, max_states: int) -> bool:
 
 def _observed_variable(column: Column) -> Variable:
     """The variable of a column whose values are states as they are."""
+    if isinstance(column, Labels) and column.cut is not None:
+        return replace(column.cut, name=column.name)
     states = column.states if isinstance(column, Labels) else column.labels().states
     if not states:
         raise DataError(

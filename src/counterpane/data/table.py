@@ -37,13 +37,14 @@ Missing = Literal["state", "drop", "error"]
 class Table(Exportable):
     """Codes of `schema`'s variables, shape (n_variables, n_rows); a missing cell has code `card`.
 
-    Built by `Table.from_frame`, `counterpane.read` or `load_dataset`; from arrays of codes here.
-    `preparation` has what `counterpane.read` did to the columns, and `notes` says it in sentences.
-    `numbers`, name → floats, are the numbers of columns that were cut, NaN where missing: tables
-    that a model drew have them. A table that was read has intervals only.
+    `Table.from_frame`, `counterpane.read` and `load_dataset` make tables; this constructor takes
+    codes. `preparation` records what `counterpane.read` did to the columns, and `notes` has a
+    sentence for each change. `numbers`, name → floats, are the numbers of columns that were cut,
+    NaN if missing; tables that were sampled from a model have them. A table that was read has
+    intervals only.
 
-    It becomes a frame again by `to_pandas`, `to_polars`, `to_arrow`, or `to_frame`, of the kind
-    that was read; `table["name"]` is a column as an array.
+    `to_pandas`, `to_polars` and `to_arrow` make a frame, and `to_frame` a frame of the kind that
+    was read. `table["name"]` is a column as an array. Frames do not have the weights.
 
     >>> table = Table(Schema.from_cards([2, 3]), [[0, 1, 1], [2, 0, 3]])
     >>> len(table), table.has_missing.tolist(), table["x0"].tolist()
@@ -108,12 +109,13 @@ class Table(Exportable):
         Texts, booleans, categories and whole numbers of at most `max_states` values are states;
         categories keep their declared order and unobserved states. Other numbers are cut by
         `discretize`: "mdl" (Fayyad–Irani against `target`), "quantile" (`n_bins` of equal weight),
-        "auto" (the first where there is a discrete target, else the second), {column: cuts}, or an
-        object with `fit` that leaves `cuts_` or `bin_edges_`.
+        "auto" ("mdl" if there is a discrete target, else "quantile"), {column: cuts}, or an
+        object whose `fit` sets `cuts_` or `bin_edges_`.
 
-        `states` declares states by column. `schema` encodes new data as old data was: columns are
-        found by name, others ignored. A value outside the states raises; with unseen="missing" it
-        is missing, with "unknown" it has the code `card` even where missing is a state. `weights`
+        `states` declares states by column. `schema` encodes new data like an older table: columns
+        are found by name, and others are ignored. A value that is not a state is an error; with
+        unseen="missing" it is missing, and with "unknown" it has the code `card` even if missing
+        is a state. `weights`
         is an array, or the name of a column that holds them.
 
         >>> frame = {"smoke": ["no", "yes", None], "packs": [0, 2, 1]}
@@ -146,12 +148,12 @@ class Table(Exportable):
         """The columns by their states, intervals where they were cut."""
         places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
         return [
-            Labels(v.name, v.states, p, declared=True, ordered=v.cuts is not None)
+            Labels(v.name, v.states, p, declared=True, cut=None if v.cuts is None else v)
             for v, p in zip(self.schema, places, strict=True)
         ]
 
     def to_columns(self) -> list[Column]:
-        """The columns as frames have them: numbers where there are any, else labels."""
+        """The columns of a frame: numbers if they are known, otherwise labels."""
         return [
             numbers_column(c.name, self.numbers[c.name], v.step, dated=v.dated)
             if c.name in self.numbers
@@ -164,10 +166,10 @@ class Table(Exportable):
         random_state: int | np.random.Generator | None = None,
         within: Mapping[str, Range] | None = None,
     ) -> Table:
-        """The same rows with a number in each interval, drawn by the quantiles that were kept.
+        """The same rows with a number drawn in each interval, by the quantiles of the column.
 
-        Whole numbers stay whole, dates stay dates, and decimals are as many as there were. `within`
-        bounds the numbers of some columns. A column whose quantiles are not known (of a model saved
+        Whole numbers stay whole, dates stay dates, and numbers keep their decimals. `within`
+        limits the numbers of some columns. A column whose quantiles are not known (of a model saved
         by an older release, or learned from counts of a database) keeps its intervals.
         """
         rng = np.random.default_rng(random_state)
@@ -221,7 +223,7 @@ class Table(Exportable):
 
     @property
     def notes(self) -> list[str]:
-        """What was done to the columns when they were read, a sentence for each."""
+        """A sentence for each change that was made to the columns when they were read."""
         return preparing.preparation_notes(self.preparation, self.schema)
 
     @property

@@ -1,8 +1,10 @@
 """How good a result is, beside a truth or another result."""
 
 from counterpane.evaluate.comparing import compare
+from counterpane.evaluate.comparing_rankers import compare_rankers
 from counterpane.evaluate.comparison import Comparison
 from counterpane.evaluate.density import RowScore, cmll, log_likelihood, normalized_pll, pll
+from counterpane.evaluate.held_out_classes import held_out_measures
 from counterpane.evaluate.questions import independence_accuracy, independence_questions
 from counterpane.evaluate.ranking import (
     Agreement,
@@ -16,17 +18,21 @@ from counterpane.evaluate.structure import (
     hamming_distance,
     structural_hamming_distance,
 )
+from counterpane.learn.classify.class_measures import ClassMeasures
 
 __all__ = [
     "Agreement",
+    "ClassMeasures",
     "Comparison",
     "RowScore",
     "StructureComparison",
     "cmll",
     "compare",
+    "compare_rankers",
     "compare_structures",
     "degree_of_agreement",
     "hamming_distance",
+    "held_out_measures",
     "independence_accuracy",
     "independence_questions",
     "log_likelihood",

@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, columns_of
-from counterpane.data.frames import encode_column
 from counterpane.data.readers import read, read_columns
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError, ParameterError, Setting
+from counterpane.evaluate.baselines import BASELINES, Baseline
 from counterpane.evaluate.comparison import Comparison, Fit, Pair
 from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
+from counterpane.learn.classify.class_measures import ClassMeasures, joined_measures
+from counterpane.learn.classify.features import class_labels
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report, TextBar
-from counterpane.typing import Bools, Ints
+from counterpane.typing import Bools
 
 
 def compare(
@@ -33,17 +35,20 @@ def compare(
     folds: int = 5,
     holdout: float | None = None,
     discretize: Any = "quantile",
+    baselines: bool | Sequence[str] = False,
     random_state: int = 0,
     progress: bool | Report = False,
 ) -> Comparison:
-    """How well learners tell rows that they have not seen, and how far they agree on the edges.
+    """Measures of several learners on held-out rows, and the agreement of their edges.
 
-    `learners` are any of the library's, named by a mapping or else by their classes; they are not
-    changed. Rows are parted into `folds`, each of which is judged once by fits to the others, or
-    the share `holdout` of them is judged once. All learners see the same rows. `y` names the class
-    in `X`; classifiers need it, and take numeric columns as they are, cutting them anew in each
-    fold; for all others numbers are cut by `discretize`. Missing cells are a state. A learner that
-    fails is told in its record, and the others go on. Ctrl-C keeps the folds that are done.
+    `learners` are learners of this library, with the names of a mapping or of their classes; they
+    are not changed. Rows are divided into `folds`, and each fold is predicted by fits to the
+    others; or the share `holdout` of the rows is predicted once. All learners see the same rows.
+    `y` names the class in `X`; classifiers need it, and take numeric columns as they are, cutting
+    them anew in each fold; for all others numbers are cut by `discretize`. Missing cells are a
+    state. `baselines` adds classifiers of scikit-learn on the same folds: all of `BASELINES`, or
+    those named. If a learner fails, its record has the error, and the others continue. Ctrl-C keeps
+    the finished folds.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
@@ -51,7 +56,7 @@ def compare(
     >>> [(r["method"], round(r["log_loss"], 2)) for r in found.records]
     [('NaiveBayes', 0.52), ('ChowLiu', 0.53)]
     """
-    named = _named(learners)
+    named = _with_baselines(_named(learners), baselines, y)
     rows = _Rows(X, y, discretize)
     parts = _parts(rows.n_rows, folds, holdout, random_state)
     fits: dict[str, list[Fit]] = {name: [] for name in named}
@@ -76,6 +81,20 @@ def compare(
     return Comparison(fits, rows.names, y, rows.n_rows, whole, holdout, _distances)
 
 
+def class_fits(
+    learner: Any, X: Any, y: str, *, folds: int, holdout: float | None, random_state: int
+) -> ClassMeasures:
+    """What copies of a classifier say of the rows that each of them was not fitted to."""
+    rows = _Rows(X, y, "quantile")
+    found = []
+    for tested in _parts(rows.n_rows, min(folds, rows.n_rows), holdout, random_state):
+        copy = type(learner)(**learner.get_params(deep=False))
+        copy.set_params(progress=False, checkpoint=None)
+        _fit_whole(copy, rows.some(~tested), y)
+        found.append(class_rows(copy, rows, tested))
+    return joined_measures(found)
+
+
 class _Rows:
     """The rows as classifiers take them (columns), and as all others do (a table)."""
 
@@ -87,6 +106,8 @@ class _Rows:
         table = table or read(self.columns, discretize=discretize)
         self.table = table.resolve_missing("state")
         self.target = None if y is None else self.table.schema[y]
+        told = next((c for c in self.columns if c.name == y), None)
+        self.classes = None if told is None else class_labels(told)
         self.names, self.n_rows, self.y = self.table.schema.names, table.n_rows, y
 
     def some(self, rows: Bools) -> list[Column]:
@@ -108,6 +129,16 @@ def _named(learners: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     if not learners:
         raise ParameterError("there is no learner to compare; pass at least one.")
     return dict(learners)
+
+
+def _with_baselines(
+    named: dict[str, Any], baselines: bool | Sequence[str], y: str | None
+) -> dict[str, Any]:
+    """The learners, and the baselines after them; these need a class."""
+    if baselines and y is None:
+        raise ParameterError("baselines are classifiers, and need a class; name it with y=….")
+    names = () if baselines is False else tuple(BASELINES) if baselines is True else baselines
+    return named | {name: Baseline(name) for name in names}
 
 
 def _parts(n: int, folds: int, holdout: float | None, seed: int) -> list[Bools]:
@@ -145,18 +176,17 @@ def _fit(learner: Any, rows: _Rows, tested: Bools) -> Fit:
         seconds = time.monotonic() - began
         model = own.model_
         judged = rows.table.take(tested)
-        log_loss = accuracy = None
+        measures = None
         if classifier:
-            log_loss, accuracy = _class_losses(own, rows, tested)
+            measures = class_rows(own, rows, tested)
         elif rows.y is not None and model is not None:
-            log_loss, accuracy = _conditional_losses(model, judged, rows.y)
+            measures = _conditional_rows(model, judged, rows.y)
         return Fit(
             seconds,
             None if classifier else _mean(pll, model, judged),
             None if classifier else _mean(log_likelihood, model, judged),
-            log_loss,
-            accuracy,
-            frozenset(_pairs(own)),
+            measures,
+            None if isinstance(own, Baseline) else frozenset(_pairs(own)),
             model if isinstance(model, BayesianNetwork) and not classifier else None,
         )
     except CounterpaneError as error:
@@ -182,25 +212,22 @@ def _mean(measure: Any, model: Any, rows: Table) -> float | None:
         return None
 
 
-def _class_losses(classifier: Any, rows: _Rows, tested: Bools) -> tuple[float, float]:
-    """The mean −ln P(class | row), and the share of rows whose class is the most probable."""
-    columns = rows.some(tested)
-    told = next(c for c in columns if c.name == rows.y)
-    codes = encode_column(told, classifier.target_, "unknown")
-    features = [c for c in columns if c is not told]
-    return _losses(classifier.predict_log_proba(features), codes)
+def class_rows(classifier: Any, rows: _Rows, tested: Bools) -> ClassMeasures:
+    """What a classifier says of the tested rows, over all classes of the table."""
+    assert rows.classes is not None
+    features = [c for c in rows.some(tested) if c.name != rows.y]
+    said = classifier.predict_log_proba(features)
+    place = {state: k for k, state in enumerate(rows.classes.states)}
+    logs = np.full((len(said), len(place)), -math.inf)
+    logs[:, [place[state] for state in classifier.target_.states]] = said
+    labels = rows.classes.codes[tested].astype(np.int64)
+    return ClassMeasures(logs, labels, np.ones(len(labels)))
 
 
-def _conditional_losses(model: Any, rows: Table, y: str) -> tuple[float, float]:
+def _conditional_rows(model: Any, rows: Table, y: str) -> ClassMeasures:
     """The same by a model of all columns."""
-    codes = rows.codes[rows.schema.index(y)].astype(np.int64)
-    return _losses(model.full_conditionals(rows, [y]), codes)
-
-
-def _losses(logs: Any, codes: Ints) -> tuple[float, float]:
-    known = codes < logs.shape[1]  # a class that no training row had is impossible
-    own = np.where(known, logs[np.arange(len(codes)), np.where(known, codes, 0)], -math.inf)
-    return float(-own.mean()), float((logs.argmax(axis=1) == codes).mean())
+    labels = rows.codes[rows.schema.index(y)].astype(np.int64)
+    return ClassMeasures(model.full_conditionals(rows, [y]), labels, np.ones(len(labels)))
 
 
 def _pairs(learner: Any) -> Iterator[Pair]:

@@ -11,19 +11,26 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from counterpane.errors import MissingExtraError
+from counterpane.learn.classify.class_measures import ClassMeasures, joined_measures
 from counterpane.markup import framed, grid, line
 
 Pair: TypeAlias = tuple[str, str]
 MEASURES = {
     "log_loss": "log-loss",
+    "auc": "AUC",
     "accuracy": "accuracy",
     "pll": "PLL",
     "log_likelihood": "log-lik.",
     "edges": "edges",
     "seconds": "seconds",
 }
-LARGER = ("accuracy", "pll", "log_likelihood")  # is better
-NOTE = "Of rows not learned from, in nats: PLL and log-likelihood a row, log-loss of the target."
+CLASS_MEASURES = ("log_loss", "auc", "accuracy")
+LARGER = ("auc", "accuracy", "pll", "log_likelihood")  # is better
+NOTE = (
+    "Of rows not learned from, ± one standard error. Log-loss of the target, PLL and "
+    "log-likelihood of a row are in nats; behind: log-loss minus that of the first, with the error "
+    "of the difference."
+)
 MAX_EDGES = 30  # lines of a table of edges
 
 
@@ -34,20 +41,42 @@ class Fit:
     seconds: float
     pll: float | None = None
     log_likelihood: float | None = None
-    log_loss: float | None = None
-    accuracy: float | None = None
-    pairs: frozenset[Pair] = field(default_factory=frozenset)
+    classes: ClassMeasures | None = None
+    pairs: frozenset[Pair] | None = frozenset()
     network: Any = None
     failed: str | None = None
+
+    @property
+    def edges(self) -> int | None:
+        """The number of pairs that are joined."""
+        return None if self.pairs is None else len(self.pairs)
+
+    @property
+    def log_loss(self) -> float | None:
+        """The mean −ln P(class | row)."""
+        return None if self.classes is None else self.classes.log_loss.value
+
+    @property
+    def auc(self) -> float | None:
+        """The area under the ROC curve; of many classes the mean of each against the rest."""
+        found = None if self.classes is None else self.classes.auc
+        return None if found is None else found.value
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of rows whose most probable class is theirs."""
+        return None if self.classes is None else self.classes.accuracy.value
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Records of learners, each the mean of its fits, and how far their edges agree.
+    """Records of learners, each the mean of its fits, and the agreement of their edges.
 
-    Seconds are the median. `fits` has the single fits by learner. Measures are of rows that were
-    not learned from, in nats; larger is better for pll, log-likelihood and accuracy. An edge is a
-    pair of columns.
+    Log-loss, AUC and accuracy have standard errors over the rows (`log_loss_error`, …), and
+    `log_loss_behind` is the difference to the best learner with the error of that difference,
+    `log_loss_behind_error`, on the same rows. Seconds are the median. `fits` has the single fits by
+    learner. Measures are on held-out rows, in nats; larger is better for pll,
+    log-likelihood, AUC and accuracy. An edge is a pair of columns.
     """
 
     fits: Mapping[str, list[Fit]]
@@ -62,20 +91,43 @@ class Comparison:
     def records(self) -> list[dict[str, Any]]:
         """One record a learner, the best first: by log-loss with a target, else by PLL."""
         found = [self._record(name, fits) for name, fits in self.fits.items()]
-        return sorted(found, key=self._rank)
+        found.sort(key=self._rank)
+        best = self._classes.get(found[0]["method"])
+        for record in found:
+            own = self._classes.get(record["method"])
+            behind = behind_error = None
+            if own is not None and best is not None:
+                behind = record["log_loss"] - found[0]["log_loss"]
+                behind_error = own.error(own.log_loss, best.log_loss)
+            record |= {"log_loss_behind": behind, "log_loss_behind_error": behind_error}
+        return found
+
+    @cached_property
+    def _classes(self) -> dict[str, ClassMeasures]:
+        """What each learner says of the class, the rows of all folds together."""
+        found = {}
+        for name, fits in self.fits.items():
+            parts = [fit.classes for fit in fits if fit.classes is not None]
+            if parts and len(parts) == len(fits):
+                found[name] = joined_measures(parts)
+        return found
 
     def _record(self, name: str, fits: Sequence[Fit]) -> dict[str, Any]:
         sound = [fit for fit in fits if fit.failed is None]
         failed = next((fit.failed for fit in fits if fit.failed is not None), None)
         record: dict[str, Any] = {"method": name, "failed": failed}
         for measure in MEASURES:
-            if measure == "edges":
-                values: list[Any] = [len(fit.pairs) for fit in sound]
-            else:
-                values = [getattr(fit, measure) for fit in sound]
+            values = [getattr(fit, measure) for fit in sound]
             whole = bool(values) and failed is None and None not in values
             mean = statistics.median if measure == "seconds" else statistics.fmean
             record[measure] = mean(values) if whole else None
+        classes = self._classes.get(name)
+        for measure in CLASS_MEASURES:
+            measured = None if classes is None or failed else getattr(classes, measure)
+            error = None if measured is None or classes is None else classes.error(measured)
+            record[f"{measure}_error"] = error
+            if measure == "auc":  # a fold may have but one class
+                record["auc"] = None if measured is None else measured.value
         return record
 
     def _rank(self, record: Mapping[str, Any]) -> tuple[bool, float, bool, float]:
@@ -97,10 +149,11 @@ class Comparison:
     def edges(self) -> list[dict[str, Any]]:
         """One record a pair that was ever joined: the share of all fits, and of each learner's."""
         shares: dict[Pair, dict[str, float]] = {}
+        joining = [n for n, fits in self.fits.items() if all(f.pairs is not None for f in fits)]
         for name, fits in self.fits.items():
             for fit in fits:
-                for pair in fit.pairs:
-                    own = shares.setdefault(pair, dict.fromkeys(self.fits, 0.0))
+                for pair in fit.pairs or ():
+                    own = shares.setdefault(pair, dict.fromkeys(joining, 0.0))
                     own[name] += 1 / len(fits)
         found = [
             {"a": a, "b": b, "share": math.fsum(by.values()) / len(by), "by": by}
@@ -152,16 +205,21 @@ class Comparison:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The titles and the lines of a table of the records, as texts."""
         shown = self.measures
-        return ["method", *(MEASURES[m] for m in shown)], [
-            [r["method"], *(_text(m, r[m]) for m in shown)] for r in self.records
-        ]
+        titles = ["method", *(MEASURES[m] for m in shown)]
+        lines = [[r["method"], *(_cell(r, m) for m in shown)] for r in self.records]
+        if "log_loss" in shown:
+            place = shown.index("log_loss") + 2
+            titles.insert(place, "behind")
+            for line, record in zip(lines, self.records, strict=True):
+                line.insert(place, _cell(record, "log_loss_behind"))
+        return titles, lines
 
     def to_markdown(self) -> str:
-        """Tables in Markdown: the learners, how far they agree, and the edges."""
+        """Tables in Markdown: the learners, their agreement, and the edges."""
         header, body = self.table
         lines = [f"# {self._title()}", "", NOTE, "", *_grid(header, body)]
         lines += [f"\n{r['method']} failed: {r['failed']}" for r in self.records if r["failed"]]
-        names = [r["method"] for r in self.records]
+        names = [r["method"] for r in self.records if r["edges"] is not None]
         for title, matrix in (
             ("Agreement: edges of both / edges of either", self.agreement),
             ("Structural Hamming distance", self.distances),
@@ -180,7 +238,7 @@ class Comparison:
         return "\n".join(lines) + "\n"
 
     def plot(self, path: Any = None) -> Any:
-        """A matplotlib figure with a panel a measure, a dot a fit; written to `path` if given."""
+        """A matplotlib figure, a panel per measure, a dot per fit; written to `path` if given."""
         try:
             figures = import_module("matplotlib.figure")
         except ImportError:
@@ -230,13 +288,22 @@ def _text(measure: str, value: float | None) -> str:
     return f"{value:.2f}" if measure in ("seconds", "") else f"{value:.4f}"
 
 
+def _cell(record: Mapping[str, Any], measure: str) -> str:
+    """A number of a record with its standard error, if it has one."""
+    text, error = _text(measure, record[measure]), record.get(f"{measure}_error")
+    if measure == "log_loss_behind" and record[measure] is not None:
+        text = f"{record[measure]:+.4f}" if error else ""
+    return f"{text} ±{error:.4f}" if text and error else text
+
+
 def _value(fit: Fit, measure: str) -> float | None:
-    if fit.failed is not None:
+    value: float | None = None if fit.failed is not None else getattr(fit, measure)
+    return value
+
+
+def _jaccard(a: Fit, b: Fit) -> float | None:
+    if a.pairs is None or b.pairs is None:
         return None
-    return len(fit.pairs) if measure == "edges" else getattr(fit, measure)
-
-
-def _jaccard(a: Fit, b: Fit) -> float:
     either = len(a.pairs | b.pairs)
     return len(a.pairs & b.pairs) / either if either else 1.0
 

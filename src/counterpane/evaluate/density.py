@@ -15,15 +15,16 @@ from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.models.base import Model
+from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.typing import Floats
 
 
 class RowScore(NamedTuple):
-    """The mean score of rows and its standard error; `rows` has each row's own.
+    """The mean score of rows and its standard error; `rows` has the score of each row.
 
-    Of a `CountSource` these are its distinct rows, sorted, and the mean is that of all rows.
+    For a `CountSource` these are its distinct rows, sorted, and the mean is that of all rows.
     The error is the standard deviation (of the population) / √n; n is the weight of all rows.
-    Infinite where a row is impossible.
+    It is infinite if a row is impossible.
     """
 
     mean: float
@@ -34,25 +35,29 @@ class RowScore(NamedTuple):
 def pll(model: Model, X: Any) -> RowScore:
     """The mean pseudo-log-likelihood of rows: Σ_v ln P(x_v | rest of the row), natural logs.
 
+    A Bayesian network sums out missing cells: the sum is then over the observed cells.
+
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> score = pll(cp.ChowLiu().fit(table).model_, table)
     >>> round(score.mean, 2), bool(score.standard_error < 0.05)
     (-2.2, True)
     """
-    table = _table(model, X)
+    table = _table(model, X, gaps=True)
     return _score(model.pseudo_log_likelihood(table, total=True), table)
 
 
 def log_likelihood(model: Model, X: Any) -> RowScore:
     """The mean log-probability of whole rows, natural logs; minus infinity if one is impossible.
 
+    A Bayesian network sums out missing cells: it is then that of the observed cells.
+
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> round(log_likelihood(cp.ChowLiu().fit(table).model_, table).mean, 2)
     -2.4
     """
-    table = _table(model, X)
+    table = _table(model, X, gaps=True)
     return _score(model.score_samples(table), table)
 
 
@@ -64,7 +69,7 @@ def normalized_pll(model: Model, X: Any) -> RowScore:
     >>> round(normalized_pll(cp.ChowLiu().fit(table).model_, table).mean, 2)
     -0.55
     """
-    table = _table(model, X)
+    table = _table(model, X, gaps=True)
     return _score(model.pseudo_log_likelihood(table, total=True) / len(model.schema), table)
 
 
@@ -82,11 +87,11 @@ def cmll(
 ) -> RowScore:
     """The mean conditional marginal log-likelihood of rows, natural logs (Lowd 2012).
 
-    The variables fall into `groups`, which are named, or drawn evenly by `random_state`. Of each
-    row and group the evidence is the rest of the row; Σ ln P(x_v | evidence) over the variables of
-    the group is summed over all groups. Marginals are exact, or those of one Gibbs chain for each
-    distinct evidence, of `burn_in` and `n_samples` sweeps, together with `prior` sweeps of even
-    probabilities, so that no logarithm is infinite. Results do not depend on `n_jobs`.
+    The variables are divided into `groups`, which are given by name or drawn by `random_state`. For
+    each row and group the evidence is the rest of the row; Σ ln P(x_v | evidence) over the
+    variables of the group is summed over all groups. Marginals are exact, or those of one Gibbs
+    chain for each distinct evidence, of `burn_in` and `n_samples` sweeps, plus `prior` sweeps of
+    uniform probabilities, so that no logarithm is infinite. Results do not depend on `n_jobs`.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
@@ -117,8 +122,11 @@ def cmll(
     return _score(rows, table)
 
 
-def _table(model: Model, X: Any) -> Table:
-    """The rows as a table of the model's schema, without gaps; of a source the distinct ones."""
+def _table(model: Model, X: Any, *, gaps: bool = False) -> Table:
+    """The rows as a table of the model's schema; of a source the distinct ones.
+
+    With `gaps`, models that can sum missing cells out may be given some.
+    """
     if not hasattr(model, "pseudo_log_likelihood"):
         raise ParameterError(
             f"a {type(model).__name__} tells one column by the others, and no whole rows; measure "
@@ -127,7 +135,7 @@ def _table(model: Model, X: Any) -> Table:
     X = rows_of(X) if isinstance(X, CountSource) else X
     same = isinstance(X, Table) and X.schema == model.schema
     table: Table = X if same else Table.from_frame(X, schema=model.schema)
-    if table.has_missing.any():
+    if table.has_missing.any() and not (gaps and isinstance(model, BayesianNetwork)):
         name = table.schema.names[int(np.argmax(table.has_missing))]
         raise DataError(f"column {name!r} has missing cells; complete rows are needed to score.")
     return table

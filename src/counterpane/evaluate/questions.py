@@ -25,9 +25,10 @@ def independence_questions(
 ) -> list[Question]:
     """Questions (x, y, given) about n variables with at least one given, each once.
 
-    All of them up to 8 variables, else 2,000; or `size` of them. Drawn ones are spread evenly over
-    the sizes 1 … n−2 of `given`, as far as there are so many, and uniform among those of a size
-    (Bromberg & Margaritis 2007 ask all of them for 5 and 6 variables).
+    By default all questions for up to 8 variables, and 2,000 random ones for more; `size` sets the
+    number. Random questions are spread evenly over the sizes 1 … n−2 of `given`, as far as there
+    are enough, and are uniform within a size (Bromberg & Margaritis 2007 use all for 5 and 6
+    variables).
 
     >>> len(independence_questions(5)), len(independence_questions(6))
     (70, 225)
@@ -51,7 +52,7 @@ def independence_accuracy(
     truth: IndependenceTest | UndirectedGraph | Dag | Sequence[bool],
     questions: Iterable[Question],
 ) -> float:
-    """The share of `questions` to which `graph` gives the true answer, by separation.
+    """The share of `questions` for which separation in `graph` gives the true answer.
 
     The truth is another graph, a test bound to data, or the answers themselves: True where x and
     y are independent.

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.errors import ParameterError
+from counterpane.learn.links.ranks import expected_reciprocal_ranks
 from counterpane.typing import Bools, Floats
 
 Ties = Literal["expected", "worst"]
@@ -25,9 +26,9 @@ def reciprocal_ranks(
 ) -> Floats:
     """1 / rank of the `wanted` item of each user among the items not in `chosen`.
 
-    `scores` (users, items), larger is sooner; `wanted` (users,) are items; `chosen` (users, items)
-    is true for what the user has. Among t items of the same score, the wanted one has each of
-    their places alike ("expected": the mean of 1 / rank), or the last one ("worst").
+    `scores` (users, items), larger ranks first; `wanted` (users,) are items; `chosen` (users,
+    items) is true for items that the user has. If t items have the same score, the wanted one gets
+    the mean of 1 / rank over their t ranks ("expected"), or the last rank ("worst").
 
     >>> reciprocal_ranks([[0.9, 0.5, 0.5, 0.1]], [1], [[True, False, False, False]])
     array([0.75])
@@ -45,15 +46,11 @@ def reciprocal_ranks(
     if taken[users, items].any():
         user = int(np.argmax(taken[users, items]))
         raise ParameterError(f"user {user}: the wanted item {items[user]} is among the chosen.")
+    if ties == "expected":
+        return expected_reciprocal_ranks(values, items, taken)
     own = values[users, items][:, None]
-    better = ((values > own) & ~taken).sum(axis=1)
-    equal = ((values == own) & ~taken).sum(axis=1)
-    if ties == "worst":
-        last: Floats = 1.0 / (better + equal)
-        return last
-    sums = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, values.shape[1] + 1))])
-    means: Floats = (sums[better + equal] - sums[better]) / equal
-    return means
+    last: Floats = 1.0 / ((values >= own) & ~taken).sum(axis=1)
+    return last
 
 
 def mean_reciprocal_rank(
@@ -70,11 +67,11 @@ def mean_reciprocal_rank(
 def degree_of_agreement(
     scores: npt.ArrayLike, chosen: npt.ArrayLike, test: npt.ArrayLike
 ) -> Agreement:
-    """The shares of pairs (an item of `test`, an item never chosen) in the right order.
+    """The shares of pairs (an item of `test`, an item never chosen) in the correct order.
 
-    Right is a strictly larger score for the item of the test. `macro` is the mean over users with
-    a test item and one never chosen, `micro` the share of all pairs (Freno et al. 2009, equations
-    13–16). All three arrays are (users, items). Cost: a sort of each user's scores.
+    The order is correct if the score of the test item is strictly larger. `macro` is the mean over
+    users with a test item and one never chosen, `micro` the share of all pairs (Freno et al. 2009,
+    equations 13–16). All three arrays are (users, items). Cost: a sort of each user's scores.
 
     >>> degree_of_agreement([[0.9, 0.5, 0.1]], [[0, 0, 0]], [[0, 1, 0]])
     Agreement(macro=0.5, micro=0.5)

@@ -14,7 +14,7 @@ from counterpane.typing import Ints
 
 
 class StructureComparison(NamedTuple):
-    """How the edges found compare with the true ones, whatever their directions."""
+    """A comparison of the learned edges with the true edges, without their directions."""
 
     precision: float
     recall: float
@@ -28,8 +28,8 @@ def structural_hamming_distance(found: Any, true: Any) -> int:
     """The number of pairs of nodes that are joined differently in the two equivalence classes.
 
     An edge that is missing, extra, or directed otherwise counts 1 (Tsamardinos, Brown & Aliferis
-    2006). Both are networks or DAGs over the same nodes; each is taken to its CPDAG first, since
-    data cannot tell members of a class apart.
+    2006). Both are networks or DAGs over the same nodes; both are converted to CPDAGs first,
+    because data cannot tell the members of a class apart.
 
     >>> structural_hamming_distance(Dag(3, [(0, 1), (1, 2)]), Dag(3, [(2, 1), (1, 0)]))
     0
@@ -51,9 +51,9 @@ def hamming_distance(found: Any, true: Any) -> int:
 
 
 def compare_structures(found: Any, true: Any) -> StructureComparison:
-    """Precision, recall and F1 of the edges found, and the distances between the two.
+    """Precision, recall and F1 of the learned edges, and the distances between the two graphs.
 
-    With no edge found precision is 1, with no true edge recall is 1.
+    Without learned edges precision is 1; without true edges recall is 1.
 
     >>> compare_structures(Dag(3, [(0, 1)]), Dag(3, [(0, 1), (1, 2)])).recall
     0.5

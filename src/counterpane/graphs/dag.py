@@ -20,7 +20,7 @@ class Dag(BitGraph):
     """A directed acyclic graph on the nodes 0 … n−1, from (parent, child) pairs.
 
     `parent_bits` and `child_bits` are read-only uint64 arrays of shape (n, ceil(n / 64)): bit p of
-    row c of `parent_bits` says p → c. A cycle, a loop or an unknown node raises `GraphError`.
+    row c of `parent_bits` is set if p → c. A cycle, a loop or an unknown node raises `GraphError`.
 
     >>> dag = Dag(4, [(0, 2), (1, 2), (2, 3)])
     >>> dag.parents(2), dag.children(2), dag.topological_order()

@@ -19,7 +19,7 @@ class UndirectedGraph(BitGraph):
     """An undirected graph on the nodes 0 … n−1, from pairs in either order.
 
     `neighbor_bits` is a read-only, symmetric uint64 array of shape (n, ceil(n / 64)): bit j of
-    row i says i – j. A loop, an unknown node or asymmetric rows raise `GraphError`.
+    row i is set if i – j. A loop, an unknown node or asymmetric rows raise `GraphError`.
 
     >>> graph = UndirectedGraph(4, [(2, 0), (0, 1)])
     >>> graph.neighbors(0), graph.edges, graph.components()

@@ -57,7 +57,7 @@ class ChiSquare(_Asymptotic):
     """Pearson's χ² = Σ (N − E)² / E, summed over the configurations of `given`; no correction.
 
     `degrees_of_freedom="observed"` counts, per configuration, only the rows and columns that occur
-    in it, and "full" is (r_x − 1)(r_y − 1) · configurations, whether they occur or not. Without
+    in it, and "full" is (r_x − 1)(r_y − 1) · configurations, whether they occur or not. With zero
     degrees of freedom p = 1.
 
     >>> from counterpane.counts import MemoryCounts

@@ -18,13 +18,15 @@ class BayesianTest(CountTest):
     """Compares two models of the data by their marginal likelihoods; natural logs.
 
     In each configuration (slice) of `given`, x and y are either two independent multinomials or
-    one joint one, under Dirichlet priors; x ⊥ y | given means independent in all K slices. Each is
-    independent with probability prior^(1/K), so that `prior` is that of the whole statement.
+    one joint multinomial, with Dirichlet priors. x ⊥ y | given means that they are independent in
+    all K slices. The prior probability of independence in one slice is prior^(1/K), so that
+    `prior` is the prior probability of the whole statement.
 
     `hyper="uniform"` sets every Dirichlet parameter to 1; "consistent" gives the margins what the
-    joint implies, r_y for the states of x and r_x for those of y. `slices="observed"` lets K count
-    the configurations that occur, "all" every one. Independent where the posterior passes ½; a
-    tie, as from a variable of one state or from no rows at all, goes to independence.
+    joint implies, r_y for the states of x and r_x for those of y. With `slices="observed"` K is
+    the number of configurations that occur, with "all" that of all configurations. The answer is
+    independence if its posterior is at least ½; so it is for a variable with one state, and if
+    there are no rows.
 
     >>> from counterpane.counts import MemoryCounts
     >>> from counterpane.data import load_dataset

@@ -30,11 +30,10 @@ class Record(NamedTuple):
 
 
 class Ledger(IndependenceTest):
-    """`test`, asked each question once: a repeated one, in any order, is answered from memory.
+    """A test with a cache: a repeated test, with x and y in any order, is not executed again.
 
-    `n_tests` counts the questions passed on to `test`, and `cost` weighs each by the number of
-    variables it touches, |given| + 2 (Bromberg, Margaritis & Honavar 2009), or by `price`, a
-    function of the names of these variables.
+    `n_tests` counts the executed tests, and `cost` sums the number of variables in each,
+    |given| + 2 (Bromberg, Margaritis & Honavar 2009), or `price` of their names.
 
     >>> from counterpane.graphs import UndirectedGraph
     >>> from counterpane.independence import Oracle

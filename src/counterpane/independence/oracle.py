@@ -13,7 +13,7 @@ from counterpane.progress import Control
 
 
 class Oracle(IndependenceTest):
-    """Answers by d-separation in a `Dag`, by vertex separation in an `UndirectedGraph`.
+    """Independence by d-separation in a `Dag`, or by separation in an `UndirectedGraph`.
 
     `names` are those of the nodes, their numbers by default.
 
@@ -36,7 +36,7 @@ class Oracle(IndependenceTest):
         return self._names
 
     def bind(self, source: CountSource, *, ctl: Control | None = None) -> Self:
-        """The same oracle, its nodes called as the columns of `source`."""
+        """The same oracle, with the column names of `source` for its nodes."""
         if len(source.schema) != self.graph.n:
             raise FitError(
                 f"the oracle's graph has {self.graph.n} nodes and the data {len(source.schema)} "

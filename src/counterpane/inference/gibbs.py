@@ -27,10 +27,9 @@ TOGETHER = 2**22  # sums of chains held at a time
 class Gibbs:
     """How to sample: `n_chains` of `burn_in` and then `n_samples` sweeps over all free variables.
 
-    Each chain has a stream of random numbers of its own, so that the answer does not depend on
-    `n_jobs`, the number of threads. Chains begin at states drawn evenly, or at `start`,
-    {name: state}, which need not name all. Where the model forbids some rows, a possible one is
-    looked for first.
+    Each chain has its own stream of random numbers, so the answer does not depend on `n_jobs`, the
+    number of threads. Chains start at uniformly drawn states, or at `start`, {name: state}, which
+    may name some of the variables. If some rows are impossible, a possible one is found first.
 
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_

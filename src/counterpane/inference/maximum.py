@@ -19,7 +19,7 @@ SWEEPS = 1000  # at which a climb ends even if conditionals that disagree lead i
 
 @dataclass(frozen=True)
 class ICM:
-    """Iterated conditional modes (Besag 1986) from `restarts` rows drawn evenly.
+    """Iterated conditional modes (Besag 1986) from `restarts` uniformly drawn rows.
 
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
@@ -37,7 +37,7 @@ class ICM:
 
 @dataclass(frozen=True)
 class MaxProduct(BeliefPropagation):
-    """Max-product belief propagation, and a climb from the row that its messages spell out.
+    """Max-product belief propagation, then hill climbing from the row that it finds.
 
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_

@@ -21,7 +21,7 @@ from counterpane.typing import Floats, Ints
 class BeliefPropagation:
     """How long to iterate: until no message changes by `tolerance`, at most `max_iter` times.
 
-    `damping` is the share of its old value that a message keeps; it helps where messages swing.
+    `damping` is the share of its old value that a message keeps; it helps if messages oscillate.
 
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_

@@ -33,15 +33,17 @@ from counterpane.errors import (
     NotFittedError,
     ParameterError,
     Setting,
+    TableSizeError,
     unknown_name,
 )
 from counterpane.lazy import lazy
 from counterpane.learn.driver import Driver
 from counterpane.learn.gains import EdgeGain
+from counterpane.learn.gap_policy import GapPolicy, choose_policy, explicit_policy, too_slow
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.edges import EdgeStrength
 from counterpane.progress import Report
-from counterpane.scores import LocalScore
+from counterpane.scores import LocalScore, as_score
 
 if TYPE_CHECKING:
     from counterpane.learn import notebook
@@ -50,7 +52,7 @@ else:
 
 MAX_TRACE = 200  # records of a trace that a model's file keeps
 
-Missing = Literal["state", "drop", "error", "available", "em"]
+Missing = Literal["auto", "state", "drop", "error", "available", "em"]
 """What a learner does about missing cells; see `Learner`."""
 
 
@@ -87,19 +89,26 @@ class Learner(ABC):
     as the command does; `notes_` then says what was done, a sentence for each column. A `Table` or
     `CountSource` is taken as it is.
 
-    `missing` says what missing cells are: a "state" of their own; a reason to "drop" their row, or
-    an "error". Network learners and `ChowLiu` also take "em", which completes the rows as the
-    network itself expects them and learns from the expected counts (structural EM), and, with the
-    score "nal", "available", which scores each family on the rows that are complete in it.
+    `missing` is the policy for missing cells: "state" makes missing a state of its own, "drop"
+    leaves out rows with gaps, "error" refuses gaps. Network learners and `ChowLiu` also take "em",
+    which completes the rows as the network itself expects them and learns from the expected counts
+    (structural EM), and, with the score "nal", "available", which scores each family on the rows
+    that are complete in it. "auto" is "em" for these learners, with a state in columns where being
+    missing tells something of other columns and held-out rows show that the state pays; where EM
+    would be too slow, "drop" or "state". For all other learners "auto" is "state". After `fit`,
+    `missing_` is the policy that was used ("none" where nothing is missing), and `missing_note_`
+    says it in a sentence.
     """
 
-    _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # the policies by which missing cells stay
+    _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # missing-value policies that leave gaps in place
+    _gaps: GapPolicy = GapPolicy("none")
+    _em_effort = ""  # what EM may cost, where it is not as `missing` says
 
     def __init__(
         self,
         *,
         equivalent_sample_size: float = 1.0,
-        missing: Missing = "state",
+        missing: Missing = "auto",
         discretize: Discretize = "auto",
         time_limit: float | None = None,
         n_jobs: int = 1,
@@ -127,7 +136,11 @@ class Learner(ABC):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name."""
-        return {name: getattr(self, name) for name in sorted(self._parameters())}
+        return {name: self._parameter(name) for name in sorted(self._parameters())}
+
+    def _parameter(self, name: str) -> Any:
+        """A parameter as it was passed; `score` is also a method."""
+        return vars(self)[name] if name in vars(self) else getattr(self, name)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
@@ -139,9 +152,9 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         changed = [
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={self._parameter(name)!r}"
             for name, default in self._parameters().items()
-            if repr(getattr(self, name)) != repr(default)
+            if repr(self._parameter(name)) != repr(default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
@@ -180,8 +193,11 @@ class Learner(ABC):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _source(self, X: Any, sample_weight: Any, missing: Missing, n_jobs: int) -> CountSource:
-        """The counts of `X`, with missing cells resolved, or left where the policy says so."""
-        known = ("state", "drop", "error", *self._leaves_gaps)
+        """The counts of `X`, with missing cells resolved, or left where the policy says so.
+
+        Sets `missing_` and `missing_note_`.
+        """
+        known = ("auto", "state", "drop", "error", *self._leaves_gaps)
         if missing not in known:
             allowed = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
             raise ParameterError(
@@ -196,24 +212,62 @@ class Learner(ABC):
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
-            if missing in self._leaves_gaps:
-                return self._with_gaps(X, missing)
-            return resolved(X, missing)  # type: ignore[arg-type]
-        table = X if sample_weight is None else X.reweighted(sample_weight)
-        table.frame_kind = kind or table.frame_kind
-        return MemoryCounts(self._resolved(table, missing), n_jobs=n_jobs)
+            source = X
+        else:
+            table = X if sample_weight is None else X.reweighted(sample_weight)
+            table.frame_kind = kind or table.frame_kind
+            source = MemoryCounts(table, n_jobs=n_jobs)
+        if missing == "auto" and "em" in self._leaves_gaps:
+            choice, found = self._chosen(source)
+        else:
+            policy: Missing = "state" if missing == "auto" else missing
+            if policy in self._leaves_gaps:
+                found = self._with_gaps(source, policy)
+            else:
+                found = resolved(source, policy)  # type: ignore[arg-type]
+            choice = policy_used(policy, source)
+        self._use(choice)
+        return found
+
+    def _use(self, choice: GapPolicy) -> None:
+        """Remember the policy for missing cells that is carried out."""
+        self._gaps = choice
+        self.missing_, self.missing_note_ = choice.policy, choice.sentence
+
+    def _chosen(self, source: CountSource) -> tuple[GapPolicy, CountSource]:
+        """The policy of missing="auto", and the source that it leaves."""
+        if as_score(getattr(self, "score", "bic")).available_case:
+            return policy_used("available", source), self._with_gaps(source, "available")
+        plain = {"missing": "em", "progress": False, "checkpoint": None, "time_limit": None}
+        parameters = self.get_params(deep=False) | plain
+
+        def fit(table: Table) -> BayesianNetwork:
+            trial = type(self)(**parameters)
+            trial._em_effort = "trial"
+            model: BayesianNetwork = trial.fit(table).model_
+            return model
+
+        return choose_policy(source, fit)
+
+    def _without_em(self, source: CountSource, error: TableSizeError) -> CountSource:
+        """`source` with missing as a state, after EM by missing="auto" would have been too slow."""
+        if self.missing != "auto":
+            raise error
+        self._use(too_slow(self._gaps, str(error)))
+        return resolved(source, "state")
 
     @property
     def notes_(self) -> list[str]:
         """What `fit` did to the table before it learned, a sentence for each column or kind."""
         if "_notes" not in vars(self):
             raise NotFittedError(f"{type(self).__name__} has no 'notes_' yet; call fit first.")
-        return list(self._notes)
+        gaps = vars(self).get("missing_note_", "")
+        return [*self._notes, *([gaps] if gaps else [])]
 
     def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
         """A source whose missing cells stay; one that has none is the same by any policy."""
         if isinstance(source, MemoryCounts):
-            return MemoryCounts(self._resolved(source.table, missing), n_jobs=source.n_jobs)
+            return MemoryCounts(self._checked(source.table, missing), n_jobs=source.n_jobs)
         complete = resolved(source, "state")
         if complete.schema == source.schema:
             return complete
@@ -226,12 +280,10 @@ class Learner(ABC):
         rows.n_rows = source.n_rows or 0
         return rows
 
-    def _resolved(self, table: Table, missing: Missing) -> Table:
-        """`table` without missing cells, unless they stay."""
+    def _checked(self, table: Table, missing: Missing) -> Table:
+        """`table`, checked for a policy that leaves its gaps."""
         if missing == "em":
             return table
-        if missing != "available":
-            return table.resolve_missing(missing)
         for i in np.flatnonzero(table.has_missing):
             if (table.codes[i] == table.schema.cards[i]).all():
                 raise _nothing_told(table.schema.names[i])
@@ -277,6 +329,7 @@ class Learner(ABC):
             **self._preparation,
             "learner": repr(self),
             "data": digest(source),
+            "missing": self._gaps.to_dict(),
             "rows": source.n_rows,
             "weight": source.total_weight,
             "seconds": round(seconds, 3),
@@ -287,6 +340,19 @@ class Learner(ABC):
             "prior_size": self.equivalent_sample_size,
             "trace": _kept(vars(self).get("trace_", ())),
         } | ({} if kind is None else {"frame": kind})
+
+
+def policy_used(policy: str, source: CountSource) -> GapPolicy:
+    """A policy that was asked for, and the columns of `source` that it concerns.
+
+    Missing cells are counted in memory; of other sources the columns that may have some are named.
+    """
+    gaps, cells = source.has_missing, None
+    if isinstance(source, MemoryCounts):
+        table = source.table
+        holes = (table.codes[gaps] == table.schema.cards[gaps, None]).sum(axis=0)
+        cells = float(holes.sum() if table.weights is None else holes @ table.weights)
+    return explicit_policy(policy, source.schema.names, gaps, cells)
 
 
 def _nothing_told(name: str) -> DataError:

@@ -6,6 +6,7 @@ Friedman, Goldszmidt & Wyner (1999).
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,12 +19,14 @@ import numpy as np
 from counterpane.counts.reading import read
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
+from counterpane.data.row_order import in_text_order
 from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
 from counterpane.lazy import lazy
 from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.resampled_rows import rows_to_resample
 from counterpane.models.base import Model
 from counterpane.parallel import thread_pool
 from counterpane.progress import Control, Report, Stopped, TextBar
@@ -42,7 +45,7 @@ REPEATS = 8  # a table is resampled by weights where each distinct row occurs so
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult:
-    """How often each edge was found; arrays are indexed (from, to) in the order of `names`.
+    """How often each edge appears; arrays are indexed (from, to) in the order of `names`.
 
     `edge_probabilities` is the share of the `n` samples that have the edge in that direction; an
     edge without a direction counts half for each. `undirected` is the share of samples that join
@@ -171,15 +174,16 @@ def bootstrap(
     n_jobs: int = 1,
     progress: bool | Report = False,
 ) -> BootstrapResult:
-    """The edges that copies of `learner` find in `n` samples of the rows of `X`, with replacement.
+    """The edges that copies of `learner` learn from `n` bootstrap samples of the rows of `X`.
 
-    `learner` has `fit` and leaves `graph_`, or a `model_` with a `graph`; it is not changed itself.
-    A sample is a new set of weights on the distinct rows, or rows taken again. Each sample votes
-    with the equivalence class of its network: an edge has a direction only where the whole class
-    has it. With `equivalence=False` it votes with the network itself, whose other directions are
-    arbitrary. `keep_models` keeps the models, for a `Mixture`. `n_jobs` threads fit learners side
-    by side; the result does not depend on it. After `time_limit` seconds from the first sample on,
-    or Ctrl-C, the samples done count.
+    `learner` has `fit` and sets `graph_`, or a `model_` with a `graph`; it is not changed itself.
+    Rows are drawn with replacement. Each sample votes with the equivalence class of its network:
+    an edge has a direction only if the whole class has it. With `equivalence=False` it votes with
+    the network itself, whose other directions are arbitrary. With missing="auto" the policy for
+    missing cells is chosen once, for all rows; if it is EM, one network is learned from all rows,
+    and the missing cells of each sample are drawn from it. `keep_models` keeps the models, for a
+    `Mixture`. `n_jobs` threads fit learners in parallel; the result does not depend on it. After
+    `time_limit` seconds, counted from the first sample, or Ctrl-C, the finished samples are used.
 
     >>> import counterpane as cp
     >>> result = bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)
@@ -191,6 +195,8 @@ def bootstrap(
             f"n={n!r} samples by {n_jobs!r} threads; whole numbers from 1 are needed."
         )
     rows, size = _distinct_rows(X)
+    if rows.has_missing.any():
+        learner, rows, size = _with_one_policy(learner, rows, size)
     seed = int(np.random.default_rng(random_state).integers(2**62))
     learn = _fitting(learner, rows, size, seed)
     arrows, lines = np.zeros((2, rows.n_columns, rows.n_columns))
@@ -233,9 +239,22 @@ def _distinct_rows(X: Any) -> tuple[Table, int]:
         n_rows = found.n_rows
     else:
         rows, n_rows = found.distinct(), found.n_rows
+    rows = in_text_order(rows)
     assert rows.weights is not None
     whole = rows.weights.dtype.kind == "i"
     return rows, int(rows.weights.sum()) if whole or n_rows is None else n_rows
+
+
+def _with_one_policy(learner: Any, rows: Table, size: int) -> tuple[Any, Table, int]:
+    """A learner, rows and the size of samples: what missing="auto" chooses for all rows."""
+    parameters = dict(learner.get_params(deep=False))
+    leaves = getattr(learner, "_leaves_gaps", ())
+    if parameters.get("missing") != "auto" or "em" not in leaves:
+        return learner, rows, size
+    parameters = copy.deepcopy({**parameters, "progress": False, "checkpoint": None})
+    whole = type(learner)(**parameters).fit(rows)
+    found, parameters["missing"] = rows_to_resample(whole, rows)
+    return type(learner)(**parameters), *_distinct_rows(found)
 
 
 def _fitting(learner: Any, rows: Table, size: int, seed: int) -> Callable[[int], Any]:
@@ -264,7 +283,7 @@ def _resampled(rows: Table, size: int, rng: np.random.Generator) -> Table:
     assert rows.weights is not None
     total = float(rows.weights.sum())
     drawn = rng.multinomial(size, rows.weights / total)
-    if total != size:
+    if not math.isclose(total, size, rel_tol=1e-9):
         return rows.reweighted(drawn * (total / size))
     if REPEATS * rows.n_rows > size and not rows.has_missing.any():
         return rows.reweighted(None).take(np.repeat(np.arange(rows.n_rows), drawn))

@@ -33,7 +33,7 @@ S = TypeVar("S", bound=tuple[Any, ...])
 
 
 class StoppedEarly(UserWarning):
-    """A learner was stopped by its time limit or by Ctrl-C and returned the best so far.
+    """Warns that a learner stopped by its time limit or Ctrl-C; the model is the best so far.
 
     >>> import warnings
     >>> import counterpane as cp

@@ -145,10 +145,10 @@ def fit_parameters_em(
     """The network of `dag` whose parameters make the observed cells most probable.
 
     `table` may be a source whose distinct rows fit in memory. Stops when an iteration gains less
-    than `tolerance` times the log-likelihood. `start` is a network of the same structure to begin
-    from, rather than the counts of each family's complete rows; the variables named in `fixed` keep
-    their tables of it. `strengths` hold the expected counts, so that uncertainty grows with what is
-    missing. A time limit or Ctrl-C returns the parameters so far.
+    than `tolerance` times the log-likelihood. `start` is a network of the same structure to start
+    from; by default EM starts from the complete rows of each family. The variables named in `fixed`
+    keep their tables of `start`. `strengths` are the expected counts, so uncertainty grows with the
+    number of missing cells. A time limit or Ctrl-C returns the parameters so far.
 
     >>> import counterpane as cp
     >>> table = cp.read({"a": [0, 0, 1, 1, None, 1], "b": [0, 0, 1, None, 1, 1]})

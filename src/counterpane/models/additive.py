@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from counterpane.data.cells import encode_rows
-from counterpane.data.columns import Numbers, columns_of, n_rows
+from counterpane.data.columns import Column, Numbers, columns_of, is_missing, n_rows
 from counterpane.data.schema import Schema, Variable
+from counterpane.data.table import Table
 from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
+from counterpane.models.column_evidence import ColumnEvidence, read_column
 from counterpane.models.effects import Effects, log_odds
+from counterpane.models.explaining import Explanation, check_one, explanation, one_row
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
+from counterpane.models.kept_rows import KeptRows
+from counterpane.models.partial_evidence import Basis, RowAverage
 from counterpane.models.predictions import prediction_frame
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from counterpane.models import notebook, picture_files
@@ -40,6 +45,9 @@ class AdditiveClassifier:
     member's numeric terms. A member without the face counts as zero there, and so does a cell that
     a member never saw. The mean predictor is smoothed by (m p + 1/C) / (m + 1), m being `total`,
     the weight of the rows. `effects` tells how much each of `faces` changes the log-odds.
+
+    `rows`, those that training kept, tell how the columns that evidence leaves out are distributed.
+    Without them the model answers only questions that give all columns.
     """
 
     kind = "additive"
@@ -51,12 +59,14 @@ class AdditiveClassifier:
         total: float,
         *,
         effects: Effects | None = None,
+        rows: KeptRows | None = None,
         provenance: dict[str, Any] | None = None,
     ) -> None:
         self.schema = schema
         self.members = tuple(members)
         self.total = float(total)
         self.effects = effects
+        self.rows = rows
         self.provenance = provenance
         if not self.members or not self.total > 0:
             raise ParameterError(
@@ -78,6 +88,13 @@ class AdditiveClassifier:
         if effects is not None and len(effects.sizes) != len(self.faces):
             raise ScopeError(
                 f"{len(effects.sizes)} effects were told of {len(self.faces)} interactions."
+            )
+        if rows is not None and (
+            len(rows.codes) != len(schema) - 1 or rows.numeric.tolist() != self.numeric.tolist()
+        ):
+            raise ScopeError(
+                f"the kept rows have {len(rows.codes)} columns, {len(rows.numeric)} of them of "
+                f"numbers; the schema has {len(schema) - 1}, {len(self.numeric)} of numbers."
             )
 
     def __repr__(self) -> str:
@@ -113,6 +130,11 @@ class AdditiveClassifier:
     def target(self) -> Variable:
         """The class."""
         return self.schema[len(self.schema) - 1]
+
+    @cached_property
+    def features(self) -> tuple[Variable, ...]:
+        """All columns but the class."""
+        return tuple(self.schema)[:-1]
 
     @property
     def n_classes(self) -> int:
@@ -159,15 +181,23 @@ class AdditiveClassifier:
     def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
         """P(class | row) for each row of a frame, shape (rows, classes).
 
-        Columns are found by name. One that the frame lacks is missing in every row. The class is
-        the only `target` that may be named.
+        Columns are found by name. A column that the frame lacks is averaged over, and so is a cell
+        in a state that training did not see; see `counterpane.models.partial_evidence`. The class
+        is the only `target` that may be named.
         """
         if target not in (None, self.target.name):
             raise ParameterError(
                 Setting("target", target),
                 f"; an additive classifier tells the probabilities of {self.target.name!r} alone.",
             )
-        return np.exp(self.log_proba(*self.encode(frame)))
+        columns = _columns(frame)
+        if not columns:
+            raise DataError("the frame has no columns; at least one is needed.")
+        named = {c.name for c in columns}
+        absent = [v.name for v in self.features if v.name not in named]
+        if absent and self.rows is None:
+            raise self._refusal(absent)
+        return np.exp(self.average_log_proba(*self.encode(columns)))
 
     def predict_frame(self, frame: Any, target: str | None = None) -> Any:
         """The most probable class of each row and the probabilities, as a frame of the same kind.
@@ -183,30 +213,115 @@ class AdditiveClassifier:
         *,
         method: str = "auto",
     ) -> Answer:
-        """P(class | evidence); what is not given says nothing. Only the class can be asked."""
+        """P(class | evidence), averaged over the columns that are not given.
+
+        Only the class can be asked. Evidence on a column is a state, a number, a set of states, or
+        a mapping from states to weights (likelihoods). A missing value is a state where training
+        had such cells, and else not given. The answer's `basis` says which rows it is averaged
+        over; see `counterpane.models.partial_evidence`. A model without rows needs evidence on all
+        columns.
+        """
         if method not in ("auto", "exact"):
             raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
         asked = [variables] if isinstance(variables, str) else list(variables)
-        given = {name: [value] for name, value in (evidence or {}).items()}
-        if asked != [self.target.name] or self.target.name in given:
+        told = dict(evidence or {})
+        for name in asked:
+            self.schema.index(name)  # an unknown one raises
+        if asked != [self.target.name] or self.target.name in told:
             raise ParameterError(
-                f"P({', '.join(asked)} | {', '.join(given)}) was asked; an additive classifier "
-                f"knows only P({self.target.name} | other columns)."
+                f"P({', '.join(asked)}{' | ' if told else ''}{', '.join(told)}) was asked; this "
+                f"classifier knows only P({self.target.name} | other columns): learn a network, "
+                "without a target, to ask about other columns."
             )
-        for name in given:
-            self.schema.index(name)  # an unknown name raises
-        probabilities = self.class_probabilities(given or {self.target.name: [None]})
-        return Answer([self.target], probabilities[0])
+        places = {c: place for place, c in enumerate(self.numeric.tolist())}
+        given = []
+        for name, value in told.items():
+            column = self.schema.index(name)
+            if not is_missing(value) or self.schema[column].find(None) is not None:
+                shares = None if self.rows is None else self.rows.shares(column)
+                given.append(
+                    read_column(column, self.schema[column], value, places.get(column), shares)
+                )
+        codes, numbers = self._row(given)
+        if not self._partial(codes, numbers)[0] and all(one.is_point for one in given):
+            return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]))
+        if self.rows is None:
+            points = {one.column for one in given if one.is_point}
+            raise self._refusal([v.name for c, v in enumerate(self.features) if c not in points])
+        found = self._average(given, 1)
+        known = {one.column for one in given}
+        rest = tuple(v.name for column, v in enumerate(self.features) if column not in known)
+        sample = len(self.rows) < self.rows.seen
+        basis = Basis(rest, *(own[0].item() for own in found[1:]), sample)
+        return Answer([self.target], found.probabilities[0], basis=basis)
+
+    @cached_property
+    def _average(self) -> RowAverage:
+        if self.rows is None:
+            raise self._refusal([v.name for v in self.features])
+        return RowAverage(self.rows, self.log_proba)
+
+    def _row(self, given: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
+        """The row that the evidence spells out; what is not given is not known."""
+        codes: Codes = self.schema.cards[:-1, None].astype(np.uint16)
+        numbers = np.full((len(self.numeric), 1), np.nan)
+        for one in given:
+            codes[one.column] = one.codes
+            if one.place is not None and one.values is not None:
+                numbers[one.place] = one.values
+        return codes, numbers
+
+    def _partial(self, codes: Codes, numbers: Floats) -> Bools:
+        """Which rows have a cell that says nothing, or an interval in place of a number."""
+        partial = np.zeros(codes.shape[1], dtype=np.bool_)
+        for own, card in zip(codes, self.schema.cards.tolist(), strict=False):
+            partial |= own >= card
+        for c, row in zip(self.numeric.tolist(), numbers, strict=True):
+            missing = self.features[c].find(None)  # where it is a state, it is known
+            partial |= np.isnan(row) & np.not_equal(codes[c], -1 if missing is None else missing)
+        return partial
+
+    def _refusal(self, absent: Sequence[str]) -> ParameterError:
+        return ParameterError(
+            "this model keeps no training rows, so that it cannot average over a column that is "
+            f"not given ({', '.join(absent)}); give all columns, or learn the model again with "
+            "its rows (keep_rows=True, the default)."
+        )
 
     def encode(self, frame: Any) -> tuple[Codes, Floats]:
-        """The codes (features, rows) and numbers (columns of numbers, rows) of a frame."""
-        columns = {c.name: c for c in columns_of(frame)}
+        """The codes (features, rows) and numbers (columns of numbers, rows) of a frame.
+
+        The code of a cell that says nothing is the card of its column: one of a column that the
+        frame lacks, one in a state that training did not see, and a missing one of a column that
+        had no missing cell in training.
+        """
+        columns = {c.name: c for c in _columns(frame)}
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
         nothing = np.full(n_rows(next(iter(columns.values()))), np.nan)
-        features = [self.schema[i] for i in range(len(self.schema) - 1)]
+        features = self.features
         found = [columns.get(v.name, Numbers(v.name, nothing, np.isnan(nothing))) for v in features]
-        return encode_rows(found, features, self.numeric.tolist())
+        codes, numbers = encode_rows(found, features, self.numeric.tolist())
+        for column, variable in enumerate(features):
+            if variable.name not in columns:  # not the state of missing cells either
+                codes[column] = variable.card
+        return codes, numbers
+
+    def average_log_proba(self, codes: Codes, numbers: Floats) -> Floats:
+        """ln P(class | row), averaged over the cells that say nothing; as `log_proba` elsewhere.
+
+        In a model without rows such cells add nothing to the predictors.
+        """
+        partial = self._partial(codes, numbers)
+        if self.rows is None or not partial.any():
+            return self.log_proba(codes, numbers)
+        out: Floats = np.empty((codes.shape[1], self.n_classes))
+        out[~partial] = self.log_proba(codes[:, ~partial], numbers[:, ~partial])
+        known = codes < self.schema.cards[:-1, None]
+        missing = [self.features[c].find(None) for c in self.numeric.tolist()]
+        some = known[:, partial], codes[:, partial], numbers[:, partial]
+        out[partial] = np.log(self._average.of_rows(*some, missing))
+        return out
 
     def log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         """ln P(class | row), shape (rows, classes), of codes and numbers as `encode` gives them."""
@@ -237,6 +352,36 @@ class AdditiveClassifier:
         out /= len(self.members)
         return log_odds(out)
 
+    def explain(self, row: Any, target: str | None = None) -> Explanation:
+        """What each interaction adds to the log-odds of the classes of one row, largest first.
+
+        `row` is a mapping from names to cells, or a frame of one row; a column that it lacks is
+        missing. See `counterpane.models.explaining.explanation` for the records; the one whose
+        columns are None holds what the smoothing of the probabilities takes back.
+        """
+        if target not in (None, self.target.name):
+            raise ParameterError(
+                Setting("target", target), f"; the model predicts {self.target.name!r} alone."
+            )
+        return self.explain_cells(*self.encode(one_row(row)))
+
+    def explain_cells(self, codes: Codes, numbers: Floats) -> Explanation:
+        """As `explain`, of codes and numbers as `encode` gives them, of one row."""
+        check_one(codes.shape[1])
+        cells, faces = codes[:, 0].tolist(), [(), *self.faces]
+        effects = self.effects
+        shares = [None if effects is None else effects.share_of(f) for f in range(len(self.faces))]
+        classes = np.empty(self.n_classes, dtype=object)
+        classes[:] = self.target.states
+        return explanation(
+            [(), *self.hyperedges],
+            [tuple((*self.schema[c].states, "?")[cells[c]] for c in face) for face in faces],
+            self.contributions(codes, numbers)[:, 0],
+            [None, *shares],
+            self.average_log_proba(codes, numbers)[0],
+            classes,
+        )
+
     def to_arrays(self) -> dict[str, Array]:
         """All that `from_arrays` needs beside the schema."""
         arrays: dict[str, Array] = {
@@ -247,6 +392,8 @@ class AdditiveClassifier:
             arrays |= {f"{place}.{name}": array for name, array in member.to_arrays().items()}
         if self.effects is not None:
             arrays |= {f"effects.{n}": array for n, array in self.effects.to_arrays().items()}
+        if self.rows is not None:
+            arrays |= {f"rows.{name}": array for name, array in self.rows.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -260,8 +407,12 @@ class AdditiveClassifier:
             owned.setdefault(number, {})[own] = array
         members = [Member.from_arrays(owned[str(k)]) for k in range(int(arrays["members"][0]))]
         effects = Effects.from_arrays(owned["effects"]) if "effects" in owned else None
+        rows = None
+        if "rows" in owned:
+            features = schema.select(range(len(schema) - 1))
+            rows = KeptRows.from_arrays(features, members[0].coding.numeric, owned["rows"])
         total = float(arrays["total"][0])
-        return cls(schema, members, total, effects=effects, provenance=provenance)
+        return cls(schema, members, total, effects=effects, rows=rows, provenance=provenance)
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a native file (`.cp`); `counterpane.load` reads it back."""
@@ -271,3 +422,7 @@ class AdditiveClassifier:
                 f"{NATIVE}.gz, is needed."
             )
         write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))
+
+
+def _columns(frame: Any) -> list[Column]:
+    return list(frame.labels()) if isinstance(frame, Table) else columns_of(frame)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.exporting import Exportable
-from counterpane.data.schema import Variable
+from counterpane.data.schema import Variable, state_text
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
 from counterpane.typing import Array, Floats, State
+
+if TYPE_CHECKING:
+    from counterpane.models.partial_evidence import Basis
 
 SHOWN = 24
 
@@ -28,7 +31,8 @@ class Answer(Exportable):
 
     `log_evidence` is ln P(evidence), 0 when there is none. It may be given as a function, which is
     called when it is first asked: a model that is not normalized must sum over all rows for it.
-    `certainty` says how sure an answer is that is not exact.
+    `certainty` says how sure an answer is that is not exact, `basis` which rows an answer of a
+    classifier to partial evidence is averaged over.
 
     >>> import numpy as np
     >>> answer = Answer([Variable("lung", ("no", "yes"))], np.array([0.9, 0.1]))
@@ -46,9 +50,12 @@ class Answer(Exportable):
         probabilities: Floats,
         log_evidence: float | Callable[[], float] = 0.0,
         certainty: Certainty | None = None,
+        *,
+        basis: Basis | None = None,
     ) -> None:
         self.variables = tuple(variables)
         self.certainty = certainty
+        self.basis = basis
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence
@@ -95,7 +102,7 @@ class Answer(Exportable):
         """The states of each variable, and the probability of the row."""
         places = np.indices(self.probabilities.shape).reshape(len(self.variables), -1)
         columns: list[Column] = [
-            Labels(v.name, v.states, codes, declared=True, ordered=v.cuts is not None)
+            Labels(v.name, v.states, codes, declared=True, cut=None if v.cuts is None else v)
             for v, codes in zip(self.variables, places, strict=True)
         ]
         name = "P" if "probability" in self.names else "probability"
@@ -112,7 +119,7 @@ class Answer(Exportable):
         return zip(states, self.probabilities.reshape(-1).tolist(), strict=True)
 
     def _lines(self) -> list[tuple[str, ...]]:
-        shown = [(*map(str, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
+        shown = [(*map(state_text, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
         rest = self.probabilities.size - SHOWN
         more = [("…", *[""] * (len(self.variables) - 1), f"({rest} more)")] if rest > 0 else []
         return [(*self.names, "P"), *shown, *more]

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterpane.data.columns import Column, Numbers
 from counterpane.data.exporting import Exportable
-from counterpane.data.schema import Variable
+from counterpane.data.schema import Variable, state_text
 from counterpane.models.answer import Answer
 from counterpane.models.certainty import Certainty
 from counterpane.typing import Array, Floats
@@ -76,7 +76,7 @@ class Answers(Exportable, Sequence[Answer]):
 
     def to_dict(self) -> dict[str, Floats]:
         """A column for each combination of states, as any frame library takes it."""
-        states = product(*([f"{v.name}={s}" for s in v.states] for v in self.variables))
+        states = product(*([f"{v.name}={state_text(s)}" for s in v.states] for v in self.variables))
         columns = self.probabilities.reshape(len(self), -1).T
         return {", ".join(names): column for names, column in zip(states, columns, strict=True)}
 

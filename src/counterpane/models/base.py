@@ -15,6 +15,13 @@ from counterpane.drawing import draw
 from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.evidence import Evidence as Evidence
+from counterpane.models.evidence import read_rows
+from counterpane.models.explaining import (
+    Explanation,
+    check_one,
+    explain_by_potentials,
+    one_row,
+)
 from counterpane.models.formats import (
     NATIVE,
     Conditionals,
@@ -99,6 +106,35 @@ class Model(Questions):
         What a row does not tell, or tells in a state that the model does not know, is summed out.
         Without `target` it is the class that the model was learned for.
         """
+        name = self._class_name(target)
+        return self.query_many(name, frame, impossible="prior", unseen="unknown").probabilities
+
+    def explain(self, row: Any, target: str | None = None) -> Explanation:
+        """What each interaction adds to the log-odds of the classes of one row, largest first.
+
+        `row` is a mapping from names to cells, or a frame of one row. Interactions are those of
+        `counterpane.models.explaining.explain_by_potentials`: the columns that a potential joins
+        with the class. Without `target` it is the class that the model was learned for.
+        """
+        index = self.schema.index(self._class_name(target))
+        frame = one_row(row)
+        columns, codes = read_rows(self.schema, frame, [index], "unknown")
+        check_one(codes.shape[1])
+        cells = dict(zip(columns, codes[:, 0].tolist(), strict=True))
+        known = {v: code for v, code in cells.items() if code < self.schema.cards[v]}
+        name = self.schema.names[index]
+        answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
+        with np.errstate(divide="ignore"):
+            log_proba = np.log(answers.probabilities[0])
+        parts = [(weight, model.to_potentials()) for weight, model in self._averaged()]
+        return explain_by_potentials(parts, self.schema, index, known, log_proba)
+
+    def _averaged(self) -> list[tuple[float, Model]]:
+        """The models whose mean this one is, with their weights: itself alone."""
+        return [(1.0, self)]
+
+    def _class_name(self, target: str | None) -> str:
+        """The class: the one that is named, else the one that the model was learned for."""
         name = target or (self.provenance or {}).get("target")
         if not isinstance(name, str):
             raise ParameterError(
@@ -106,8 +142,7 @@ class Model(Questions):
                 Setting("target"),
                 ".",
             )
-        answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
-        return answers.probabilities
+        return name
 
     def predict_frame(self, frame: Any, target: str | None = None) -> Any:
         """The most probable state of the target in each row, and the probability of each state.
@@ -168,7 +203,7 @@ class Model(Questions):
 
         An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
         `excess`, how far below the mean row that is (a gap counts as the mean cell of its column);
-        and `cells`, those that are less probable than expected: column, value, P(value | rest
+        and `cells`, those that are far less probable than expected: column, value, P(value | rest
         of the row), and the expected state with its probability. A state that the model does not
         know is impossible. Of a dependency network ln P is Σ ln P(cell | rest of the row).
 

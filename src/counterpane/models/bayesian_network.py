@@ -5,27 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.graphs import Dag
+from counterpane.inference.completion import Completion
 from counterpane.inference.sampling import sample_forward
 from counterpane.inference.uncertainty import answer_interval
+from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Interval
 from counterpane.models.approximate import Approximator
 from counterpane.models.base import Evidence, Model
-from counterpane.models.edges import EdgeStrength, class_of, strengths_of
 from counterpane.models.evidence import likelihood_potentials
 from counterpane.models.formats import Network
 from counterpane.models.questions import check_n_rows
 from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Array, Codes, Floats, Ints
+
+if TYPE_CHECKING:
+    from counterpane.models import edges
+else:
+    edges = lazy("counterpane.models.edges")  # counts come with it, and a question needs none
 
 TOLERANCE = 1e-6
 
@@ -34,7 +40,7 @@ class BayesianNetwork(Model):
     """P(x) = Π_i P(x_i | parents of i).
 
     `tables[i]` has the axes (parents of i in schema order…, i); its rows must sum to 1 within 1e-6
-    and are brought to 1. `strengths[i]`, of axes (parents…), holds the Dirichlet total
+    and are normalized. `strengths[i]`, of axes (parents…), holds the Dirichlet total
     α_ij + N_ij behind each row, so that the posterior's parameters are strength × table.
 
     >>> smoke_and_lung = Schema.from_cards([2, 2])
@@ -81,8 +87,8 @@ class BayesianNetwork(Model):
     ) -> Self:
         """The posterior mean (N_ijk + α_ijk) / (N_ij + α_ij) given counts of axes (parents…, i).
 
-        α_ijk is equivalent_sample_size / (cells of family i), the BDeu prior, unless `alpha` gives
-        tables of the same shapes as the counts.
+        By default α_ijk is equivalent_sample_size / (cells of family i), the BDeu prior; `alpha`
+        can give other tables, of the same shapes as the counts.
 
         >>> two = Schema.from_cards([2])
         >>> BayesianNetwork.from_counts(two, Dag(1, []), [[3, 0]]).tables[0].tolist()
@@ -144,9 +150,9 @@ class BayesianNetwork(Model):
         >>> sorted(pair.cpdag.edges)
         [('x0', 'x1'), ('x1', 'x0')]
         """
-        return class_of(self).to_networkx(self.schema.names)
+        return edges.class_of(self).to_networkx(self.schema.names)
 
-    def edge_strengths(self) -> list[EdgeStrength]:
+    def edge_strengths(self) -> list[edges.EdgeStrength]:
         """(parent, child, bits, directed) of each edge, strongest first; bits per row.
 
         Mutual information of parent and child given the child's other parents, minus what
@@ -154,7 +160,7 @@ class BayesianNetwork(Model):
         `counterpane.independence.edge_strength`. It is the same for all networks of the class.
         Empty for a network that was not learned from rows.
         """
-        return strengths_of(self)
+        return edges.strengths_of(self)
 
     @property
     def n_parameters(self) -> int:
@@ -173,18 +179,62 @@ class BayesianNetwork(Model):
                 for i, table in enumerate(self.tables)
             )
 
+    def score_samples(self, X: Any) -> Floats:
+        """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row.
+
+        Missing cells are summed out: it is the probability of the observed cells of a row.
+
+        >>> tables = [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
+        >>> network = BayesianNetwork(Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), tables)
+        >>> np.exp(network.score_samples({"x0": [0, None], "x1": [1, 1]})).round(4).tolist()
+        [0.07, 0.25]
+        """
+        codes = self._codes(X)
+        return self._shown(codes) if self._has_gaps(codes) else super().score_samples(X)
+
+    def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
+        """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums.
+
+        Missing cells are summed out, and their own entries are zero. If there are missing cells,
+        the method makes one pass over the rows for each variable.
+        """
+        codes = self._codes(X)
+        if not self._has_gaps(codes):
+            return super().pseudo_log_likelihood(X, total=total)
+        shown = codes < self.schema.cards[:, None]
+        whole = self._shown(codes)
+        found: Floats = np.zeros(codes.T.shape)
+        for v, card in enumerate(self.schema.cards.tolist()):
+            rest = codes[:, shown[v]].copy()
+            rest[v] = card
+            found[shown[v], v] = whole[shown[v]] - self._shown(rest)
+        sums: Floats = found.sum(axis=1)
+        return sums if total else found
+
+    def _has_gaps(self, codes: Codes) -> bool:
+        return bool((codes == self.schema.cards[:, None]).any())
+
+    def _shown(self, codes: Codes) -> Floats:
+        """ln P(the cells that are not missing), one number a row."""
+        distinct, place = np.unique(codes, axis=1, return_inverse=True)
+        scopes = [p.scope for p in self._potentials]
+        rows = Completion(scopes, self.schema.cards, distinct, self.schema.names)
+        logs = [p.log_values for p in self._potentials]
+        return rows.expected(logs, np.ones(distinct.shape[1]))[1][place.reshape(-1)]
+
     def sample_weighted(
         self,
         n: int,
         evidence: Evidence = None,
         random_state: int | np.random.Generator | None = None,
     ) -> Table:
-        """A table of `n` weighted rows that stand for P(row | evidence): likelihood weighting.
+        """A table of `n` weighted rows from P(row | evidence), by likelihood weighting.
 
-        Each variable is drawn given its parents, those in the evidence are set, and a row weighs
-        what the evidence's probability was on its way. It needs no large table, however the graph
-        is made. The weights sum to the effective sample size, (Σ w)² / Σ w²: if the table's
-        `total_weight` is small, the evidence is far from the prior, and more rows are needed.
+        Variables in the evidence are set; each other variable is drawn given its parents. The
+        weight of a row is the probability of the evidence given the parents in that row. No large
+        table is needed, whatever the graph. The weights sum to the effective sample size, (Σ w)² /
+        Σ w²: if the table's `total_weight` is small, the evidence is far from the prior, and more
+        rows are needed.
 
         >>> network = BayesianNetwork(
         ...     Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
@@ -218,11 +268,11 @@ class BayesianNetwork(Model):
         draws: int = 200,
         random_state: int | np.random.Generator | None = None,
     ) -> Interval:
-        """The mean of P(variables | evidence) and its interval, as the parameters are not certain.
+        """The mean of P(variables | evidence) and its credible interval.
 
         Each table's row is drawn from its Dirichlet posterior, with the parameters strength ×
-        table; the interval holds the middle `level` of the answers, state by state. The graph is
-        taken as certain.
+        table; the interval is the middle `level` of the answers, for each state. It expresses the
+        uncertainty of the parameters; the graph is taken as certain.
         """
         if self.strengths is None:
             raise ParameterError(
@@ -317,7 +367,7 @@ class BayesianNetwork(Model):
         if not good.all():
             where = np.unravel_index(int(np.argmin(good)), sums.shape)
             state = ", ".join(
-                f"{self.schema.names[p]}={self.schema[p].states[k]!r}"
+                f"{self.schema.names[p]}={state_text(self.schema[p].states[k])}"
                 for p, k in zip(self._parents[i], where, strict=True)
             )
             raise ParameterError(

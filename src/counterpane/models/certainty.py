@@ -14,7 +14,7 @@ AGREED = 1.1  # R-hat up to which chains are taken to agree
 
 
 class InexactAnswer(UserWarning):
-    """An answer is an estimate though none was asked for, or is not as good as it should be.
+    """Warns that an answer is an estimate instead of exact, or has not converged.
 
     >>> import warnings
     >>> import counterpane as cp

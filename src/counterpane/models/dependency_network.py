@@ -25,13 +25,13 @@ nx = lazy("networkx")
 class DependencyNetwork(Model):
     """P(x_v | rest) ∝ exp(Σ conditionals[v]) for every variable v (Heckerman et al. 2000).
 
-    `conditionals[v]` holds potentials, rules and trees that serve v alone; terms free of v do not
-    matter. The conditionals need not agree on any joint distribution: `score_samples` and what else
-    needs one is refused, and `to_markov_network` makes one. A variable without parts is uniform.
+    `conditionals[v]` has the potentials, rules and trees of v; terms without v have no effect. The
+    conditionals need not agree on a joint distribution: `score_samples` and other methods that need
+    one raise an error, and `to_markov_network` makes one. A variable without terms is uniform.
 
-    Questions about one variable, given all that it depends on, are answered exactly. The others are
-    answered by Gibbs sampling (or mean field, if asked for): with conditionals that disagree, the
-    answer is of the chains that draw the variables in their order. So are samples.
+    A query of one variable given all variables that it depends on is exact. Other queries use Gibbs
+    sampling, or mean field with `method`. If the conditionals disagree, answers and samples are
+    those of Gibbs chains that draw the variables in the order of the schema.
 
     >>> agree = Potential((0, 1), np.log([[0.9, 0.1], [0.1, 0.9]]))
     >>> model = DependencyNetwork(Schema.from_cards([2, 2]), [[agree], [agree]])
@@ -98,7 +98,7 @@ class DependencyNetwork(Model):
         return [(u, v) for v in range(len(self.schema)) for u in self.blanket.neighbors(v)]
 
     def score_samples(self, X: Any) -> Floats:
-        """Raises: rows have no probability without a joint distribution."""
+        """Raises an error: rows have no probability without a joint distribution."""
         raise _no_joint()
 
     def to_potentials(self) -> tuple[Potential, ...]:

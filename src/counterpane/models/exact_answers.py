@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from counterpane.data.schema import Schema
+from counterpane.data.schema import MISSING, Schema
 from counterpane.errors import EvidenceError
 from counterpane.inference import Propagation, map_query, marginal, query_rows, sample
 from counterpane.models.evidence import Evidence, evidence_text, likelihood_potentials
@@ -121,7 +121,8 @@ class ExactAnswers(ABC):
             if self._ask((), fewer, softer)[1] == -np.inf:
                 hard, soft = fewer, softer
         names = self.schema.names
-        shown = [f"{names[v]}={self.schema[v].states[code]!r}" for v, code in hard.items()]
+        states = {v: self.schema[v].states[code] for v, code in hard.items()}
+        shown = [f"{names[v]}={MISSING if s is None else repr(s)}" for v, s in states.items()]
         known = evidence or {}
         shown += [
             evidence_text(names[v], known[names[v]])

@@ -19,12 +19,12 @@ nx = lazy("networkx")
 
 
 class HybridRandomField(DependencyNetwork):
-    """P(x_v | rest) ∝ P(x_v | parents of v) Π_c P(x_c | parents of c) in a network of v's own.
+    """P(x_v | rest) ∝ P(x_v | parents of v) Π_c P(x_c | parents of c) in its own network.
 
     Freno, Trentin & Gori (KDD 2009). networks[v] is a `BayesianNetwork` over some of the columns,
-    v among them, or just what matters of it: the log-tables of v and of each child c of v, as
-    potentials of scope (parents…, child). The networks need not agree with each other; all else
-    is as in a `DependencyNetwork`, which this is one of.
+    including v, or only its relevant part: the log-tables of v and of each child c of v, as
+    potentials of scope (parents…, child). The networks need not agree with each other. The rest is
+    as in `DependencyNetwork`, the base class.
 
     >>> copies = np.log([[0.9, 0.1], [0.2, 0.8]])
     >>> coin = Potential([0], np.log([0.5, 0.5]))

@@ -108,6 +108,8 @@ def gaps_of(schema: Schema, frame: Any) -> Gaps:
             "the model's schema."
         )
     n_rows = gaps_in(next(iter(columns.values()))).size
+    if not n_rows:
+        raise DataError("the table has no rows; at least one is needed.")
     gaps: Bools = np.zeros((len(schema), n_rows), dtype=bool)
     codes: Codes = np.repeat(schema.cards[:, None], n_rows, axis=1).astype(np.uint16)
     for v, column in columns.items():

@@ -26,10 +26,9 @@ FEW_STATES = 1024  # joint states that are tried one after the other
 class MarkovNetwork(Model):
     """P(x) = exp(Σ potentials + Σ rules that hold) / Z.
 
-    Z need not be known: conditionals given the rest of a row, and questions whose own tables are
-    small, are answered without it. What needs it (`score_samples`, `log_evidence`) sums over all
-    rows once, by elimination, and raises `TableSizeError` where that does not fit. A variable in no
-    potential is uniform.
+    Full conditionals, and queries whose own tables are small, do not need Z. `score_samples` and
+    `log_evidence` need it: they compute it once, by elimination, and raise `TableSizeError` if the
+    tables are too large. A variable without potentials is uniform.
 
     >>> pair = Potential((0, 1), [[0.0, 0.0], [0.0, np.log(3.0)]])
     >>> model = MarkovNetwork(Schema.from_cards([2, 2, 2]), [pair])
@@ -91,7 +90,7 @@ class MarkovNetwork(Model):
         return log_weight
 
     def to_potentials(self) -> tuple[Potential, ...]:
-        """Dense potentials that amount to the network: rules are written out as tables."""
+        """Dense potentials that are equivalent to the network; rules become tables."""
         return self._dense
 
     @cached_property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +15,13 @@ from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
 from counterpane.inference.exact import log_sum
 from counterpane.lazy import lazy
+from counterpane.models.answer import Answer
+from counterpane.models.approximate import Method
 from counterpane.models.base import Model
+from counterpane.models.column_evidence import ColumnEvidence
+from counterpane.models.evidence import Evidence, VirtualEvidence
+from counterpane.models.kept_rows import KeptRows
+from counterpane.models.partial_evidence import Averages, Basis, RowAverage
 from counterpane.models.questions import listed
 from counterpane.potentials import Potential
 from counterpane.typing import Array, Codes, Floats
@@ -24,14 +32,18 @@ BLOCK_ROWS = 2**13
 
 
 class Mixture(Model):
-    """P(x) = Σ_m weight_m P_m(x), of models over one schema; weights are brought to sum to 1.
+    """P(x) = Σ_m weight_m P_m(x), of models over one schema; weights are normalized.
 
-    With models drawn from a posterior, or learned on bootstrap samples, answers average over what
-    the data leaves open about the structure. Evidence shifts the weights towards the models that
-    foresaw it. With `fixed` weights it does not: P(a | b) is Σ_m weight_m P_m(a | b), as it must be
-    where the weights come from how well the models tell a given b, as those of classifiers do. A
-    mixture among `models` is opened into its own. A saved mixture keeps no provenance of its
+    With models drawn from a posterior, or learned on bootstrap samples, answers are averaged over
+    the uncertainty of the structure. Evidence shifts the weights to the models that give it a high
+    probability. With `fixed` weights it does not: P(a | b) is Σ_m weight_m P_m(a | b). This is
+    correct if the weights come from how well the models predict a given b, as in classifiers. A
+    mixture among `models` is replaced by its models. A saved mixture keeps no provenance of its
     models.
+
+    Models of classifiers describe the class given all columns, not the columns. With training
+    `rows`, the answer to P(class | evidence) is the average over rows that match, where the class
+    is the last variable; see `counterpane.models.partial_evidence`.
 
     >>> from counterpane.graphs import Dag
     >>> from counterpane.models import BayesianNetwork
@@ -52,6 +64,7 @@ class Mixture(Model):
         weights: npt.ArrayLike | None = None,
         *,
         fixed: bool = False,
+        rows: KeptRows | None = None,
         provenance: dict[str, Any] | None = None,
     ) -> None:
         given = tuple(models)
@@ -78,7 +91,13 @@ class Mixture(Model):
         self.models: tuple[Model, ...] = tuple(m for opened, _ in parts for m in opened)
         self.schema = given[0].schema
         self.fixed = bool(fixed)
+        self.rows = rows
         self.provenance = provenance
+        if rows is not None and (not fixed or len(rows.codes) != len(self.schema) - 1):
+            raise ScopeError(
+                f"rows of {len(rows.codes)} columns are kept; only a mixture with fixed weights "
+                f"keeps rows, of all of its {len(self.schema)} columns but the last."
+            )
         joined = np.hstack([share * own for share, (_, own) in zip(shares, parts, strict=True)])
         # A sum that is 1 up to rounding is left alone, so that saved weights load bit for bit.
         off = abs(joined.sum() - 1.0) > 4 * np.finfo(np.float64).eps * joined.size
@@ -101,6 +120,9 @@ class Mixture(Model):
                 known = union.get_edge_data(a, b, {"weight": 0.0})["weight"]
                 union.add_edge(a, b, weight=known + share)
         return union
+
+    def _averaged(self) -> list[tuple[float, Model]]:
+        return list(zip(self.weights.tolist(), self.models, strict=True))
 
     def to_potentials(self) -> tuple[Potential, ...]:
         """Raises: a sum of models is no product of potentials."""
@@ -159,9 +181,61 @@ class Mixture(Model):
         states = np.unravel_index(int(table.argmax()), table.shape)
         return {v: int(s) for v, s in zip(asked, states, strict=True)}, log_weight
 
+    def query(
+        self,
+        variables: str | Iterable[str],
+        evidence: Evidence = None,
+        *,
+        virtual_evidence: VirtualEvidence = None,
+        method: Method = "auto",
+    ) -> Answer:
+        """P(variables | evidence), as in `Model`; `basis` describes the rows of an average."""
+        answer = super().query(
+            variables, evidence, virtual_evidence=virtual_evidence, method=method
+        )
+        given, likelihoods = self._known(evidence, virtual_evidence)
+        found = self._over_rows(self.schema.indices(listed(variables)), given, likelihoods)
+        if found is not None:
+            known = {*given, *likelihoods}
+            rest = tuple(v.name for i, v in enumerate(self.schema) if i not in known)[:-1]
+            sample = self.rows is not None and len(self.rows) < self.rows.seen
+            answer.basis = Basis(rest, *(own[0].item() for own in found[1:]), sample)
+        return answer
+
+    def _over_rows(
+        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> Averages | None:
+        """P(class | evidence) over the kept rows, if that is what is asked and there are any."""
+        last = len(self.schema) - 1
+        whole = len(given) == last
+        if self.rows is None or tuple(asked) != (last,) or last in likelihoods or whole:
+            return None
+        evidence = [ColumnEvidence(v, np.array([code])) for v, code in given.items()]
+        for v, weights in likelihoods.items():
+            evidence.append(ColumnEvidence(v, np.array([weights.argmax()]), weights[None]))
+        try:
+            return self._average(evidence, 1)
+        except EvidenceError:  # a row with the evidence put in is impossible under all models
+            return None
+
+    @cached_property
+    def _average(self) -> RowAverage:
+        if self.rows is None:
+            raise ParameterError("the mixture keeps no rows to average over.")
+
+        def log_proba(codes: Codes, _: Floats) -> Floats:
+            unasked = np.zeros((1, codes.shape[1]), dtype=codes.dtype)
+            table = Table(self.schema, np.concatenate([codes, unasked]))
+            return self.full_conditionals(table, [self.schema.names[-1]])
+
+        return RowAverage(self.rows, log_proba)
+
     def _ask(
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
     ) -> tuple[Floats, float]:
+        found = self._over_rows(asked, given, likelihoods)
+        if found is not None:
+            return found.probabilities[0], 0.0
         answers, logs = zip(*(m._ask(asked, given, likelihoods) for m in self.models), strict=True)
         shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
         return _weighed(shares, answers), float(log_evidence)
@@ -174,11 +248,18 @@ class Mixture(Model):
         )
         shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
         each = [_weighed(shares, one) for one in zip(*answers, strict=True)]
+        for place, v in enumerate(asked):
+            found = self._over_rows((v,), given, likelihoods)
+            each[place] = each[place] if found is None else found.probabilities[0]
         return each, float(log_evidence)
 
     def _ask_rows(
         self, asked: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
+        last = len(self.schema) - 1
+        if self.rows is not None and tuple(asked) == (last,):
+            with suppress(EvidenceError):  # a row may be impossible under all models
+                return self._ask_kept(columns, codes)
         answers, logs = zip(*(m._ask_rows(asked, columns, codes) for m in self.models), strict=True)
         if not self.fixed:
             logs = tuple(
@@ -187,6 +268,21 @@ class Mixture(Model):
             )
         shares, log_evidence = self._shares(np.array(logs).T)
         return _weighed(shares.T[..., None], answers), log_evidence
+
+    def _ask_kept(self, columns: Sequence[int], codes: Codes) -> tuple[Floats, Floats]:
+        """As `_ask_rows` for the class, over the kept rows where cells are not known."""
+        cards = self.schema.cards[:-1, None]
+        whole: Codes = np.repeat(cards, codes.shape[1], axis=1)
+        whole[list(columns)] = codes
+        known, partial = whole < cards, (whole >= cards).any(axis=0)
+        nothing = np.empty((0, codes.shape[1]))
+        out: Floats = np.empty((codes.shape[1], self.schema[-1].card))
+        if not partial.all():
+            out[~partial] = np.exp(self._average.log_proba(whole[:, ~partial], nothing))
+        if partial.any():
+            some = known[:, partial], whole[:, partial], nothing[:, partial]
+            out[partial] = self._average.of_rows(*some)
+        return out, np.zeros(len(out))
 
     def _evidence_of_each(
         self, logs: Sequence[float], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
@@ -259,6 +355,8 @@ class Mixture(Model):
             arrays |= {f"{place}.{name}": array for name, array in model.to_arrays().items()}
         if self.fixed:
             arrays["fixed"] = np.ones(1, dtype=np.int64)
+        if self.rows is not None:
+            arrays |= {f"rows.{name}": array for name, array in self.rows.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -276,7 +374,11 @@ class Mixture(Model):
             if kind not in known:
                 raise unknown_name("kind of model", kind, known)
             models.append(known[kind].from_arrays(schema, owned[str(place)], None))
-        return cls(models, arrays["weights"], fixed="fixed" in arrays, provenance=provenance)
+        rows, features = None, schema.select(range(len(schema) - 1))
+        if "rows" in owned:
+            rows = KeptRows.from_arrays(features, np.empty(0, dtype=np.int64), owned["rows"])
+        fixed = "fixed" in arrays
+        return cls(models, arrays["weights"], fixed=fixed, rows=rows, provenance=provenance)
 
 
 def _weighed(shares: Floats, answers: Sequence[Floats]) -> Floats:

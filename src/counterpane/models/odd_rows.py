@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.data.columns import columns_of
+from counterpane.data.columns import Numbers, columns_of
 from counterpane.data.filling import gaps_in
 from counterpane.data.frames import encode_column
 from counterpane.data.schema import Schema
@@ -17,7 +17,8 @@ from counterpane.models.completing import missing_marginals
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.typing import Bools, Codes, Floats, Ints, State
 
-LEAST = 1e-9  # nats above what is expected, by more than rounding
+ODD = 1.0  # nats by which the surprise of an odd cell is above what is expected
+ROUNDING = 1e-9
 SAMPLE = 1000  # rows from which the usual surprise of a column is measured
 
 
@@ -87,6 +88,8 @@ def _read(schema: Schema, frame: Any) -> _Rows:
             "the model's schema."
         )
     n_rows = gaps_in(columns[schema.names[known[0]]]).size
+    if not n_rows:
+        raise DataError("the table has no rows; at least one is needed.")
     codes: Codes = np.repeat(schema.cards[:, None], n_rows, axis=1).astype(np.uint16)
     strange: Bools = np.zeros(codes.shape, dtype=bool)
     values: dict[tuple[int, int], State] = {}
@@ -94,9 +97,10 @@ def _read(schema: Schema, frame: Any) -> _Rows:
         column = columns[schema.names[v]]
         codes[v] = encode_column(column, schema[v], "unknown")
         strange[v] = (codes[v] == schema[v].card) & ~gaps_in(column)
-        for row in np.flatnonzero(strange[v]).tolist():
-            labels = column.labels() if hasattr(column, "values") else column
-            values[v, row] = labels.states[labels.codes[row]]
+        if strange[v].any():
+            labels = column.labels() if isinstance(column, Numbers) else column
+            for row in np.flatnonzero(strange[v]).tolist():
+                values[v, row] = labels.states[labels.codes[row]]
     return _Rows(codes, strange, values)
 
 
@@ -153,7 +157,7 @@ def _odd_cells(model: Model, rows: _Rows, order: Ints, n_cells: int) -> list[tup
     """For each of some rows the cells whose surprise is furthest above what is to be expected.
 
     That is −ln P(cell | rest) less its mean under P(. | rest), the entropy: a cell of many equal
-    states is not odd in any of them.
+    states is not odd in any of them. Cells by more than `ODD` nats are told, else the first.
     """
     schema, codes = model.schema, rows.codes[:, order]
     found: list[list[tuple[float, OddCell]]] = [[] for _ in order]
@@ -176,4 +180,9 @@ def _odd_cells(model: Model, rows: _Rows, order: Ints, n_cells: int) -> list[tup
             excess = (-float(logs[k, code]) if known else np.inf) - float(entropy[k])
             found[k].append((excess, cell))
     ranked = [sorted(cells, key=lambda pair: -pair[0]) for cells in found]
-    return [tuple(cell for excess, cell in cells[:n_cells] if excess > LEAST) for cells in ranked]
+    shown = []
+    for cells in ranked:
+        odd = [cell for excess, cell in cells[:n_cells] if excess > ODD]
+        first = [cell for excess, cell in cells[:1] if excess > ROUNDING]
+        shown.append(tuple(odd or first))
+    return shown

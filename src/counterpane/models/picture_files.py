@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from counterpane.errors import MissingExtraError, ParameterError
-from counterpane.graphs import Dag, cpdag
 from counterpane.graphs.dot import graph_dot
 from counterpane.graphs.layout import Edge, GraphLayout, label_width, lay_out_graph
 from counterpane.graphs.svg import graph_svg
+from counterpane.models.edges import arrows_of
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.formats.by_suffix import suffix_of
 
@@ -59,20 +59,13 @@ def drawn_of(model: Any) -> Drawn:
         return _interactions(model)
     if hasattr(model, "dag"):
         edges = [(names[a], names[b]) for a, b in model.dag.edges]
-        arrows = frozenset((names[a], names[b]) for a, b in _arrows(model))
+        arrows = frozenset((names[a], names[b]) for a, b in arrows_of(model))
         return Drawn(names, edges, arrows, marked, layered=True)
     pairs = {(str(a), str(b)) for a, b in model.graph.edges if a != b}
     if not model.graph.is_directed():
         return Drawn(names, sorted(pairs), marked=marked)
     arrows = frozenset((a, b) for a, b in pairs if (b, a) not in pairs)
     return Drawn(names, sorted(e for e in pairs if e in arrows or e[0] < e[1]), arrows, marked)
-
-
-def _arrows(model: Any) -> tuple[tuple[int, int], ...]:
-    """The edges that have a direction: all, or those that the class shares if it was learned."""
-    learned = "learner" in (model.provenance or {})
-    graph: Dag = cpdag(model.dag).compelled if learned else model.dag
-    return graph.edges
 
 
 def _interactions(model: Any) -> Drawn:

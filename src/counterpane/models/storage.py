@@ -21,6 +21,7 @@ from counterpane.models.formats import (
 )
 from counterpane.models.formats.native import is_native, read_native
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 
@@ -31,6 +32,7 @@ KINDS: dict[str, Any] = {
         BayesianNetwork,
         DependencyNetwork,
         HybridRandomField,
+        LinkScores,
         MarkovNetwork,
         Mixture,
     )
@@ -43,8 +45,8 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     `.bif`, `.xmlbif`, `.bifxml`, `.xml` (XMLBIF), `.uai`, `.net` (Hugin) and `.xdsl` (GeNIe) hold
     Bayesian networks, `.uai` also Markov networks; their states are text. Libra's `.bn`, `.dn`,
-    `.cn` and `.mn` hold Bayesian, dependency and Markov networks. What is damaged, cut short or
-    hostile is refused.
+    `.cn` and `.mn` hold Bayesian, dependency and Markov networks. Files that are
+    damaged, truncated or malicious are refused.
 
     >>> import tempfile
     >>> import counterpane as cp

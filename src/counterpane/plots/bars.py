@@ -23,7 +23,7 @@ def comparison(
 ) -> Any:
     """Matplotlib axes with one value of several methods as points, the smallest first.
 
-    A record is a mapping with the method's `name` and the `value`, and, if wanted, an `error` that
+    A record is a mapping with the method's `name` and the `value`, and, optionally, an `error` that
     is drawn to both sides. Records without the value are left out.
 
     >>> from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def interactions(learner: Any, *, most: int = 20, title: str = "", ax: Any = Non
     """Matplotlib axes with the largest interactions of a classifier, or of its `interactions_`.
 
     Bars are effects on the log-odds in nats, with their numbers; opacity is the share of half
-    samples on which an interaction was selected, where that is known.
+    samples on which an interaction was selected, if that is known.
 
     >>> from matplotlib.figure import Figure
     >>> found = [{"columns": ["sex"], "effect": 1.0}]

@@ -24,12 +24,12 @@ def calibration(
     title: str = "",
     ax: Any = None,
 ) -> Any:
-    """Matplotlib axes with the observed share in each bin of told probabilities.
+    """Matplotlib axes with the observed share in each bin of predicted probabilities.
 
-    For two classes `true` says whether the event happened and `probabilities` how probable it was.
-    For several, `probabilities` has a column for each of `classes`, and all classes of all rows are
-    shown together. Bars are 95 % intervals (Wilson, 1927); the columns at the foot are the rows in
-    each bin, the largest bin the highest.
+    For two classes, `true` is whether the event happened, and `probabilities` its predictions. For
+    several, `probabilities` has a column for each of `classes`, and all classes of all rows are
+    shown together. Bars are 95 % intervals (Wilson, 1927); the columns at the bottom are the
+    numbers of rows in each bin.
 
     >>> from matplotlib.figure import Figure
     >>> ax = calibration([0, 0, 0, 1], [0.25] * 4, ax=Figure().subplots())

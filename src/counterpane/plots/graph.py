@@ -33,12 +33,12 @@ def graph(
 ) -> Any:
     """Matplotlib axes with the graph of a model, a learner, a bootstrap or networkx.
 
-    An edge of a learned network has an arrowhead where the whole equivalence class, or what was
-    known beforehand, tells its direction. `strengths`, 0 to 1 by edge (of either direction), are
-    drawn as widths, `labels` are written on the edges, and the `note` below the graph says what
-    they are. By default they are a learned network's strengths in bits per row, and a bootstrap's
-    shares of at least 20 samples; of more than 30 edges there are no labels. `marked` nodes are
-    filled. Colors are those of the style in use, so that dark styles work.
+    An edge of a learned network has an arrowhead if the equivalence class or a constraint
+    determines its direction. `strengths`, 0 to 1 by edge (of either direction), are drawn as
+    widths, `labels` are written on the edges, and the `note` below the graph describes them. By
+    default they are a learned network's strengths in bits per row, and a bootstrap's shares of at
+    least 20 samples; graphs of more than 30 edges have no labels. `marked` nodes are filled. Colors
+    are those of the style in use, so that dark styles work.
 
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure

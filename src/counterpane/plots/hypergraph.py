@@ -30,7 +30,7 @@ def hypergraph(
 
     A record has `hyperedge`, the names of its features (the class belongs to all and is not shown),
     `share` (0 to 1, drawn as opacity) and `label`. A hyperedge of one feature colors its box, one
-    of two is a line, and one of more a star of dashes around its middle. `positions` place the
+    of two is a line, and a larger one a dashed star around its center. `positions` place the
     features; by default those that share hyperedges are drawn together.
 
     >>> from matplotlib.figure import Figure

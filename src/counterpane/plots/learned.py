@@ -27,7 +27,7 @@ def learned(learner: Any, kind: str = "graph", **options: Any) -> Any:
     """Matplotlib axes with a fitted learner's or bootstrap's "graph", "trace" or "edges".
 
     The widths of a graph's edges show their probability, or else their strength, which is also
-    written on them. "edges" is the matrix of edge probabilities where there is one, and
+    written on them. "edges" is the matrix of edge probabilities, if there is one, and
     "interactions" the effects of sets of columns.
 
     >>> import counterpane as cp

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.data.schema import state_text
 from counterpane.errors import ParameterError
 from counterpane.plots.axes import axes_or_new, ink, shades
 from counterpane.typing import Floats
@@ -67,13 +68,13 @@ def conditional_table(model: Any, name: str, *, title: str | None = None, ax: An
     parents = [model.schema[model.schema.names[p]] for p in model.dag.parents(i)]
     table = model.tables[i].reshape(-1, model.tables[i].shape[-1])
     rows = [
-        ", ".join(map(str, states))
+        ", ".join(map(state_text, states))
         for states in islice(product(*(p.states for p in parents)), MAX_ROWS)
     ]
     if len(table) > MAX_ROWS:
         rows[-1] = f"… {len(table) - MAX_ROWS + 1} more"
         table = np.vstack([table[: MAX_ROWS - 1], np.full(table.shape[1], np.nan)])
-    ax = heat_map(table, rows, [str(s) for s in model.schema[name].states], ax=ax)
+    ax = heat_map(table, rows, [state_text(s) for s in model.schema[name].states], ax=ax)
     given = ", ".join(p.name for p in parents)
     default = f"P({name} | {given})" if parents else f"P({name})"
     ax.set(title=plain(default if title is None else title), xlabel=plain(name))
@@ -89,7 +90,7 @@ def confusion(
     title: str = "",
     ax: Any = None,
 ) -> Any:
-    """Matplotlib axes with how many rows of each class (row) were told to be which (column).
+    """Matplotlib axes with a confusion matrix: true classes (rows), predicted ones (columns).
 
     Colors are shares of the row.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.data.schema import state_text
 from counterpane.errors import ParameterError
 from counterpane.plots.axes import axes_or_new, ink, paper, shades
 from counterpane.plots.matrices import heat_map, plain, short
@@ -38,7 +39,7 @@ def marginals(
     ax = axes_or_new(ax, (7.0, 1.0 + 0.33 * len(names)))
     told = table.marginals() if hasattr(table, "marginals") else None
     for row, name in enumerate(names):
-        states = [str(state) for state in schema[name].states]
+        states = [state_text(state) for state in schema[name].states]
         shares = table.shares(name) if told is None else told[name].probabilities
         _bar(ax, row, shares, states)
     ax.set_yticks(range(len(names)), [plain(short(name)) for name in names])
@@ -58,14 +59,14 @@ def answer(found: Any, *, title: str = "", ax: Any = None) -> Any:
     """
     names = found.names
     if len(names) == 2:
-        rows, columns = ([str(s) for s in v.states] for v in found.variables)
+        rows, columns = ([state_text(s) for s in v.states] for v in found.variables)
         ax = heat_map(found.probabilities, rows, columns, ax=ax)
         ax.set(title=title, xlabel=plain(names[1]), ylabel=plain(names[0]))
         return ax
     shown = list(islice(found.rows(), MAX_STATES))
     ax = axes_or_new(ax, (6.0, 1.0 + 0.3 * len(shown)))
     ax.barh(range(len(shown)), [p for _, p in shown])
-    labels = [plain(short(", ".join(map(str, states)))) for states, _ in shown]
+    labels = [plain(short(", ".join(map(state_text, states)))) for states, _ in shown]
     ax.set_yticks(range(len(shown)), labels)
     ax.set(title=title, xlabel="probability", xlim=(0, 1), ylabel=plain(", ".join(names)))
     ax.invert_yaxis()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.report.links import Link, Links, is_conditional, links_of
 from counterpane.report.measures import class_rows, measures_of
+from counterpane.report.overview import overview_of
 from counterpane.report.panels import MOST_STATES, panels_of, precise, short
 from counterpane.report.picture import picture_of
 from counterpane.report.rows import Rows, pair_information, shares_of
@@ -68,6 +69,7 @@ def content_of(
     return {
         "title": title,
         "kind": kind_of(model),
+        "overview": overview_of(model, kind_of(model), links, target, measures),
         "target": place,
         "shape": links.shape,
         "measure": links.measure,
@@ -238,8 +240,11 @@ def _learned(model: Any) -> list[list[str]]:
             lines.append(
                 [words, f"{value:,.12g}" if isinstance(value, int | float) else str(value)]
             )
+    note = (told.pop("missing", None) or {}).get("note", "")
     told.pop("trace", None)
     told.pop("edge_confidence", None)
+    told.pop("number_formats", None)  # `read_as` says the same in words
+    lines += _folds(told.pop("held_out", None)) + _kept(told.pop("kept_rows", None))
     directions = told.pop("known_directions", None)
     if directions:
         words = _some([edge_text(p, x, True) for p, x in directions])
@@ -253,16 +258,47 @@ def _learned(model: Any) -> list[list[str]]:
         "read_as": "columns read as",
         "target_cuts": "cuts of the class",
         "stopped": "stopped by",
+        "kept_rows": "training rows in the file",
+        "number_formats": "formats of numbers",
+        "frame": "frame learned from",
+        "constraints": "constraints on edges",
+        "day_first": "day first in dates",
     }
+    told.pop("held_out", None)  # is in the overview
     lines += [[more.get(str(k), str(k)), _words(v)[:400]] for k, v in told.items() if v]
     cut = [v.name for v in model.schema if v.cuts is not None]
     if cut:
         lines.append(["numbers cut into intervals", _some(cut)])
     gaps = [v.name for v in model.schema if v.states[-1] is None]
-    if gaps:
+    if note:
+        lines.append(["missing cells", note.removeprefix("Missing cells: ")])
+    elif gaps:
         lines.append(["missing cells as a state", _some(gaps)])
     lines.append(["report by", f"counterpane {counterpane.__version__}"])
     return lines
+
+
+def _folds(facts: Mapping[str, Any] | None) -> list[list[str]]:
+    """The measures that `learn` printed, in a line."""
+    if not facts:
+        return []
+    names = {"log_loss": "log-loss", "auc": "AUC", "accuracy": "accuracy"}
+    told = [
+        f"{words} {facts[key]['value']:.3f} ± {facts[key]['error']:.3f}"
+        for key, words in names.items()
+        if key in facts
+    ]
+    times = f"{facts['folds']} folds" if facts["folds"] > 1 else "one part"
+    words = f"{', '.join(told)} on {facts['rows']:,.0f} rows in {times} ({facts['how']})"
+    return [["held out by learn", words]]
+
+
+def _kept(facts: Mapping[str, int] | None) -> list[list[str]]:
+    """How many training rows answer partial evidence."""
+    if not facts:
+        return []
+    words = f"{facts['kept']:,} of {facts['distinct']:,} distinct rows, to answer partial evidence"
+    return [["rows kept in the model", words]]
 
 
 def _some(names: Sequence[str]) -> str:

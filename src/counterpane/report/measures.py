@@ -15,6 +15,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
 from counterpane.learn.base import Learner
+from counterpane.learn.classify.class_measures import ClassMeasures
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -29,9 +30,10 @@ MOST_CLASSES = 30  # of a confusion table
 LOG_FLOOR = 1e-300
 
 MEANINGS = {
-    "log-likelihood": "ln P(whole row), nats a row; higher is better",
+    "log-likelihood": "ln P(cells of a row), nats a row; higher is better",
     "pseudo-log-likelihood": "Σ ln P(cell | rest of its row), nats a row; higher is better",
     "log-loss": "−ln P(true class), nats a row; lower is better",
+    "AUC": "chance that a row of a class is ranked above one of another; mean over classes",
     "accuracy": "share of rows whose most probable class is the true one",
     "Brier score": "squared error of the class probabilities, summed over classes; lower is better",
 }
@@ -54,7 +56,7 @@ def measures_of(
     tested = Split(model, rows, "") if split is None else split
     fresh = _values(tested.model, tested.rows, target)
     itself = fresh if split is None else _values(model, rows, target)
-    base = _baselines(rows, split.rows if split else rows, target)
+    base = _baselines(model, rows, split.rows if split else rows, target)
     lines = [
         [name, MEANINGS[name], fresh.get(name) if split else None, itself.get(name), base.get(name)]
         for name in MEANINGS
@@ -73,6 +75,9 @@ def measures_of(
 
 def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
     words = []
+    folds = ((model.provenance or {}).get("held_out") or {}).get("folds", 0)
+    if split is not None and folds > 1:
+        words.append(f"The figures at the top are of {folds} folds of all rows, and more precise.")
     if split is None:
         why = ": the model cannot be learned again from what its file tells, or not within a minute"
         words.append(
@@ -82,7 +87,12 @@ def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
     if rows.given > rows.table.n_rows:
         words.append(f"{rows.table.n_rows:,} of {rows.given:,} rows, evenly spaced, were measured.")
     gaps = rows.table.n_rows - int(rows.complete.sum())
-    if gaps and not is_conditional(model):
+    if gaps and isinstance(model, BayesianNetwork):
+        words.append(
+            f"{gaps:,} rows have a missing cell, or a state that the model does not know; such "
+            "cells are summed out."
+        )
+    elif gaps and not is_conditional(model):
         words.append(
             f"{gaps:,} rows with a missing cell, or a state that the model does not know, count "
             "for the class alone."
@@ -119,7 +129,7 @@ def _split(
                 found = Split(learner.model_, test, f"{words} and was measured on them.")
                 return found if same else None
             if learner is not None and not is_conditional(model):
-                learner.fit(train.table.take(train.complete))
+                learner.fit(_rows_for(learner, model, train))
                 again = learner.model_
                 if again is not None and again.schema == model.schema:
                     words = f"{told}. {name} learned structure and parameters from the rest"
@@ -133,6 +143,20 @@ def _split(
     except CounterpaneError:
         return None
     return None
+
+
+def _rows_for(learner: Learner, model: Any, rows: Rows) -> Table:
+    """The rows from which a model is learned again: those with gaps where it was learned by EM."""
+    if ((model.provenance or {}).get("missing") or {}).get("policy") == "em":
+        learner.set_params(missing="em")
+        return rows.table
+    return rows.table.take(rows.complete)
+
+
+def _measured(model: Any, rows: Rows) -> Table:
+    """The rows on which a model of whole rows is measured: the complete ones, unless it sums out
+    missing cells."""
+    return rows.table if isinstance(model, BayesianNetwork) else rows.table.take(rows.complete)
 
 
 def _as_given(rows: Rows) -> Any:
@@ -175,7 +199,7 @@ def rebuilt(provenance: dict[str, Any], n_rows: int = 0) -> Learner | None:
 def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
     """Each measure that the model has, on some rows."""
     found: dict[str, float] = {}
-    full = rows.table.take(rows.complete)
+    full = _measured(model, rows)
     if not is_conditional(model) and full.n_rows:
         for name, measure in (
             ("log-likelihood", model.score_samples),
@@ -190,6 +214,10 @@ def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
         if codes.size:
             own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
             found["log-loss"] = -_mean(np.log(np.maximum(own, LOG_FLOOR)), weights)
+            each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
+            area = ClassMeasures(probabilities, codes, each).auc
+            if area is not None:
+                found["AUC"] = area.value
             best = probabilities.argmax(axis=1) == codes
             found["accuracy"] = _mean(best.astype(np.float64), weights)
             errors = (probabilities**2).sum(axis=1) - 2 * own + 1
@@ -219,13 +247,13 @@ def class_rows(model: Any, rows: Rows, target: str) -> tuple[Floats, Ints, Any]:
     return probabilities, codes[known], None if weights is None else weights[known]
 
 
-def _baselines(rows: Rows, test: Rows, target: str | None) -> dict[str, float]:
+def _baselines(model: Any, rows: Rows, test: Rows, target: str | None) -> dict[str, float]:
     """The same measures of a model that knows the shares of states alone."""
     if target is None:
-        full = test.table.take(test.complete)
+        full = _measured(model, test)
         logs = np.zeros(full.n_rows)
         for share, codes in zip(rows.shares, full.codes, strict=True):
-            logs += np.log(np.maximum(share, 1e-12))[codes]
+            logs += np.append(np.log(np.maximum(share, 1e-12)), 0.0)[codes]
         value = _mean(logs, full.weights) if full.n_rows else math.nan
         return {name: value for name in list(MEANINGS)[:2] if math.isfinite(value)}
     place = rows.table.schema.index(target)
@@ -236,6 +264,7 @@ def _baselines(rows: Rows, test: Rows, target: str | None) -> dict[str, float]:
     own = share[codes]
     return {
         "log-loss": -float(np.log(np.maximum(own, 1e-12)).mean()),
+        "AUC": 0.5,
         "accuracy": float((codes == share.argmax()).mean()),
         "Brier score": float(((share**2).sum() - 2 * own + 1).mean()),
     }

@@ -31,18 +31,19 @@ def write_report(
     random_state: int = 0,
     progress: bool = False,
 ) -> Path:
-    """The path of a report of a model: one HTML file that needs no network and no other file.
+    """Write the report of a model to one HTML file, and return its path.
 
-    It holds the graph, the tables, trees or weights of each column, marginals, the strongest
-    interactions, the search trace and how the model was learned. `data`, rows with the model's
-    columns, adds their shares beside the model's, and measures of fit: `held_out` of the rows,
-    drawn by `random_state`, are kept back while the learner named in the model's provenance learns
-    from the rest, with a bar if `progress`; the report says exactly what was done. A model of a
-    class (`target`) also gets calibration and confusion.
+    The file needs no network connection and no other files. It has the graph, the tables, trees or
+    weights of each column, marginals, the strongest interactions, the search trace and how the
+    model was learned. `data`, rows with the model's columns, adds their shares next to those of the
+    model, and measures of fit: the share `held_out` of the rows, drawn by `random_state`, is held
+    out, and the learner named in the model's provenance learns from the rest, with a progress bar
+    if `progress`. The report describes this. A model of a class (`target`) also gets calibration
+    and confusion.
 
-    `model` is a model, its file, or a fitted learner. Edges are as wide as they are sure:
-    `confidence` is the result of `bootstrap` or a matrix of edge probabilities; without it they are
-    as wide as they are strong. The same arguments give the same bytes.
+    `model` is a model, its file, or a fitted learner. The width of an edge is its
+    `confidence`, the result of `bootstrap` or a matrix of edge probabilities; by default it is the
+    strength of the edge. The same arguments give the same bytes.
 
     >>> import tempfile
     >>> import counterpane as cp

@@ -549,6 +549,11 @@
     return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img" },
       svg("path", { class: "axis", fill: "none", d: `M${left} 8 V${height - bottom} H${width - 8}` }), ...children);
   }
+  function likelyShare(share, n) { // Wilson's 95 % interval
+    const z2 = 1.96 ** 2, middle = (share + z2 / (2 * n)) / (1 + z2 / n);
+    const half = 1.96 * Math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n);
+    return [Math.max(0, middle - half), Math.min(1, middle + half)];
+  }
   function calibration(curves, states) {
     const W = 420, HH = 320, L = 44, B = 40, x = (p) => L + p * (W - L - 16), y = (p) => HH - B - p * (HH - B - 16);
     const holder = el("div"), pick = el("select", { "aria-label": "Class", onchange: () => draw(Number(pick.value)) },
@@ -561,19 +566,24 @@
       const picture = chart(W, HH, L, B, ...ticks,
         svg("path", { class: "diagonal", d: `M${x(0)} ${y(0)} L${x(1)} ${y(1)}` }),
         svg("path", { class: "curve", d: bins.map((b, i) => `${i ? "L" : "M"}${x(b[1])} ${y(b[2])}`).join(" ") }),
+        ...bins.map((b) => {
+          const [low, high] = likelyShare(b[2], b[0]);
+          return svg("path", { class: "error", d: `M${x(b[1])} ${y(low)} V${y(high)} M${x(b[1]) - 4} ${y(low)} h8 M${x(b[1]) - 4} ${y(high)} h8` });
+        }),
         ...bins.map((b) => svg("circle", { cx: x(b[1]), cy: y(b[2]), r: 3 + 6 * Math.sqrt(b[0] / most) },
-          svg("title", null, `${b[0]} rows: predicted ${percent(b[1])}, observed ${percent(b[2])}`))),
+          svg("title", null, `${b[0]} rows: predicted ${percent(b[1])}, observed ${percent(b[2])} (95 % interval ${likelyShare(b[2], b[0]).map(percent).join(" to ")})`))),
         svg("text", { x: (W + L) / 2, y: HH - 6, "text-anchor": "middle" }, `predicted P(${names[R.target]} = ${states[k]})`),
         svg("text", { x: L + 8, y: 20 }, "observed share"));
       picture.setAttribute("aria-label", `Calibration of ${states[k]}; the table beside it has the same numbers.`);
       holder.replaceChildren(picture);
-      list.replaceChildren(table([th("predicted", "num"), th("observed", "num"), th("rows", "num")],
-        bins.map((b) => el("tr", null, ...[percent(b[1]), percent(b[2]), b[0].toLocaleString("en")].map((t) => el("td", { class: "num" }, t))))));
+      list.replaceChildren(table([th("predicted", "num"), th("observed", "num"), th("95 % interval", "num"), th("rows", "num")],
+        bins.map((b) => el("tr", null, ...[percent(b[1]), percent(b[2]), likelyShare(b[2], b[0]).map(percent).join(" – "), b[0].toLocaleString("en")].map((t) => el("td", { class: "num" }, t))))));
     }
     const last = states.length - 1;
     pick.value = String(last);
     draw(last);
-    return el("div", null, el("h3", null, "Calibration"), el("p", null, "Class ", pick), el("div", { class: "two" }, holder, list));
+    return el("div", null, el("h3", null, "Calibration"), el("p", null, "Class ", pick),
+      el("p", { class: "note" }, "A dot is a group of rows, larger for more rows. Bars are 95 % intervals of the observed share: where they cross the diagonal, predicted and observed shares agree."), el("div", { class: "two" }, holder, list));
   }
   function confusion(counts, states) {
     const rows = counts.map((row, i) => {
@@ -717,6 +727,7 @@
   }
 
   theme();
+  $("overview").append(...R.overview.map((words) => el("p", null, words)));
   interactions();
   measures();
   columns();

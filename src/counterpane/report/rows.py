@@ -13,7 +13,7 @@ import numpy as np
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, columns_of, n_rows
-from counterpane.data.preparing import prepare_like
+from counterpane.data.preparing import formats_of, prepare_like
 from counterpane.data.readers import read_columns
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -88,7 +88,7 @@ def rows_of(data: Any, schema: Schema, told: Mapping[str, Any] | None = None) ->
         return Rows(None, _evenly(data, most), data.n_rows)
     weights = data.weights if isinstance(data, Table) else None
     if isinstance(data, str | os.PathLike):
-        data = read_columns(data)
+        data = read_columns(data, formats=formats_of(told or {}))
     columns = data.labels() if isinstance(data, Table) else columns_of(data, schema.names)
     by_name = {c.name: c for c in columns}
     lacking = [name for name in schema.names if name not in by_name]

@@ -81,8 +81,8 @@ class PriorNetwork(Protocol):
 class BDe(LocalScore):
     """Marginal likelihood with α_ijk = equivalent_sample_size · P_prior(x_i = k, pa_i = j).
 
-    The prior is a network over the same variables in the same order; a cell that it holds
-    impossible but that occurs in the data makes the family's score −∞.
+    The prior is a network over the same variables in the same order. If a cell has probability zero
+    in the prior but occurs in the data, the score of its family is −∞.
 
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")

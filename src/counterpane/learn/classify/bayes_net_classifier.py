@@ -89,17 +89,18 @@ class ConditionalClimb(Search[EdgeState]):
 
 
 class BayesNetClassifier(NetworkClassifier):
-    """Learns the network, of at most two parents a variable, that predicts the class best.
+    """Learns a network with at most two parents per variable that predicts the class.
 
-    Hill climbing from the empty network by the edge to add, delete or reverse that raises the
-    conditional log-likelihood Σ ln P(class | row) most, until none raises it by 1e-6 nats a row:
-    the BNC-2P of D. Grossman and P. Domingos, Learning Bayesian network classifiers by maximizing
-    conditional likelihood, ICML 2004. Its parameters are still those of the joint likelihood. An
-    edge between features that are no children of the class changes nothing, and is never added.
+    Hill climbing starts from the empty network. Each step adds, deletes or reverses the edge that
+    raises the conditional log-likelihood Σ ln P(class | row) most, until no step raises it by 1e-6
+    nats per row: BNC-2P of D. Grossman and P. Domingos, Learning Bayesian network classifiers by
+    maximizing conditional likelihood, ICML 2004. Parameters still maximize the joint likelihood.
+    An edge between features that are not children of the class has no effect and is never added.
     Cost of a step: features × children of the class × rows.
 
-    Parameters are those of every `Classifier`. Results: `model_`, `graph_`, `score_`, the
-    conditional log-likelihood of the training rows in nats, and `trace_`, the moves.
+    Parameters are those of every `Classifier`, and `smoothing` (see `NaiveBayes`). Results:
+    `model_`, `graph_`, `share_`; `score_`, the objective of the search: the conditional
+    log-likelihood of the training rows in nats, with smoothing="even"; and `trace_`, the moves.
 
     >>> import counterpane as cp
     >>> classifier = cp.BayesNetClassifier().fit(cp.load_dataset("titanic"), "survived")

@@ -23,8 +23,8 @@ from counterpane.data.preparing import Prepared, preparation_notes, prepare_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.data.weights import check_weights
-from counterpane.errors import DataError, NotFittedError, ParameterError, Setting
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.errors import DataError, NotFittedError, ParameterError
+from counterpane.learn.base import Learner, LearnerOptions, policy_used
 from counterpane.learn.classify.features import (
     check_sizes,
     class_labels,
@@ -35,7 +35,8 @@ from counterpane.learn.classify.features import (
     read_features,
 )
 from counterpane.learn.classify.training import Training as Training
-from counterpane.learn.classify.training import make_training
+from counterpane.learn.classify.training import check_policy, make_training, policy_of_columns
+from counterpane.learn.gap_policy import GapPolicy
 from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Codes, Floats, State
 
@@ -63,7 +64,8 @@ class Classifier(Learner):
     left out (unless named in `categorical`); `notes_` says so. "mdl" takes all columns as they are;
     any other value cuts them as `counterpane.read` does.
 
-    Missing cells are a state of their own where the training rows have any (`missing`). A state
+    Missing cells are a state of their own where the training rows have any (`missing`; "auto" is
+    "state"). A state
     that was not seen in training says nothing at prediction. A row of weight zero is no row.
 
     Results: `classes_` (sorted, or as the categories were declared, also those without a row),
@@ -157,7 +159,6 @@ class Classifier(Learner):
             max_states=self.max_states,
             max_bins=self.max_bins,
             missing=self.missing,
-            known={v.name: v for v in X.schema} if isinstance(X, Table) else {},
         )
         self._preparation = X.preparation if isinstance(X, Table) else prepared.facts()
         self._notes = preparation_notes(self._preparation, training.table.schema)
@@ -168,6 +169,7 @@ class Classifier(Learner):
             names if named else None,
             (training.table.schema, training.target, training.numeric, dtype),
             lambda: self._learn(training),
+            policy_of_columns(prepared.columns, weights, self.missing),
             n_features=len(names),
         )
 
@@ -191,11 +193,9 @@ class Classifier(Learner):
             self.model_.provenance["rows"] = source.n_rows  # these were the distinct ones
             return self
         features = [i for i in range(len(source.schema)) if i != target]
-        if self.missing not in ("state", "drop", "error"):
-            raise ParameterError(
-                Setting("missing", self.missing), "; 'state', 'drop' or 'error' is allowed."
-            )
-        joint = reordered(resolved(source, self.missing), [*features, target])
+        check_policy(self.missing)
+        policy: Any = "state" if self.missing == "auto" else self.missing
+        joint = reordered(resolved(source, policy), [*features, target])
         schema = joint.schema.select(range(len(features)))
         self._preparation, self._notes = {}, preparation_notes({}, schema)
         self._places = list(range(len(features)))
@@ -203,6 +203,7 @@ class Classifier(Learner):
             list(schema.names),
             (schema, joint.schema[-1], (), _dtype_of(joint.schema[-1].states)),
             lambda: by_counts(joint),
+            policy_used(policy, source),
         )
 
     def _fit_named(
@@ -210,6 +211,7 @@ class Classifier(Learner):
         names: list[str] | None,
         found: tuple[Schema, Variable, tuple[int, ...], Any],
         learn: Callable[[], None],
+        gaps: GapPolicy,
         n_features: int | None = None,
     ) -> Self:
         """Set what is known of features and class, and learn; a fit that fails changes nothing."""
@@ -223,6 +225,7 @@ class Classifier(Learner):
             classes = np.empty(self.target_.card, dtype=object)
             classes[:] = self.target_.states
             self.classes_ = classes.astype(dtype)
+            self._use(gaps)
             learn()
         except BaseException:
             vars(self).clear()

@@ -17,6 +17,8 @@ from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.learn.classify.training import missing_cells
 
+MANY_CLASSES, ROWS_OF_A_CLASS = 100, 5  # more classes than these need so many rows each, on average
+
 
 def read_features(X: Any, unusable: dict[str, str] | None = None) -> tuple[bool, list[Column]]:
     """Whether `X` names its columns, and the columns of a frame, array, path, list or `Table`.
@@ -138,20 +140,27 @@ def column_of_classes(y: Any, names: Sequence[str]) -> tuple[Column, Any]:
 
 
 def class_labels(column: Column) -> Labels:
-    """A column of classes as labels; refuses missing cells and numbers with fractions."""
+    """A column of classes as labels; refuses missing cells, fractions and too many classes."""
     holes = missing_cells(column)
     if holes.any():
         raise DataError(
             f"the class {column.name!r} of row {int(np.argmax(holes))} is missing; drop rows "
             "without a class."
         )
+    values = column.distinct if isinstance(column, Numbers) else column.states
+    if isinstance(column, Numbers) and column.distinct.dtype.kind not in "iu":
+        raise DataError(
+            f"Unknown label type: continuous: the class {column.name!r} holds numbers such as "
+            f"{column.distinct[0]}; whole numbers, texts, booleans or categories are needed: cut "
+            "it into intervals, such as pandas.qcut(y, 4)."
+        )
+    if len(values) > MANY_CLASSES and len(holes) < ROWS_OF_A_CLASS * len(values):
+        raise DataError(
+            f"the class {column.name!r} has {len(values):,} different values in {len(holes):,} "
+            "rows, too many to learn from; cut numbers into intervals, such as pandas.qcut(y, 4), "
+            "or join rare classes."
+        )
     if isinstance(column, Numbers):
-        whole = column.distinct.dtype.kind in "iu"
-        if not whole:
-            raise DataError(
-                f"Unknown label type: continuous: the class {column.name!r} holds numbers such as "
-                f"{column.distinct[0]}; whole numbers, texts, booleans or categories are needed."
-            )
         return column.labels()
     if all(isinstance(s, bool) for s in column.states):  # these two were declared by nobody
         seen = np.unique(column.codes)

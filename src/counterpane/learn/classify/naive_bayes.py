@@ -11,7 +11,13 @@ from counterpane.learn.structure.chow_liu import ChowLiu
 class NaiveBayes(NetworkClassifier):
     """Learns P(class | row) ∝ P(class) Π_i P(x_i | class).
 
-    Parameters and results are those of every `Classifier`, and `model_`, `graph_`.
+    With `smoothing="backoff"` the tables are shrunk towards P(x_i), and mixed with it by a weight
+    that held-out rows choose. So redundant features get less weight, and if no feature predicts the
+    class, the model predicts the shares of the classes (`share_` is 0). With "even" the tables are
+    posterior means, with the prior weight `equivalent_sample_size` spread evenly over the cells of
+    each table.
+
+    Other parameters and results are those of every `Classifier`, and `model_`, `graph_`, `share_`.
 
     >>> import counterpane as cp
     >>> titanic = cp.load_dataset("titanic")
@@ -27,15 +33,19 @@ class NaiveBayes(NetworkClassifier):
 
 
 class TAN(NetworkClassifier):
-    """Learns P(class | row) with a tree over the features beside the class.
+    """Learns P(class | row) with a tree over the features: the tree-augmented naive Bayes.
 
-    Of all trees, in which each feature has at most one parent besides the class, the one of
-    greatest likelihood: a maximum spanning tree on I(X_i; X_j | class), rooted at the feature of
-    largest entropy. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
+    Each feature has the class and at most one other feature as parents. The tree of largest
+    likelihood is a maximum spanning tree on I(X_i; X_j | class), rooted at the feature of largest
+    entropy. N. Friedman, D. Geiger and M. Goldszmidt, Bayesian network classifiers, Machine
     Learning 29 (1997). Cost: n²/2 tables of three columns.
 
-    Parameters and results are those of every `Classifier`, and `model_`, `graph_`, `gains_`
-    (parent, child, the gain in nats; largest first).
+    With `smoothing="backoff"` P(x | parent, class) is shrunk towards P(x | class), and that towards
+    P(x), so a parent of many states has only as much effect as held-out rows support; see
+    `NaiveBayes` for the rest.
+
+    Other parameters and results are those of every `Classifier`, and `model_`, `graph_`, `share_`,
+    `gains_` (parent, child, the gain in nats; largest first).
 
     >>> import counterpane as cp
     >>> classifier = cp.TAN().fit(cp.load_dataset("titanic"), "survived")

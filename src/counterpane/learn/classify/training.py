@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from counterpane.data.states import cut_variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import Missing
+from counterpane.learn.gap_policy import GapPolicy, explicit_policy
 from counterpane.typing import Array, Bools, Floats, Ints
 
 
@@ -52,12 +53,8 @@ def make_training(
     max_states: int,
     max_bins: int | None,
     missing: Missing,
-    known: Mapping[str, Variable],
 ) -> Training:
-    """The training rows of columns and a class; parameters are those of `Classifier`.
-
-    `known` are the variables of columns that were cut before.
-    """
+    """The training rows of columns and a class; parameters are those of `Classifier`."""
     if max_states < 0 or (max_bins is not None and max_bins < 1):
         raise ParameterError(
             f"max_states={max_states}, max_bins={max_bins}; 0 or more states and 1 or more bins "
@@ -75,11 +72,13 @@ def make_training(
     variables = [
         _cut_variable(column, labels, weights, len(target.states), max_bins)
         if i in numeric and isinstance(column, Numbers)
-        else _state_variable(column, known.get(column.name))
+        else _state_variable(column)
         for i, column in enumerate(columns)
     ]
     codes, numbers = encode_rows(columns, variables, numeric)
     class_variable = Variable(target.name, target.states)
+    if target.cut is not None:
+        class_variable = replace(target.cut, name=target.name)
     return Training(
         Table(Schema(variables), codes, weights), class_variable, labels, numeric, numbers
     )
@@ -90,14 +89,30 @@ def missing_cells(column: Column) -> Bools:
     return column.codes < 0 if isinstance(column, Labels) else column.missing
 
 
+def check_policy(missing: Missing) -> None:
+    """Refuse a policy for missing cells that classifiers do not have."""
+    if missing not in ("auto", "state", "drop", "error"):
+        raise ParameterError(
+            Setting("missing", missing), "; 'auto', 'state', 'drop' or 'error' is allowed."
+        )
+
+
+def policy_of_columns(
+    columns: Sequence[Column], weights: Array | None, missing: Missing
+) -> GapPolicy:
+    """What is done about the missing cells of features, and how many there are."""
+    each = [missing_cells(column) for column in columns]
+    cells = [float(m.sum() if weights is None else m @ weights) for m in each]
+    gaps = np.array([n > 0 for n in cells], dtype=bool)
+    policy = "state" if missing == "auto" else missing
+    return explicit_policy(policy, [column.name for column in columns], gaps, sum(cells))
+
+
 def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Missing) -> Bools:
     """The rows that have a weight and, unless missing cells are states, no missing cell."""
-    if missing not in ("state", "drop", "error"):
-        raise ParameterError(
-            Setting("missing", missing), "; 'state', 'drop' or 'error' is allowed."
-        )
+    check_policy(missing)
     used = np.ones(len(missing_cells(columns[0])), dtype=bool) if weights is None else weights > 0
-    if missing == "state":
+    if missing in ("auto", "state"):
         return used
     for column in columns:
         holes = missing_cells(column) & used
@@ -126,7 +141,7 @@ def _take_labels(labels: Labels, rows: Bools) -> Labels:
     """Some rows of a column; unless its states are declared, those that lost all rows go."""
     codes = labels.codes[rows]
     if labels.declared:
-        return Labels(labels.name, labels.states, codes, declared=True)
+        return replace(labels, codes=codes)
     seen = np.unique(codes[codes >= 0])
     lookup = np.append(np.searchsorted(seen, np.arange(len(labels.states))), -1)
     return Labels(labels.name, tuple(labels.states[c] for c in seen), lookup[codes])
@@ -149,14 +164,13 @@ def _has_few_values(column: Numbers, max_states: int) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
 
 
-def _state_variable(column: Column, known: Variable | None) -> Variable:
-    """The variable of a column whose values are states as they are; `known` if it was cut."""
+def _state_variable(column: Column) -> Variable:
+    """The variable of a column whose values are states as they are, or were cut before."""
     labels = column.labels() if isinstance(column, Numbers) else column
     hole = (None,) if (labels.codes < 0).any() else ()
     states = (*labels.states, *hole)
-    intervals = len(labels.states) - labels.states.count(None)
-    if known is not None and known.cuts is not None and intervals == len(known.cuts) + 1:
-        return replace(known, states=states)
+    if labels.cut is not None:
+        return replace(labels.cut, states=states)
     return Variable(column.name, states)
 
 

@@ -14,20 +14,25 @@ import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.schema import Schema
+from counterpane.data.table import Table, distinct_rows
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
-from counterpane.learn.classify.explain import Explanation, check_one, explanation, one_row
 from counterpane.learn.classify.features import read_features
+from counterpane.learn.classify.held_out import MIN_WEIGHT, Fold, folds_of, joined
 from counterpane.learn.classify.training import Training
+from counterpane.learn.driver import to_end
 from counterpane.learn.faces.face_average import FaceAverage
 from counterpane.learn.faces.face_climb import Structure
 from counterpane.learn.faces.face_search import FaceSearch, Prior
 from counterpane.models.effects import log_odds
+from counterpane.models.explaining import Explanation, check_one, explanation, one_row
+from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential
-from counterpane.typing import Codes, Floats
+from counterpane.progress import Control
+from counterpane.typing import Codes, Floats, Ints
 
 Average = bool | Literal["accepted"]
 
@@ -35,18 +40,25 @@ Average = bool | Literal["accepted"]
 class MarkovClassifier(Classifier):
     """P(class | row) from hyperedges of the class and up to `max_order` − 1 features.
 
-    A structure is a set of hyperedges, each with a table of joint probabilities estimated as if
-    `outliers` rows were spread evenly over its cells; the product of the tables, each overlap
-    counted once, is the model. Structures are found by a staged climb on Σ ln P(class | row) plus
-    the log of a prior on their degrees of freedom: "aicc" (−m df / (m − df − 1) for m rows) or
-    "orthodox" (−df). Above `max_candidates` hyperedges of one size, those are tried whose parts
-    gained most. With `cycles` False hyperedges have at most two features, and these form a forest.
+    A structure is a set of hyperedges. Each has a table of joint probabilities, estimated as if
+    `outliers` rows were spread evenly over its cells. The model is the product of the tables, with
+    each overlap counted once. A hill climb by stages maximizes Σ ln P(class | row) plus the log of
+    a prior on the degrees of freedom: "aicc" (−m df / (m − df − 1) for m rows) or "orthodox"
+    (−df). If there are more than `max_candidates` hyperedges of one size, those are tried whose
+    subsets had the largest gains. With `cycles=False` hyperedges have at most two features, and
+    form a forest.
 
-    Predictions average over all structures looked at, in proportion to their posterior, down to
-    1 % of the best; over those that the climb went through with average="accepted"; or take the
-    best alone with average=False. A state that was not seen in training leaves out the tables it
-    would be looked up in. `outliers` takes the place of `equivalent_sample_size`, which is not
-    used.
+    By default predictions are averaged over all visited structures whose posterior is at least 1 %
+    of the best, weighted by their posterior; with average="accepted", over the structures on the
+    path of the climb; with average=False, they come from the best structure alone. For a state that
+    did not occur in training, the tables of that column are left out. With `floor` the search is
+    repeated in five folds; if predictions of held-out rows are no better than the shares of the
+    classes, the structure is the class alone.
+    `outliers` takes the place of `equivalent_sample_size`, which is not used.
+
+    Like `InteractionClassifier`, `model_` keeps distinct training rows, for queries with evidence
+    on some of the columns. With `keep_rows=False` it sums out the others by its networks, which
+    describe the class and not the other columns.
 
     Results beyond those of `Classifier`: `hyperedges_` (names of the features, in the order in
     which the best structure was built), `log_posterior_`, `structures_`, `model_` (a `Mixture` of
@@ -69,6 +81,8 @@ class MarkovClassifier(Classifier):
         average: Average = True,
         cycles: bool = True,
         max_candidates: int = 1000,
+        keep_rows: bool = True,
+        floor: bool = True,
         **options: Unpack[ClassifierOptions],
     ) -> None:
         super().__init__(**options)
@@ -78,6 +92,8 @@ class MarkovClassifier(Classifier):
         self.average = average
         self.cycles = cycles
         self.max_candidates = max_candidates
+        self.keep_rows = keep_rows
+        self.floor = floor
 
     def _learn(self, training: Training) -> None:
         if self.average not in (True, False, "accepted"):
@@ -87,13 +103,33 @@ class MarkovClassifier(Classifier):
         names = self.schema_.names
         # In order of the names, so that equal gains are settled alike however columns are laid out.
         self._order = sorted(range(len(names)), key=names.__getitem__)
-        cards = self.schema_.cards[self._order]
-        search = FaceSearch(
-            training.table.codes[self._order],
-            cards,
-            training.labels,
+        search = self._search(training.joint)
+        outcome = self._driver(source).run(search, "searching")
+        every = search.structures(outcome.state)
+        if self.floor and outcome.stopped is None and training.joint.total_weight >= MIN_WEIGHT:
+            held_out = joined([self._judged(fold) for fold in folds_of(training.joint)])
+            if not held_out.beats_prior(errors=0.0):
+                every = [search.structures(search.start())[0]]
+        self._average, kept = self._averaged(search, every)
+        self.hyperedges_ = self._named(kept[0])
+        self.log_posterior_ = kept[0].log_posterior
+        self.trace_ = outcome.trace
+        for record in self.trace_:
+            if "hyperedge" in record:
+                record["hyperedge"] = tuple(names[self._order[c]] for c in record["hyperedge"])
+        self._kept = _kept(training) if self.keep_rows else None
+        self._how = self._provenance(source, time.monotonic() - began)
+        for name in ("model_", "graph_", "structures_"):
+            vars(self).pop(name, None)
+
+    def _search(self, joint: Table) -> FaceSearch:
+        """The climb on rows whose last column is the class."""
+        return FaceSearch(
+            joint.codes[self._order],
+            self.schema_.cards[self._order],
+            joint.codes[-1].astype(np.int64),
             self.target_.card,
-            training.table.weights,
+            joint.weights,
             max_order=self.max_order,
             outliers=self.outliers,
             prior=self.prior,
@@ -101,25 +137,29 @@ class MarkovClassifier(Classifier):
             max_candidates=self.max_candidates,
             n_jobs=self.n_jobs,
         )
-        outcome = self._driver(source).run(search, "searching")
-        every = search.structures(outcome.state)
+
+    def _averaged(
+        self, search: FaceSearch, every: list[Structure]
+    ) -> tuple[FaceAverage, list[Structure]]:
+        """The average of structures, and those that it is of, the best first."""
         accepted = [s for s in every if s.accepted]
         kept = {True: every, "accepted": accepted, False: accepted[:1]}[self.average]
         logs = np.array([s.log_posterior for s in kept])
         weights = np.exp(logs - logs[0]) if logs[0] > -np.inf else np.ones(1)
         weights /= weights.sum()
-        self._average = FaceAverage(
-            search.tables.rows, cards, self.target_.card, self.outliers, kept, weights
-        )
-        self.hyperedges_ = self._named(kept[0])
-        self.log_posterior_ = kept[0].log_posterior
-        self.trace_ = outcome.trace
-        for record in self.trace_:
-            if "hyperedge" in record:
-                record["hyperedge"] = tuple(names[self._order[c]] for c in record["hyperedge"])
-        self._how = self._provenance(source, time.monotonic() - began)
-        for name in ("model_", "graph_", "structures_"):
-            vars(self).pop(name, None)
+        cards, rows = self.schema_.cards[self._order], search.tables.rows
+        average = FaceAverage(rows, cards, self.target_.card, self.outliers, kept, weights)
+        return average, kept
+
+    def _judged(self, fold: Fold) -> tuple[Floats, Ints, Floats]:
+        """What the same search on the other folds says of a fold's rows."""
+        search = self._search(fold.training)
+        every = search.structures(to_end(search, Control()))
+        codes = fold.codes[:-1].copy()
+        for row, seen, card in zip(codes, fold.training.codes, self.schema_.cards, strict=False):
+            row[~np.isin(row, seen)] = card  # as a state that training did not see
+        log_proba = self._averaged(search, every)[0].log_proba(codes[self._order])
+        return log_proba, fold.codes[-1].astype(np.int64), fold.weights
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         return self._average.log_proba(codes[self._order])
@@ -166,7 +206,7 @@ class MarkovClassifier(Classifier):
             MarkovNetwork(schema, [potentials[f] for f in [(), *average.faces_of(structure)]])
             for structure in average.structures
         ]
-        return Mixture(networks, average.weights, fixed=True, provenance=self._how)
+        return Mixture(networks, average.weights, fixed=True, rows=self._kept, provenance=self._how)
 
     @cached_property
     def graph_(self) -> Any:
@@ -177,7 +217,7 @@ class MarkovClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.learn.classify.explain.explanation` for the records.
+        `counterpane.models.explaining.explanation` for the records.
         """
         self._check_fitted()
         codes, _ = self._encoded(*read_features(one_row(row)))
@@ -198,9 +238,9 @@ class MarkovClassifier(Classifier):
     def plot(self, kind: str = "hypergraph", *, average: bool = True, **options: Any) -> Any:
         """The hypergraph of all structures averaged, or of the best alone, on matplotlib axes.
 
-        Hyperedges are numbered by the step of the climb; then comes the interaction information in
-        percent of the class entropy, and the posterior of the structure that the hyperedge
-        completes where it is 1 % or more. `options` are those of `counterpane.plots.hypergraph`.
+        The label of a hyperedge has the step of the climb, the interaction information in percent
+        of the class entropy, and the posterior of the structure after this step if it is 1 % or
+        more. `options` are those of `counterpane.plots.hypergraph`.
         Other kinds are "graph" and "trace".
         """
         self._check_fitted()
@@ -212,6 +252,15 @@ class MarkovClassifier(Classifier):
     def _named(self, structure: Structure) -> list[tuple[str, ...]]:
         names = self.schema_.names
         return [tuple(names[self._order[c]] for c in edge) for edge in structure.hyperedges]
+
+
+def _kept(training: Training) -> KeptRows:
+    """The rows that the model keeps: distinct ones of all columns but the class."""
+    table = training.table
+    codes, weights = distinct_rows(table.codes, table.weights, table.schema.cards)
+    nothing = np.empty((0, codes.shape[1]))
+    no_numbers = np.empty(0, dtype=np.int64)
+    return keep_rows(codes, table.schema.cards, no_numbers, nothing, weights.astype(np.float64))
 
 
 def _pictured(structures: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -48,19 +48,19 @@ def to_markov_network(
     reverse: bool = True,
     max_length: int | None = None,
 ) -> MarkovNetwork:
-    """The Markov network that `network` stands for: exactly so where its conditionals agree.
+    """The Markov network of a dependency network; exact if the conditionals are consistent.
 
     `orders`: the mean over "all" orders of the variables; over the n rotations of the schema's
     order ("linear"; with `reverse`, of its reverse too); that order alone ("single"); or over one
-    or several orders given as names or positions. `base`: the row that later variables are held at,
-    {name: state} or states in order; or the mean over rows drawn from the "marginals" of `data` (a
-    table, frame or source; (count + 1/r) / (N + 1) for r states, N rows) or "uniform" ones. Without
-    `base`, the marginals where there is `data`, else uniform.
+    or several orders given as names or positions. `base`: the row that gives the values of later
+    variables, {name: state} or states in order; or the mean over rows drawn from the "marginals" of
+    `data` (a table, frame or source; (count + 1/r) / (N + 1) for r states, N rows) or "uniform"
+    ones. The default is the marginals if there is `data`, otherwise uniform.
 
     A feature of k variables has 2^(k−1) sub-features over all orders, k over rotations, one in an
-    order. One of more than `max_length` goes by rotations in place of all orders (by default from 9
-    on), and by the order alone in place of its rotations (by default never). Equal features are
-    merged. Cost: the number of sub-features.
+    order. A feature of more than `max_length` variables uses rotations instead of all orders (by
+    default from 9 on), and the order alone instead of its rotations (by default never). Equal
+    features are merged. Cost: the number of sub-features.
 
     >>> import counterpane as cp
     >>> from counterpane.potentials import Potential

@@ -21,7 +21,8 @@ from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
-from counterpane.learn.base import Learner, LearnerOptions, digest
+from counterpane.learn.base import LearnerOptions, digest
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.fields.by_variable import VariableSearch
 from counterpane.learn.fields.logistic import LogisticSearch
 from counterpane.learn.fields.tree_growth import TreeSearch
@@ -36,24 +37,24 @@ L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0
 Local = Literal["tree", "logistic"]
 
 
-class DependencyNetworkLearner(Learner):
+class DependencyNetworkLearner(DensityLearner):
     """Learns P(x_v | all others) for each variable: by a probability tree, or by L1 regression.
 
-    `local="tree"`: splits "one value against the rest", greedily, each of which must raise the
-    log-likelihood by more than −ln `kappa` nats and leave `min_count` rows on both sides; leaves
-    are (count + prior / states) / (rows + prior). `local="logistic"`: weights of the variable's
-    states given those of the others that maximize the conditional log-likelihood − `l1` · Σ |w|,
-    intercepts included; each variable's first state has the weight 0.
+    `local="tree"`: a greedy tree with splits "one value against the rest". Each split must raise
+    the log-likelihood by more than −ln `kappa` nats and leave `min_count` rows on both sides;
+    leaves are (count + prior / states) / (rows + prior). `local="logistic"`: a regression of the
+    variable on the states of the others that maximizes the conditional log-likelihood − `l1` · Σ
+    |w|, with the intercepts in the sum; each variable's first state has the weight 0.
 
-    `kappa` and `l1` may be lists. `fit` then needs `validation` rows and takes what makes these
-    most probable, as it does among 10^-8 … 1, or 1000, 500, 200 … 0.1, if the parameter is None;
-    without validation rows None is `kappa` = 0.01 or `l1` = 1. Trees for all κ are grown at once.
-    With `k` a tree asks only about the `k` others of largest χ² with its variable, of equal ones
-    those of least entropy. `equivalent_sample_size` is not used.
+    `kappa` and `l1` may be lists. `fit` then needs `validation` rows and chooses the value with the
+    largest likelihood of these rows. None means 10^-8 … 1 for `kappa` and 1000, 500, 200 … 0.1 for
+    `l1` with validation rows, and `kappa` = 0.01 or `l1` = 1 without. Trees for all κ are grown at
+    once. With `k`, a tree uses only the `k` variables of largest χ² with its variable; among equal
+    ones those of smallest entropy. `equivalent_sample_size` is not used.
 
     Results: `model_` (a `DependencyNetwork`), `graph_` (networkx, directed), `kappa_` or `l1_`,
     `validation_scores_` (the mean log pseudo-likelihood of a validation row, in nats, for each
-    value that was tried), `score_` (the log pseudo-likelihood of the rows learned from), `trace_`.
+    value that was tried), `score_` (the log pseudo-likelihood of the training rows), `trace_`.
 
     >>> import counterpane as cp
     >>> learner = cp.DependencyNetworkLearner().fit(cp.load_dataset("titanic"))

@@ -42,12 +42,12 @@ def fit_potentials(
 ) -> MarkovNetwork:
     """The Markov network of `graph`, whose node i is column i, fitted to the counts of `source`.
 
-    Chordal: closed form from one batch of counts, each P the mean under a Dirichlet prior of
-    `equivalent_sample_size` spread evenly over the joint states, so that cliques agree on their
-    separators and Z = 1. Otherwise: pseudo-likelihood with a Gaussian prior of `prior_sd` on every
-    log-value, from one set of distinct rows for each variable and its neighbors; stopped by
-    `ctl`, the best so far with a warning. Missing cells raise; so do tables of more than
-    `max_cells`.
+    If the graph is chordal, there is a closed form from one batch of counts: each P is the mean
+    under a Dirichlet prior of `equivalent_sample_size`, spread evenly over the joint states, so
+    cliques agree on their separators and Z = 1. Otherwise the potentials maximize the
+    pseudo-likelihood with a Gaussian prior of `prior_sd` on every log-value, from the distinct rows
+    of each variable and its neighbors. If `ctl` stops the search, the result is the best so far,
+    with a warning. Missing cells are an error, and so are tables of more than `max_cells`.
 
     >>> import counterpane as cp
     >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))  # status, age, sex, survived

@@ -15,7 +15,8 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
 from counterpane.graphs import UndirectedGraph
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
 from counterpane.learn.fields.pseudo_likelihood import GRADIENT, MAX_STEPS
 from counterpane.learn.fields.weights import fit_weights
@@ -56,14 +57,14 @@ class PartnerSearch(Search[Partners]):
         return Partners(partners, stop), {"variables": stop}
 
 
-class PairwiseMarkovLearner(Learner):
+class PairwiseMarkovLearner(DensityLearner):
     """Learns a Markov network with a table for each edge of the graph of most dependent pairs.
 
-    Parameters: `k`, the number of partners that each variable brings, by χ² (ties go to the later
-    column; a pair without any dependence is not joined), `prior_sd`, the standard deviation of the
+    Parameters: `k`, the number of neighbors that each variable adds, by χ² (ties go to the later
+    column; independent pairs are not joined), `prior_sd`, the standard deviation of the
     Gaussian prior on each weight (inf is none), `tolerance` (nats a row) and `max_steps` of the
-    weights' search, and those of every learner. There are no weights of single variables: one
-    without partners stays uniform. A checkpoint serves the counting, not the weights.
+    weights' search, and those of every learner. Single variables have no weights: a variable
+    without neighbors is uniform. A checkpoint has the counts, not the weights.
 
     Results: `model_` (a `MarkovNetwork`), `graph_` (networkx), `undirected_`, `n_features_` (joint
     states of all edges), `score_` (the penalized pseudo-log-likelihood, nats), `trace_`.

@@ -70,18 +70,18 @@ def fit_weights(
     """The Markov network of a model's features with the weights of the largest pseudo-likelihood.
 
     Maximizes Σ rows weight · Σ v ln P(x_v | rest) − Σ w² / (2 · prior_sd²) − l1 · Σ |w| by L-BFGS,
-    by OWL-QN where l1 > 0, from w = 0 or from the weights of the model itself. prior_sd=inf is no
-    prior. `model` is a Markov, dependency or Bayesian network, of which only the features matter
+    by OWL-QN if l1 > 0, from w = 0 or from the weights of the model. prior_sd=inf means no prior.
+    `model` is a Markov, dependency or Bayesian network, of which only the features are used
     (tables, rules, the leaves of trees), or a list of potentials and rules over the columns of `X`.
-    Features that hold in the same rows are one; rules that L1 sets to zero are left out.
+    Features that hold in the same rows are merged; rules with weight zero by L1 are left out.
 
     `X` is a frame, an array, a path, a `Table`, or a `CountSource`, whose rows are streamed if they
-    do not fit. With `validation` rows, several values of prior_sd (those of `PRIOR_SDS` unless a
-    sequence is given), or of l1 where that is not zero, are tried from the tightest on, each from
-    the weights of the one before, until these rows become less probable; the best is returned.
-    A search ends when no slope is above `tolerance` nats a row, after `max_steps`, or, with a
-    warning, at `time_limit` seconds in all or Ctrl-C. `provenance` tells the prior, the steps, and
-    whether the slopes became that small.
+    do not fit. With `validation` rows, several values of prior_sd (by default `PRIOR_SDS`), or of
+    l1 if it is not zero, are tried. The strongest prior comes first, and each search starts from
+    the weights of the previous one; the loop ends when the validation rows become less probable,
+    and the best weights are returned. A search ends when no slope is above `tolerance` nats per
+    row, after `max_steps`, or, with a warning, after `time_limit` seconds in total or Ctrl-C.
+    `provenance` records the prior, the steps, and whether the search converged.
 
     >>> import counterpane as cp
     >>> pair = cp.load_dataset("titanic").select(["sex", "survived"])

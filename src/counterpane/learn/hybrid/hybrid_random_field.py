@@ -11,7 +11,8 @@ import numpy as np
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.hybrid.local_networks import LocalNetworks
 from counterpane.learn.hybrid.merging import MergingSearch
 from counterpane.learn.relatives import Relatives
@@ -21,21 +22,22 @@ from counterpane.models.hybrid_random_field import HybridRandomField
 MOST_RELATIVES = 62  # so that a set of local columns is one number
 
 
-class HybridRandomFieldLearner(Learner):
+class HybridRandomFieldLearner(DensityLearner):
     """Learns a Bayesian network around each variable by Markov blanket merging.
 
-    Parameters: `k`, the relatives by χ² that each variable begins with (of equal ones those of
-    least entropy; a pair without any dependence is not related), `k_max`, the largest union of
-    blankets that a network is learned over, `score` ("mdl", or "bic": without the prior),
-    `literal` (the loop as the paper prints it, ten passes at most), `prior`, the rows N that are
-    spread evenly over each table (None: the largest number of states of a column), and those of
-    every learner; `equivalent_sample_size` is not used. Networks are climbed from no edge by the
-    best addition, deletion or turn; of equal moves the first is made, by child, then parent, with
-    columns by falling entropy, then by name.
+    Parameters: `k`, the number of columns that each variable starts with, those of largest χ²
+    (among equal ones those of smallest entropy; independent columns are not used); `k_max`, the
+    largest union of blankets for which a network is learned; `score` ("mdl", or "bic": without
+    the prior); `literal` (the loop as printed in the paper, at most ten passes); `prior`, the
+    number of rows N that are spread evenly over each table (None: the largest number of states of
+    a column); and those of every learner. `equivalent_sample_size` is not used. Each network is
+    learned by hill climbing from the empty graph by the best addition, deletion or reversal; among
+    equal moves the first is made, by child, then parent, with columns by falling entropy, then by
+    name.
 
     Results: `model_` (a `HybridRandomField`), `graph_` (networkx, from the members of each blanket
-    to its variable), `blankets_`, `n_passes_`, `pll_` (the log pseudo-likelihood of the rows
-    learned from, in nats), also called `score_`, `trace_` (with the PLL after every step).
+    to its variable), `blankets_`, `n_passes_`, `pll_` (the log pseudo-likelihood of the
+    training rows, in nats), also called `score_`, `trace_` (with the PLL after every step).
 
     >>> import counterpane as cp
     >>> learner = cp.HybridRandomFieldLearner().fit(cp.load_dataset("titanic"))

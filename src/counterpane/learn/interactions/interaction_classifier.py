@@ -12,23 +12,31 @@ from counterpane.data.schema import Schema
 from counterpane.drawing import draw
 from counterpane.errors import ParameterError
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
-from counterpane.learn.classify.explain import Explanation, check_one, explanation, one_row
 from counterpane.learn.classify.features import read_features
+from counterpane.learn.classify.held_out import HeldOut
 from counterpane.learn.classify.training import Training
 from counterpane.learn.driver import Driver
 from counterpane.learn.interactions.canonical_rows import (
+    Layout,
     canonical_rows,
     table_face,
     table_member,
     table_rows,
 )
 from counterpane.learn.interactions.fold_coding import RawRows
-from counterpane.learn.interactions.interaction_search import Fitted, InteractionSearch
+from counterpane.learn.interactions.fold_rows import sorted_rows
+from counterpane.learn.interactions.interaction_search import (
+    PRIOR_ONLY,
+    Fitted,
+    InteractionSearch,
+)
 from counterpane.learn.interactions.ridge import log_prior
 from counterpane.learn.interactions.selection_shares import SelectionShares, auto_samples
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.effects import Effects, measure_effects
+from counterpane.models.explaining import Explanation, one_row
+from counterpane.models.kept_rows import KeptRows, keep_rows
 from counterpane.models.purified import purified
 from counterpane.typing import Codes, Floats
 
@@ -38,26 +46,33 @@ EFFECT_ENTRIES = 2**23  # rows × interactions × classes, at most
 
 
 class InteractionClassifier(Classifier):
-    """Learns P(class | row) ∝ exp Σ_T f_T(x_T, class): readable, and nothing to tune.
+    """Learns P(class | row) ∝ exp Σ_T f_T(x_T, class), a sum of effects; nothing to tune.
 
-    T runs over all single columns and the pairs and triples that a search selects; numbers have a
-    smooth term besides their intervals. Tables are fitted to predict the class (ridge regression,
-    larger sets held more tightly). Which structure and how strong the ridge is decided by the
-    likelihood of held-out rows in five folds, in which everything, cuts included, is done anew; the
-    model is the mean of the five fits and of one on all rows, and that is again a sum over sets of
-    columns, here called interactions, single columns included.
-    docs/design/interaction-classifier.md tells what was tried.
+    T runs over *interactions*: all single columns, and the pairs and triples that a search selects.
+    Numbers have a smooth term besides their intervals. The tables f_T maximize the conditional
+    likelihood with a ridge penalty that is larger for larger interactions. Five folds choose the
+    structure and the penalty by the likelihood of held-out rows; in each fold all steps are
+    repeated, also the cuts of numbers. The model is the mean of the five fits and of one fit to all
+    rows, which is again a sum over interactions. docs/design/interaction-classifier.md describes
+    what was tried.
 
-    `random_state` draws the folds; neither `n_jobs` nor the order of rows, columns, states and
-    classes matters. With `single_fit` the model is the fit on all rows alone: shorter to read, a
-    little worse. `bootstrap` is the number of random halves of the rows on which the search of the
-    chosen structure runs again, to tell how often it selects each interaction; "auto" takes 20
-    where distinct rows × columns² is at most 524,288, about a second of work, and else none.
+    `random_state` draws the folds; the model does not depend on `n_jobs` or on the order of rows,
+    columns, states and classes. With `single_fit` the model is the fit to all rows alone: shorter
+    to read, a little worse. `bootstrap` is the number of random halves of the rows on which the
+    search of the chosen structure runs again, to measure how often it selects each interaction;
+    "auto" means 20 if distinct rows × columns² is at most 524,288, about a second of work, and 0
+    otherwise.
     `equivalent_sample_size` is not used.
 
+    If a query has evidence on some columns only, the answer is averaged over the other columns. For
+    this the model keeps the distinct training rows: all, or a sample of at most 32,768 rows and
+    4 MB. With `keep_rows=False` the model file has no rows, and a query needs all columns.
+
     Results beyond those of `Classifier`: `model_`; `interactions_`, a record for each set of
-    columns, the largest effect first; `structure_` and `penalty_` chosen, `inner_log_loss_` on the
-    held-out rows, `trace_`, the best penalty and loss of each structure.
+    columns, the largest effect first; the chosen `structure_` and `penalty_`; `inner_log_loss_` on
+    the held-out rows; `trace_`, the best penalty and loss of each structure; `held_out_`, the
+    predictions of the five fits for their held-out rows. If these are no better than the shares of
+    the classes, the ridge is so strong that the model predicts the shares for every row.
 
     A record has `columns` and their number `order`; `effect`, the standard deviation, over the
     training rows, of what the interaction adds to the log-odds of the class, in nats; and
@@ -66,7 +81,7 @@ class InteractionClassifier(Classifier):
     has the mean zero over each of its columns, and single columns hold all they can explain alone.
     `counterpane.models.effects` defines both, for more than two classes too. An interaction of two
     or more columns also has `share`, the share of `samples` half samples on which it was selected,
-    where there were at least twenty.
+    if there were at least twenty.
 
     >>> import counterpane as cp
     >>> titanic = cp.load_dataset("titanic")
@@ -76,18 +91,21 @@ class InteractionClassifier(Classifier):
     """
 
     model_: AdditiveClassifier
+    held_out_: HeldOut | None
 
     def __init__(
         self,
         *,
         single_fit: bool = False,
         bootstrap: int | Literal["auto"] = 0,
+        keep_rows: bool = True,
         random_state: int | np.random.Generator | None = 0,
         **options: Unpack[ClassifierOptions],
     ) -> None:
         super().__init__(**options)
         self.single_fit = single_fit
         self.bootstrap = bootstrap
+        self.keep_rows = keep_rows
         self.random_state = random_state
 
     def _learn(self, training: Training) -> None:
@@ -103,6 +121,12 @@ class InteractionClassifier(Classifier):
         outcome = self._driver(source).run(search, "choosing interactions")
         self.trace_ = outcome.trace
         choice = search.choose(outcome.state)
+        self.held_out_ = search.held_out(choice) if outcome.state.done else None
+        if self.held_out_ is not None and not self.held_out_.beats_prior(errors=0.0):
+            self.held_out_ = search.held_out(choice._replace(strength=PRIOR_ONLY))
+            choice = choice._replace(strength=PRIOR_ONLY, log_loss=self.held_out_.log_loss)
+        if self.held_out_ is not None:
+            self.held_out_ = self.held_out_.with_classes(layout.classes)
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
         folds = not self.single_fit and outcome.state.done > 0
         whole = outcome.stopped is None or not folds
@@ -114,12 +138,15 @@ class InteractionClassifier(Classifier):
             shares, samples = self._shares(rows, weights, rng, left)
         found = [table_member(_member(fit), layout) for fit in fits]
         codes, numbers = table_rows(rows, layout)
+        kept = _kept(training.table.schema, rows, weights, layout) if self.keep_rows else None
+        about = None if kept is None else {"kept": len(kept), "distinct": kept.seen}
         model = AdditiveClassifier(
             Schema([*training.table.schema, training.target]),
             [purified(member, codes, numbers, weights) for member in found],
             float(weights.sum()),
+            rows=kept,
             provenance=self._provenance(source, time.monotonic() - began)
-            | {"target": training.target.name},
+            | {"target": training.target.name, "kept_rows": about},
         )
         classes = np.bincount(layout.classes[rows.labels], weights, model.n_classes)
         effects = _effects(model, codes, numbers, weights, classes / classes.sum())
@@ -141,7 +168,7 @@ class InteractionClassifier(Classifier):
         return {face: count / done for face, count in search.counts.items()}, done
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
-        return self.model_.log_proba(codes, numbers)
+        return self.model_.average_log_proba(codes, numbers)
 
     @property
     def interactions_(self) -> list[dict[str, Any]]:
@@ -165,30 +192,18 @@ class InteractionClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.learn.classify.explain.explanation` for the records; the one whose face is None
-        holds what the smoothing of the probabilities takes back.
+        `counterpane.models.explaining.explanation` for the records; the one whose columns are None
+        has the effect of the smoothing of the probabilities and of averaging over unknown cells.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))
-        check_one(codes.shape[1])
-        model, cells = self.model_, codes[:, 0].tolist()
-        faces = [(), *model.faces]
-        effects = model.effects
-        shares = [None if effects is None else effects.share_of(f) for f in range(len(model.faces))]
-        return explanation(
-            [(), *model.hyperedges],
-            [tuple((*self.schema_[c].states, "?")[cells[c]] for c in face) for face in faces],
-            model.contributions(codes, numbers)[:, 0],
-            [None, *shares],
-            model.log_proba(codes, numbers)[0],
-            self.classes_,
-        )
+        return self.model_.explain_cells(codes, numbers)
 
     def plot(self, kind: str = "hypergraph", **options: Any) -> Any:
         """The hypergraph of the largest interactions; see `counterpane.plots.hypergraph`.
 
         Labels are effects; opacity is the share of half samples on which an interaction was
-        selected, where that is known. A pair within a triple is not drawn. Other kinds are
+        selected, if that is known. A pair within a triple is not drawn. Other kinds are
         "interactions", all effects as bars, and "trace".
         """
         self._check_fitted()
@@ -216,6 +231,20 @@ def _effects(
     some = np.linspace(0, len(weights) - 1, size).astype(np.int64)
     parts = model.contributions(codes[:, some], numbers[:, some])[1:]
     return measure_effects(parts, weights[some], classes)
+
+
+def _kept(schema: Schema, rows: RawRows, weights: Floats, layout: Layout) -> KeptRows:
+    """The rows that the model keeps: distinct ones of all columns but the class."""
+    nobody = np.zeros(len(weights), dtype=np.int64)
+    rows, weights = sorted_rows(
+        rows.codes, rows.cards.copy(), rows.numeric, rows.numbers, nobody, 1, weights
+    )
+    codes, numbers = table_rows(rows, layout)
+    numeric = np.sort(layout.columns[rows.numeric])
+    for c, values in zip(numeric.tolist(), numbers, strict=True):
+        own = np.searchsorted(schema[c].cuts or (), values, side="right")
+        codes[c] = np.where(np.isnan(values), schema[c].card - 1, own)
+    return keep_rows(codes, schema.cards, numeric, numbers, weights)
 
 
 def _member(fit: Fitted) -> Member:

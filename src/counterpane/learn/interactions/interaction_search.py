@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from counterpane.learn.classify.held_out import HeldOut, joined
 from counterpane.learn.driver import Search
 from counterpane.learn.interactions.fold_coding import RawRows
 from counterpane.learn.interactions.fold_rows import deal_folds
@@ -24,6 +25,7 @@ from counterpane.typing import Floats
 
 STRENGTHS: tuple[float, ...] = tuple(4.0**k for k in range(4, -6, -1))
 N_FOLDS = 5
+PRIOR_ONLY = 2.0**40  # a strength at which the class has the same probabilities in every row
 TURNED = 3.0  # nats below the best of a fold's held-out likelihood, where its path ends
 
 T = TypeVar("T")
@@ -119,6 +121,17 @@ class InteractionSearch(Search[Looked]):
 
         return list(self._map(fit, tasks))
 
+    def held_out(self, choice: Choice) -> HeldOut:
+        """What the fits of each fold say of its held-out rows."""
+        name, strength, _ = choice
+        found = []
+        for k in range(len(self.held)):
+            part = self._parts[k]
+            ridge = self._path(name, k).at(strength).ridge
+            log_proba = held_out_log_proba(ridge, part)
+            found.append((log_proba.T, part.rows.labels[part.n_train :], part.held))
+        return joined(found)
+
     def _choice(self, name: str, scores: Floats) -> Choice:
         total = scores.sum(axis=0)
         best = int(np.argmax(total))
@@ -185,14 +198,21 @@ def new_ridge(part: Part, structure: Structure) -> Ridge:
 def fit_at(part: Part, structure: Structure, strength: float) -> Fitted:
     """The fit of one strength, by the way of the larger ones."""
     ridge = new_ridge(part, structure)
-    for larger in STRENGTHS[: STRENGTHS.index(strength) + 1]:
-        ridge.solve(larger)
+    for larger in STRENGTHS:
+        if larger > strength:
+            ridge.solve(larger)
+    ridge.solve(strength)
     return Fitted(structure, ridge.frozen())
 
 
-def held_out(ridge: Ridge, part: Part) -> float:
-    """The log-likelihood of the part's held-out rows, smoothed as predictions are."""
+def held_out_log_proba(ridge: Ridge, part: Part) -> Floats:
+    """ln P(class) of the part's held-out rows, (classes, rows), smoothed as predictions are."""
     n = part.rows.labels.size
-    log_proba = smooth(ridge.log_proba(part.n_train, n), float(part.weights.sum()))
-    own = log_proba[part.rows.labels[part.n_train :], np.arange(n - part.n_train)]
+    return smooth(ridge.log_proba(part.n_train, n), float(part.weights.sum()))
+
+
+def held_out(ridge: Ridge, part: Part) -> float:
+    """The log-likelihood of the part's held-out rows."""
+    log_proba = held_out_log_proba(ridge, part)
+    own = log_proba[part.rows.labels[part.n_train :], np.arange(log_proba.shape[1])]
     return float(own @ part.held)

@@ -18,7 +18,8 @@ import numpy as np
 from counterpane._core import posterior as kernels
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.posterior.family_tables import FamilyTables, checked_limit, members
@@ -143,14 +144,14 @@ def _squeeze(mask: int, i: int) -> int:
     return (mask & low) | ((mask >> 1) & ~low)
 
 
-class ExactPosterior(Learner):
+class ExactPosterior(DensityLearner):
     """Learns the exact posterior over networks of at most 20 variables, and the best of them.
 
     Parameters: `score` (a name or a score; natural-log marginal likelihoods such as BDeu give
-    posteriors, BIC an approximation), `prior` ("uniform" over DAGs, up to 3ⁿ terms; "order": a DAG
-    weighs as many times as there are orders it fits, n² 2ⁿ terms), `max_parents`,
-    `equivalent_sample_size` of the model's parameters, `missing` ("state", "drop" or "error"), and
-    those of every long learner. A checkpoint holds the counting, not the sums.
+    posteriors, BIC an approximation), `prior` ("uniform" over DAGs, up to 3ⁿ terms; "order": the
+    weight of a DAG is the number of orders that it fits, n² 2ⁿ terms), `max_parents`,
+    `equivalent_sample_size` of the model's parameters, `missing` ("auto" or "state", "drop",
+    "error"), and those of every learner. A checkpoint has the counts, not the sums.
 
     Results: `edge_probabilities_` (row: from, column: to), `edges_` (parent, child, probability;
     largest first), `log_evidence_` (ln Σ exp(score) over all networks; with "order" each times its
@@ -179,7 +180,7 @@ class ExactPosterior(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         if self.prior not in ("uniform", "order"):
             raise ParameterError(f"prior={self.prior!r}; 'uniform' or 'order' is allowed.")
         source = self._source(X, sample_weight, self.missing, self.n_jobs)

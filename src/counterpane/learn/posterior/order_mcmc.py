@@ -19,7 +19,8 @@ from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat
 from counterpane.lazy import lazy
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.posterior.chains import Chains, ChainSearch
 from counterpane.learn.posterior.exact_posterior import ranked
@@ -31,15 +32,15 @@ from counterpane.scores import LocalScore, as_score
 nx = lazy("networkx")
 
 
-class OrderMCMC(Learner):
+class OrderMCMC(DensityLearner):
     """Learns edge probabilities by sampling partitions (unbiased) or orders of the variables.
 
-    Parameters: `score`, `n_samples` kept of each of `n_chains`, `burn_in` (samples thrown away
-    first, by default half as many), `thin` (moves between samples, by default one for each
-    variable), `max_parents`, `max_candidates` (parents considered for each variable, those of
+    Parameters: `score`, `n_samples` kept of each of `n_chains`, `burn_in` (samples that are
+    discarded first, by default half as many), `thin` (moves between samples, by default one for
+    each variable), `max_parents`, `max_candidates` (parents considered for each variable, those of
     largest score alone), `partition` (False samples orders, which favors DAGs that fit many),
     `n_models` networks drawn for the mixture, `equivalent_sample_size` of their parameters,
-    `missing`, `random_state`, and those of every long learner. Results do not depend on `n_jobs`.
+    `missing`, `random_state`, and those of every learner. Results do not depend on `n_jobs`.
 
     Results: `edge_probabilities_` (row: from, column: to; averages of exact conditionals, not of
     indicators), `edges_` (parent, child, probability; largest first), `standard_errors_` and
@@ -83,7 +84,7 @@ class OrderMCMC(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         self._check()
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
         n, names = len(source.schema), source.schema.names

@@ -17,7 +17,8 @@ from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Oracle, Question, Verdict, as_test
 from counterpane.independence.counted import CountTest
 from counterpane.independence.ledger import Price
-from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.fields.graph_potentials import fit_potentials
 from counterpane.learn.questions.separators import is_separated
 from counterpane.learn.structure.network import intrinsic_order
@@ -133,7 +134,7 @@ class LaidOut(NamedTuple):
         return self.source.schema.names
 
 
-class AskingLearner(Learner):
+class AskingLearner(DensityLearner):
     """Learns a Markov network by asking an independence test.
 
     `test` is a name ("stratified", "bayesian", "chi2", "g2") or a test; `alpha` is the level of a

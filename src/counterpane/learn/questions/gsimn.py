@@ -6,7 +6,7 @@ from counterpane.learn.questions.gsmn import GSMN
 
 
 class GSIMN(GSMN):
-    """`GSMN` that does not ask the data what it can infer.
+    """`GSMN` with inference: tests whose answer can be inferred are not executed.
 
     On data, a test is inferred from executed tests of the same pair, and from the pair tables where
     what these allow is clear by a margin (`Margins`). With `variant="paper"`, and where the test

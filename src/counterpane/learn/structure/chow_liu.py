@@ -21,12 +21,19 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import Learned, Learner, LearnerOptions
+from counterpane.learn.base import Learned, LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import score_and_gains
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.structure.network import intrinsic_order
-from counterpane.learn.structure.structural_em import StructuralEM, first_score, learned
+from counterpane.learn.structure.structural_em import (
+    EFFORTS,
+    StructuralEM,
+    TooManyCells,
+    first_score,
+    learned,
+)
 from counterpane.learn.structure.trees import maximum_branching, maximum_forest
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
@@ -101,15 +108,15 @@ class GainSearch(Search[PairGains]):
         return gains
 
 
-class ChowLiu(Learner):
+class ChowLiu(DensityLearner):
     """Learns the best tree, forest or branching of a table.
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
     a forest), `root` (a column name; by default the column of largest entropy), `target` (a column
     name, for the tree-augmented network of a class), `equivalent_sample_size` of the
-    parameters' prior, `missing` ("state", "drop", "error", "em", or "available" with the score
-    "nal"), and those of every long learner: `time_limit` in seconds, `n_jobs` threads, `progress`,
-    `checkpoint`.
+    parameters' prior, `missing` ("auto", "state", "drop", "error", "em", or "available" with the
+    score "nal"), and the parameters of every learner: `time_limit` in seconds, `n_jobs` threads,
+    `progress`, `checkpoint`.
 
     Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `strengths_` (parent,
     child, bits, directed; strongest first), `gains_` (parent, child, gain of the score in nats;
@@ -140,9 +147,16 @@ class ChowLiu(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        try:
+            return self._learn(source, score, began)
+        except TooManyCells as error:
+            return self._learn(self._without_em(source, error), score, began)
+
+    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
+        """Learn from a source on which the policy for missing cells is carried out."""
         source.prepare()
         n = len(source.schema)
         target = None if self.target is None else source.schema.index(self.target)
@@ -160,7 +174,7 @@ class ChowLiu(Learner):
                 "select fewer columns."
             )
         driver = self._driver(source)
-        if self.missing == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
+        if self.missing_ == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
             search = self._structural_em(source, order, score, root, target)
             found = learned(search, driver, source.schema, order)
         else:
@@ -232,4 +246,5 @@ class ChowLiu(Learner):
             Dag(len(order), []),
             size=self.equivalent_sample_size,
             seed=0,
+            effort=EFFORTS[self._em_effort or self.missing],
         )

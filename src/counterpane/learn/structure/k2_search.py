@@ -65,7 +65,7 @@ class OrderSearch(Search[NetworkState]):
 class K2Search(NetworkLearner):
     """Learns a network by greedy parents along an order.
 
-    `order` lists all columns; without it, `restarts` + 1 random orders are tried and the best
+    `order` lists all columns. By default `restarts` + 1 random orders are tried, and the best
     network is kept.
 
     >>> import counterpane as cp

@@ -16,13 +16,20 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import unpack
-from counterpane.learn.base import Learned, Learner, LearnerOptions
+from counterpane.learn.base import Learned, LearnerOptions
+from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import named_gains
 from counterpane.learn.parameters import fit_parameters
 from counterpane.learn.structure.constraints import Edges, make_limits
 from counterpane.learn.structure.moves import Moves, dag_of, rows_needed
-from counterpane.learn.structure.structural_em import StructuralEM, first_score, learned
+from counterpane.learn.structure.structural_em import (
+    EFFORTS,
+    StructuralEM,
+    TooManyCells,
+    first_score,
+    learned,
+)
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
@@ -64,7 +71,7 @@ def stored(rows: Words) -> Ints:
     return rows.copy().view(np.int64)
 
 
-class NetworkLearner(Learner):
+class NetworkLearner(DensityLearner):
     """Learns a Bayesian network by its score.
 
     Columns are put into an order of their own (by falling entropy, then by name) before the
@@ -76,9 +83,9 @@ class NetworkLearner(Learner):
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
     `strengths_` (parent, child, bits, directed; strongest first), `gains_` (parent, child, the
-    score in nats that would be lost without the edge; largest first), `trace_`. With missing="em",
-    these are those of the counts that the model expects, and `trace_` has the first structure, the
-    searches, and the iterations for the parameters; `start`, if given, is the first structure.
+    score in nats that would be lost without the edge; largest first), `trace_`. By EM, these are
+    those of the counts that the model expects, and `trace_` has the first structure, the searches,
+    and the iterations for the parameters; `start`, if given, is the first structure.
     """
 
     _leaves_gaps = ("available", "em")
@@ -112,16 +119,23 @@ class NetworkLearner(Learner):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
-        score = as_score(self.score)
+        score = as_score(vars(self)["score"])
         self._check_available(score)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        try:
+            return self._learn(source, score, began)
+        except TooManyCells as error:
+            return self._learn(self._without_em(source, error), score, began)
+
+    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
+        """Learn from a source on which the policy for missing cells is carried out."""
         source.prepare()
         order = intrinsic_order(source)
         inner = reordered(source, order)
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
         start = start_parents(self.start, inner, limits)
         driver = self._driver(source)
-        if self.missing == "em" and isinstance(inner, MemoryCounts) and inner.has_missing.any():
+        if self.missing_ == "em" and isinstance(inner, MemoryCounts) and inner.has_missing.any():
             search = self._structural_em(inner, score, limits, start)
             found = learned(search, driver, source.schema, order)
             return self._keep(found, self._provenance(source, time.monotonic() - began))
@@ -183,6 +197,7 @@ class NetworkLearner(Learner):
             Dag.from_bits(start),
             size=self.equivalent_sample_size,
             seed=0 if self.random_state is None else self.random_state,
+            effort=EFFORTS[self._em_effort or self.missing],
         )
 
 

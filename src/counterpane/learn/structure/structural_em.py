@@ -39,6 +39,25 @@ MAX_ROUNDS = 20
 TOLERANCE = 1e-7  # of the log-likelihood: an iteration that gains less is the last
 
 
+class TooManyCells(TableSizeError):
+    """An iteration of EM would take too long for a policy that nobody asked for."""
+
+
+class Effort(NamedTuple):
+    """What EM may cost: iterations for the parameters, cells of all rows' junction trees in one."""
+
+    max_steps: int = 500
+    max_cells: float = np.inf
+
+
+FULL = Effort()
+EFFORTS = {
+    "em": FULL,
+    "auto": Effort(50, 2**25),  # a third of a second an iteration
+    "trial": Effort(5, 2**25),  # later iterations change little of what held-out rows tell
+}
+
+
 class StructuralState(NamedTuple):
     """A structure, its expected counts (see `EMState`), and what is to be done next."""
 
@@ -56,7 +75,8 @@ class StructuralEM(Search[StructuralState]):
 
     `find(source, ctl)` is the learner's own search on a source without missing cells. `first(k,
     ctl)` gives the first structure, in which no node has more than k parents; `start` is returned
-    if all is stopped before the first search.
+    if all is stopped before the first search. A structure that costs more than `effort`
+    allows raises `TooManyCells`.
     """
 
     def __init__(
@@ -69,7 +89,10 @@ class StructuralEM(Search[StructuralState]):
         *,
         size: float,
         seed: int,
+        effort: Effort = FULL,
     ) -> None:
+        self.max_cells = effort.max_cells
+        self.max_steps = effort.max_steps
         self.table = source.table.distinct()
         self.n_jobs = source.n_jobs
         self.score = score
@@ -85,10 +108,25 @@ class StructuralEM(Search[StructuralState]):
     def em(self, dag: Dag) -> EMSearch:
         """EM for the parameters of `dag`; the last one is kept."""
         if self._em is None or self._em.dag != dag:
-            self._em = EMSearch(
-                self.table, dag, self.prior_size, TOLERANCE, 500, self.seed, n_jobs=self.n_jobs
-            )
+            self._em = self._limited(dag)
         return self._em
+
+    def _limited(self, dag: Dag) -> EMSearch:
+        try:
+            em = EMSearch(
+                self.table, dag, self.prior_size, TOLERANCE, self.max_steps, self.seed,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
+        except TableSizeError as error:
+            if self.max_cells == np.inf:
+                raise
+            raise TooManyCells(str(error).split(";")[0]) from None
+        if em.completion.cells > self.max_cells:
+            raise TooManyCells(
+                f"its junction tree has {em.completion.cells:,.0f} cells over all rows, and "
+                f"{self.max_cells:,.0f} are the limit"
+            )
+        return em
 
     def start(self) -> StructuralState:
         return _state(self._start, self.em(self._start).start(), "first", 0)

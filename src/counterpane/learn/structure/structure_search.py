@@ -162,11 +162,11 @@ def _unless_stopped(work: Callable[[], int]) -> int:
 
 
 class StructureSearch(NetworkLearner):
-    """Learns a Bayesian network: the search to use when in doubt.
+    """Learns a Bayesian network; the default structure learner.
 
     `effort` is "fast" (greedy equivalence search), "default" (with node reinsertion, and edge
     knock-outs up to 5,000 rows), or "thorough" (with knock-outs and order moves, until a round
-    brings nothing). Constraints that name directions keep the search in the space of DAGs.
+    has no gain). With constraints on directions the search is over DAGs.
 
     >>> import counterpane as cp
     >>> learner = cp.StructureSearch().fit(cp.load_dataset("titanic"))
@@ -194,8 +194,8 @@ class StructureSearch(NetworkLearner):
 class GES(NetworkLearner):
     """Greedy equivalence search: inserts and deletes over classes of DAGs (Chickering 2002).
 
-    Needs a score that is the same for all members of a class, and constraints that forbid an edge
-    in both directions or not at all.
+    The score must be equal for all members of a class, and a constraint must forbid an edge in both
+    directions.
 
     >>> import counterpane as cp
     >>> learner = cp.GES("bic").fit(cp.load_dataset("titanic"))

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterpane.data.schema import MAX_STATES, Schema, Variable
+from counterpane.data.schema import MAX_STATES, Schema, Variable, state_text
 from counterpane.errors import CounterpaneError, GraphError, unknown_name
 from counterpane.graphs import Dag
 from counterpane.lazy import lazy
@@ -158,7 +158,7 @@ def _rows(source: Source, family: Family, members: Sequence[Variable]) -> Floats
     if bad.any():
         first = int(np.argmax(bad))
         codes = np.unravel_index(first, [v.card for v in parents]) if parents else ()
-        given = [f"{v.name}={v.states[c]}" for v, c in zip(parents, codes, strict=True)]
+        given = [f"{v.name}={state_text(v.states[c])}" for v, c in zip(parents, codes, strict=True)]
         shown = f"P({child.name}{' | ' if given else ''}{', '.join(given)})"
         line = int(np.broadcast_to(lines, sums.shape)[first])
         source.fail(line, f"{shown} sums to {sums[first]:.9g}; 1 is needed")

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, count
 
 INTERVAL = re.compile(r"[\[(]([^\[\](),;]+)[,;] ?([^\[\](),;]+)[)\]]")
+SPAN = re.compile(r"([-−]?[0-9.]+) ?[–—] ?([-−]?[0-9.]+)")  # 10–20
 SIGNS = {"<=": " le ", ">=": " ge ", "≤": " le ", "≥": " ge ", "<": " lt ", ">": " gt "}
 LETTERS = {
     "ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L",
@@ -25,7 +26,7 @@ def plain_word(word: str) -> str:
     >>> [plain_word(w) for w in ("<0.28", "≥-1.5", "[0.28, 0.41)", "length (cm)", "São", "A+")]
     ['lt_0_28', 'ge_minus_1_5', 'from_0_28_to_0_41', 'length_cm', 'Sao', 'A_plus']
     """
-    if interval := INTERVAL.fullmatch(word):
+    if interval := INTERVAL.fullmatch(word) or SPAN.fullmatch(word):
         word = f"from {interval[1]} to {interval[2]}"
     word = re.sub("|".join(map(re.escape, SIGNS)), lambda sign: SIGNS[sign[0]], word)
     word = re.sub(r"(?<![0-9A-Za-z])[-−](?=\.?[0-9])|(?<=\w)-$", " minus ", word)

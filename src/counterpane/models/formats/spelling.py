@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, state_text
 from counterpane.errors import ParameterError
 from counterpane.models.formats.originals import notes_of
 from counterpane.models.formats.plain_words import KEYWORDS, plain_words
@@ -45,7 +45,7 @@ def spelled(
     in words that all tools read; two names differ in more than capitals.
     """
     names: list[str] = list(schema.names)
-    states = [[_text(s) for s in v.states] for v in schema]
+    states = [[state_text(s) for s in v.states] for v in schema]
     notes: list[str] = []
     if plain_names:
         names = plain_words(

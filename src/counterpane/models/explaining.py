@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from counterpane.data.columns import Labels, Numbers
+from counterpane.data.schema import Schema
 from counterpane.errors import DataError
 from counterpane.models.effects import log_odds
+from counterpane.potentials import Potential
 from counterpane.typing import Array, Floats, State
 
 Explanation = list[dict[str, Any]]
 NEGLIGIBLE = 1e-9
+LEAST = -700.0  # the log that stands for that of an impossible cell
 
 
 def explanation(
@@ -59,6 +63,58 @@ def explanation(
     return sorted(records, key=lambda record: -record["size"])
 
 
+def explain_by_potentials(
+    parts: Iterable[tuple[float, Iterable[Potential]]],
+    schema: Schema,
+    target: int,
+    cells: Mapping[int, int],
+    log_proba: Floats,
+) -> Explanation:
+    """The explanation of one row by models that are products of potentials, with their weights.
+
+    An interaction is the other columns of a potential that holds the class. It adds the logs of the
+    potential at the row's `cells` (variable → code): in a Bayesian network the log-likelihood
+    ratios of the children of the class. A potential with a column that the row does not tell is
+    left out; what that and the mean over several models leave is the record without columns.
+    """
+    found: dict[tuple[int, ...], Floats] = {}
+    shares: dict[tuple[int, ...], float] = {}
+    for weight, potentials in parts:
+        for potential in potentials:
+            others = tuple(sorted(v for v in potential.scope if v != target))
+            if target not in potential.scope or not cells.keys() >= set(others):
+                continue
+            values = np.maximum(potential.at(cells).log_values, LEAST)
+            found[others] = found.get(others, 0.0) + weight * values
+            shares[others] = shares.get(others, 0.0) + weight
+    classes = np.empty(schema[target].card, dtype=object)
+    classes[:] = schema[target].states
+    return explanation(
+        [tuple(schema.names[v] for v in others) for others in found],
+        [tuple(schema[v].states[cells[v]] for v in others) for others in found],
+        log_odds(np.array(list(found.values())).reshape(-1, len(classes))),
+        [min(share, 1.0) for share in shares.values()],
+        np.maximum(log_proba, LEAST),
+        classes,
+    )
+
+
+def explained_probabilities(records: Explanation) -> dict[State, float]:
+    """P(class) of the row that was explained, from the sum of the contributions.
+
+    >>> logs = np.log(np.array([0.2, 0.8]))
+    >>> odds = log_odds(logs)[None]
+    >>> records = explanation([("x",)], [("a",)], odds, [1.0], logs, np.array(["n", "y"]))
+    >>> {state: round(p, 4) for state, p in explained_probabilities(records).items()}
+    {'n': 0.2, 'y': 0.8}
+    """
+    classes = list(records[0]["contributions"])
+    sums = np.array([sum(r["contributions"][c] for r in records) for c in classes])
+    logs = sums / 2 if len(classes) == 2 else sums
+    weights = np.exp(logs - logs.max())
+    return dict(zip(classes, (weights / weights.sum()).tolist(), strict=True))
+
+
 def one_row(row: Any) -> Any:
     """A single row (a mapping, a series, a list, a frame of one row) as a frame of one row."""
     if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
@@ -67,6 +123,8 @@ def one_row(row: Any) -> Any:
         return {
             k: [v] if isinstance(v, str) or not hasattr(v, "__len__") else v for k, v in row.items()
         }
+    if isinstance(row, list) and row and isinstance(row[0], Labels | Numbers):
+        return row
     if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
         return np.array([row], dtype=object if isinstance(row, list | tuple) else row.dtype)
     return row

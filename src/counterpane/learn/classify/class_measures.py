@@ -1,0 +1,215 @@
+"""How well class probabilities fit rows that were not learned from, with standard errors.
+
+Each measure carries the influence of every row on it, so that the error of a difference between
+two classifiers on the same rows is at hand as well: √Σ weight · (influence₁ − influence₂)².
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.typing import Bools, Floats, Ints
+
+MAX_BINS = 10  # of calibration, each with about as many rows
+
+
+class Measured(NamedTuple):
+    """A value and the influence of each row on it; a row of weight 2 is two rows."""
+
+    value: float
+    influence: Floats
+
+
+class Bin(NamedTuple):
+    """Rows of similar predictions: their number, the mean prediction, and how often it came true.
+
+    `error` is the standard error of `observed` if the predictions are right.
+    """
+
+    rows: float
+    predicted: float
+    observed: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMeasures:
+    """Log-loss, AUC, accuracy and calibration of ln P(class | row), (rows, classes).
+
+    `labels` are codes of the classes; a label without a column is a class that the model does not
+    know. AUC does not compare rows of different `folds`, because different fits predicted them.
+
+    >>> logs = np.log([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
+    >>> found = ClassMeasures(logs, np.array([0, 1, 1]), np.ones(3))
+    >>> round(found.log_loss.value, 3), found.accuracy.value, found.auc.value
+    (0.28, 1.0, 1.0)
+    """
+
+    log_proba: Floats
+    labels: Ints
+    weights: Floats
+    folds: Ints | None = None
+
+    @cached_property
+    def log_loss(self) -> Measured:
+        """The mean of −ln P(class | row), in nats; infinite where the class was impossible."""
+        known = self.labels < self.log_proba.shape[1]
+        own = self.log_proba[np.arange(len(known)), np.where(known, self.labels, 0)]
+        return self._mean(np.where(known, -own, math.inf))
+
+    @cached_property
+    def accuracy(self) -> Measured:
+        """The share of rows whose most probable class is theirs."""
+        return self._mean((self.log_proba.argmax(axis=1) == self.labels).astype(np.float64))
+
+    @cached_property
+    def auc(self) -> Measured | None:
+        """The chance that a row of a class is ranked above a row of another one.
+
+        The area under the ROC curve; of more than two classes the mean of each against the rest,
+        and of several folds the mean over their rows. Influences are DeLong's (1988). None where
+        no fold has rows of two classes.
+        """
+        n_classes = self.log_proba.shape[1]
+        classes = (1,) if n_classes == 2 else range(n_classes)
+        each = [m for k in classes if (m := self._auc_of(k)) is not None]
+        if not each:
+            return None
+        influence: Floats = np.mean([m.influence for m in each], axis=0)
+        return Measured(float(np.mean([m.value for m in each])), influence)
+
+    @cached_property
+    def calibration(self) -> list[Bin]:
+        """Bins of about as many rows by the predicted probability, the lowest first.
+
+        Of two classes, the probability of the second; else that of the most probable class.
+        """
+        predicted, happened = self._predicted
+        where = np.unique(predicted, return_inverse=True)[1]
+        weights = np.bincount(where, self.weights)
+        middle = (np.cumsum(weights) - weights / 2) / weights.sum()
+        number = np.minimum((middle * MAX_BINS).astype(np.int64), MAX_BINS - 1)[where]
+        bins = []
+        for k in np.unique(number):
+            rows = number == k
+            w, p = self.weights[rows], predicted[rows]
+            n = float(w.sum())
+            error = math.sqrt(float(w @ (p * (1 - p)))) / n
+            bins.append(Bin(n, float(w @ p) / n, float(w @ happened[rows]) / n, error))
+        return bins
+
+    @property
+    def calibration_error(self) -> float:
+        """The mean over rows of |predicted − observed| of their bin."""
+        total = sum(b.rows for b in self.calibration)
+        return sum(b.rows * abs(b.predicted - b.observed) for b in self.calibration) / total
+
+    @property
+    def calibration_chance(self) -> float:
+        """The expected `calibration_error` of a perfectly calibrated model."""
+        total = sum(b.rows for b in self.calibration)
+        return sum(b.rows * b.error for b in self.calibration) * math.sqrt(2 / math.pi) / total
+
+    @property
+    def prior(self) -> dict[str, float]:
+        """The same measures if the shares of the classes, (n + 1/C) / (m + 1), are predicted.
+
+        With several folds, the shares are those in the other folds; otherwise those of all rows.
+        """
+        n_classes = max(self.log_proba.shape[1], int(self.labels.max()) + 1)
+        folds = np.zeros(len(self.labels), dtype=np.int64) if self.folds is None else self.folds
+        counts = np.bincount(self.labels, self.weights, n_classes)
+        log_loss = accuracy = 0.0
+        for fold in np.unique(folds):
+            own = folds == fold
+            tested = np.bincount(self.labels[own], self.weights[own], n_classes)
+            rest = counts - tested if not own.all() else counts
+            shares = (rest + 1 / n_classes) / (rest.sum() + 1)
+            log_loss -= float(tested @ np.log(shares))
+            accuracy += float(tested[shares.argmax()])
+        total = float(self.weights.sum())
+        return {"log_loss": log_loss / total, "auc": 0.5, "accuracy": accuracy / total}
+
+    def error(self, measured: Measured, other: Measured | None = None) -> float | None:
+        """The standard error of a measure, or of its difference to another on the same rows."""
+        influence = measured.influence - (0.0 if other is None else other.influence)
+        variance = float(self.weights @ influence**2)
+        return math.sqrt(variance) if math.isfinite(variance) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, for JSON and a model's file."""
+        found: dict[str, Any] = {"rows": round(float(self.weights.sum()))}
+        for name in ("log_loss", "auc", "accuracy"):
+            measured: Measured | None = getattr(self, name)
+            if measured is not None and math.isfinite(measured.value):
+                found[name] = {"value": measured.value, "error": self.error(measured)}
+        found["calibration_error"] = {
+            "value": self.calibration_error,
+            "by_chance": self.calibration_chance,
+        }
+        found["calibration"] = [b._asdict() for b in self.calibration]
+        found["prior"] = self.prior
+        return found
+
+    def _mean(self, values: Floats) -> Measured:
+        total = float(self.weights.sum())
+        mean = float(values @ self.weights) / total
+        with np.errstate(invalid="ignore"):
+            return Measured(mean, (values - mean) / total)
+
+    @property
+    def _predicted(self) -> tuple[Floats, Floats]:
+        """The probability that was predicted, and whether it came true."""
+        if self.log_proba.shape[1] == 2:
+            return np.exp(self.log_proba[:, 1]), (self.labels == 1).astype(np.float64)
+        best = self.log_proba.argmax(axis=1)
+        predicted = np.exp(self.log_proba[np.arange(len(best)), best])
+        return predicted, (best == self.labels).astype(np.float64)
+
+    def _auc_of(self, k: int) -> Measured | None:
+        """The area of one class against the others, over the folds that have both."""
+        n = len(self.labels)
+        folds = [np.arange(n)]
+        if self.folds is not None:
+            folds = [np.flatnonzero(self.folds == fold) for fold in np.unique(self.folds)]
+        areas, shares, influence = [], [], np.zeros(n)
+        for rows in folds:
+            own, weights = self.labels[rows] == k, self.weights[rows]
+            if own.any() and not own.all():
+                area, influence[rows] = _area(self.log_proba[rows, k], own, weights)
+                areas.append(area)
+                shares.append(float(weights.sum()))
+                influence[rows] *= shares[-1]
+        if not areas:
+            return None
+        return Measured(float(np.average(areas, weights=shares)), influence / sum(shares))
+
+
+def _area(scores: Floats, own: Bools, weights: Floats) -> tuple[float, Floats]:
+    """The area under the ROC curve and the influence of each row; ties count half."""
+    total, rest = float(weights[own].sum()), float(weights[~own].sum())
+    # Sums of equal numbers in another order differ in the last digits, and are no ranking.
+    values, where = np.unique(np.round(scores, 9), return_inverse=True)
+    inside = np.bincount(where, weights * own, len(values))
+    outside = np.bincount(where, weights * ~own, len(values))
+    below = (np.cumsum(outside) - outside / 2) / rest  # of others, for each value
+    above = (total - np.cumsum(inside) + inside / 2) / total
+    area = float(inside @ below) / total
+    return area, np.where(own, (below[where] - area) / total, (above[where] - area) / rest)
+
+
+def joined_measures(parts: Sequence[ClassMeasures]) -> ClassMeasures:
+    """The rows of several fits together, each a fold."""
+    sizes = [len(part.labels) for part in parts]
+    return ClassMeasures(
+        np.concatenate([part.log_proba for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        np.repeat(np.arange(len(parts)), sizes),
+    )

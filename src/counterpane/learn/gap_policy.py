@@ -1,0 +1,297 @@
+"""missing="auto": what is done about the missing cells of a table, and why.
+
+EM is right where gaps are random, or depend on cells that are shown, as long as values are shown in
+every context. Where a column has no value in some context ("not applicable"), no row tells what EM
+should fill in, and being missing is a value by itself: a state can be better. Both are then fitted
+to parts of the rows and judged on the others, by the nats of the cells that those show: once given
+which of the others are missing, and once not. See docs/design/missing.md.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.resolved import resolved
+from counterpane.counts.source import CountSource
+from counterpane.data.schema import MISSING
+from counterpane.data.table import Table, with_missing_state
+from counterpane.errors import DataError, TableSizeError
+from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.observed_rows import observed_log_prob
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.typing import Array, Bools, Floats, Ints
+
+MAX_CELLS = 2_000_000  # of distinct rows × columns for EM: ten seconds where a tenth is missing
+FEW_LOST = 0.05  # the share of rows that may be left out where EM is too slow
+TRIAL_ROWS = 3_000  # by which EM and states are compared
+FOLDS = 2
+NEVER = 0.01  # the share of shown cells up to which a column does not apply
+MUCH = 0.2  # the share of a column's missing cells that are where it does not apply, at least
+SURE = 2.0  # standard errors by which states must be better than EM
+SHOWN = 6  # columns named in a sentence
+BLOCK = 64  # columns with gaps whose pairs are counted at once
+
+WORDS = {
+    "em": "estimated by EM",
+    "available": "each family of columns is counted on the rows that are complete in it",
+    "drop": "rows with missing cells are left out",
+    "state": f"kept as the state {MISSING}",
+}
+
+
+class GapPolicy(NamedTuple):
+    """What was done about missing cells: `policy` is "none" where there are no such cells.
+
+    `columns` have missing cells; in those of `states` missing is a state, also by the policy "em".
+    `cells` is their weight, where it was counted; `why` is the reason of a choice.
+    """
+
+    policy: str
+    columns: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    cells: float | None = None
+    why: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The policy in one sentence; empty where nothing is missing."""
+        if not self.columns:
+            return ""
+        n = len(self.columns)
+        amount = "in " if self.cells is None else f"{self.cells:,.0f} in "
+        amount += f"{n} column{'s' if n > 1 else ''}"
+        what = WORDS[self.policy]
+        if self.policy == "em" and self.states:
+            what = f"kept as the state {MISSING} in {listed(self.states)}, the others are {what}"
+        why = f": {self.why}" if self.why else ""
+        return f"Missing cells: {amount} ({listed(self.columns)}); {what}{why}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parts by name, for a model's file and for JSON."""
+        return {
+            "policy": self.policy,
+            "columns": list(self.columns),
+            "states": list(self.states),
+            "cells": self.cells,
+            "why": self.why,
+            "note": self.sentence,
+        }
+
+
+def listed(words: Sequence[str]) -> str:
+    """The first few words, with commas."""
+    return ", ".join(words[:SHOWN]) + (", …" if len(words) > SHOWN else "")
+
+
+def choose_policy(
+    source: CountSource, fit: Callable[[Table], BayesianNetwork]
+) -> tuple[GapPolicy, CountSource]:
+    """The policy for a source, and the source on which it is carried out.
+
+    `fit` learns by EM from a table with gaps. The choice depends on the distinct rows and their
+    weights alone, so that it is the same for every kind of source and any order of the columns.
+    """
+    complete = resolved(source, "state")
+    gaps = complete.schema.cards > source.schema.cards
+    if not gaps.any():
+        return GapPolicy("none"), complete
+    names = np.array(source.schema.names, dtype=object)
+    margins = list(complete.counts([(int(i),) for i in np.flatnonzero(gaps)]))
+    total, cells = float(margins[0].sum()), float(sum(m[-1] for m in margins))
+    choice = GapPolicy("state", tuple(names[gaps]), tuple(names[gaps]), cells)
+    rows = _rows_for_em(source)
+    depends = _inapplicable_columns(complete, gaps, total)
+    if rows is None:
+        return _without_em(source, complete, choice, None if depends else total)
+    boxes = np.zeros(gaps.size, dtype=bool)  # ticked or not: being missing is all that varies
+    boxes[gaps] = [np.count_nonzero(m[:-1]) < 2 for m in margins]
+    states, why = boxes, ""
+    if depends:
+        more = boxes.copy()
+        more[list(depends)] = True
+        if (more & ~boxes).any():
+            states, why = _best_states(rows, [boxes, more], fit)
+        if why:
+            why = _where(depends, boxes, names) + why
+    if boxes.any():
+        have = "has" if boxes.sum() == 1 else "have"
+        reason = f"{', '.join(names[boxes])} {have} at most one value where not missing"
+        why = f"{reason}; {why}" if why else reason
+    if states[gaps].all():
+        return choice._replace(why=why), complete
+    kept = MemoryCounts(_with_states(rows, states), n_jobs=getattr(source, "n_jobs", 1))
+    kept.n_rows = source.n_rows or 0
+    return choice._replace(policy="em", states=tuple(names[states]), why=why), kept
+
+
+def too_slow(choice: GapPolicy, reason: str) -> GapPolicy:
+    """The choice where EM turned out to be too slow: a state."""
+    return choice._replace(policy="state", states=choice.columns, why=f"EM is too slow: {reason}")
+
+
+def _rows_for_em(source: CountSource) -> Table | None:
+    """The rows of a source; None where its distinct ones are too many for EM."""
+    limit = MAX_CELLS // len(source.schema)
+    everything = range(len(source.schema))
+    if isinstance(source, MemoryCounts):
+        few = source.table.n_rows <= limit or source.table.distinct().n_rows <= limit
+        return source.table if few else None
+    try:
+        return source.distinct(everything, limit=limit)
+    except TableSizeError:
+        return None
+
+
+def _without_em(
+    source: CountSource, complete: CountSource, choice: GapPolicy, total: float | None
+) -> tuple[GapPolicy, CountSource]:
+    """Complete rows, where few of the `total` are lost; else, and without a total, a state."""
+    n = len(source.schema)
+    reason = f"for EM, the table of {n} columns has more than {MAX_CELLS // n:,} distinct rows"
+    if total is not None:
+        try:
+            rows = resolved(source, "drop")
+        except DataError:  # each row has a gap
+            return choice._replace(why=reason), complete
+        lost = 1 - float(rows.total_weight or 0.0) / total
+        if lost <= FEW_LOST:
+            why = f"they are {lost:.1%}; {reason}"
+            return choice._replace(policy="drop", states=(), why=why), rows
+    return choice._replace(why=reason), complete
+
+
+def _inapplicable_columns(complete: CountSource, gaps: Bools, total: float) -> dict[int, int]:
+    """Columns that have no value where another column is in certain states, and that column.
+
+    There no row tells what EM should fill in: that the cell is missing is a value by itself, such
+    as "not applicable". In such states (missing among them) at most `NEVER` of the cells are shown,
+    and chance does not explain it; at least `MUCH` of the column's missing cells are there. By BIC
+    "missing or not" must depend on the other column as a whole, too.
+    """
+    places = np.flatnonzero(gaps).tolist()
+    penalty = 0.5 * math.log(max(total, 2.0))
+    found = {}
+    for start in range(0, len(places), BLOCK):
+        left = places[start : start + BLOCK]
+        pairs = complete.pair_counts(left, against=range(gaps.size))
+        first = pairs.right_from[:-1]
+        for i, column in enumerate(left):
+            block = pairs.counts[pairs.left_from[i] : pairs.left_from[i + 1]].astype(np.float64)
+            missing, every = block[-1], block.sum(axis=0)
+            lost = float(missing[: pairs.right_from[1]].sum())
+            if not 0 < lost < total:
+                continue
+            sure = every * math.log(total / lost) > penalty + math.log(gaps.size)
+            never = sure & (every - missing <= NEVER * every)
+            there = np.add.reduceat(np.where(never, missing, 0.0), first) / lost
+            ratio = np.add.reduceat(_split(missing, every), first)
+            ratio -= _split(np.array([lost]), np.array([total]))
+            free = np.add.reduceat(every > 0, first) - 1.0
+            there[(ratio <= penalty * free + math.log(gaps.size)) | (there < MUCH)] = 0.0
+            there[column] = 0.0
+            if there.any():
+                found[column] = int(there.argmax())
+    return found
+
+
+def _split(part: Floats, whole: Floats) -> Floats:
+    """The log-likelihood of a part and the rest of a whole, at their own shares; 0 ln 0 = 0."""
+    rest = np.maximum(whole - part, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = [np.where(n > 0, n * np.log(n / whole), 0.0) for n in (part, rest)]
+    result: Floats = logs[0] + logs[1]
+    return result
+
+
+def _with_states(table: Table, columns: Bools) -> Table:
+    """`table` with missing as a state in some columns."""
+    return Table(with_missing_state(table.schema, columns), table.codes, table.weights)
+
+
+def _where(depends: dict[int, int], boxes: Bools, names: Array) -> str:
+    """On which other columns it depends whether columns have a value, in words."""
+    parts = [f"{names[i]} on {names[by]}" for i, by in depends.items() if not boxes[i]]
+    return f"it depends on other columns whether there is a value ({listed(parts)}), "
+
+
+def _best_states(
+    rows: Table, candidates: Sequence[Bools], fit: Callable[[Table], BayesianNetwork]
+) -> tuple[Bools, str]:
+    """The columns in which missing should be a state, and why: the nats of held-out cells.
+
+    Rows are asked about with and without the knowledge of which cells are missing; the measure is
+    the mean of both. The first candidate is kept unless the second is better by `SURE` standard
+    errors.
+    """
+    order = sorted(range(rows.n_columns), key=lambda i: rows.schema.names[i])
+    sample, weights, fold = _trial_rows(rows.select(order))
+    logs = np.zeros((2, weights.size))
+    for number in range(FOLDS):
+        test = fold == number
+        for i, states in enumerate(candidates):
+            table = _with_states(sample, states[order])
+            try:
+                model = _fitted(fit, table.take(~test))
+                for known in (False, True):
+                    unseen = observed_log_prob(model, table.take(test), gaps_known=known)
+                    logs[i, test] += 0.5 * unseen
+            except TableSizeError:
+                return candidates[0], ""
+    total = float(weights.sum())
+    gain = logs[1] - logs[0]
+    mean = float(gain @ weights) / total
+    error = math.sqrt(float(weights @ (gain - mean) ** 2)) / total
+    if not mean > SURE * error:
+        return candidates[0], ""
+    shown = float(weights @ (sample.codes < sample.schema.cards[:, None]).sum(axis=0))
+    nats = -(logs @ weights) / shown
+    return candidates[1], (
+        f"and the state predicts held-out cells better than EM ({nats[1]:.3f} and "
+        f"{nats[0]:.3f} nats a cell)"
+    )
+
+
+def _trial_rows(rows: Table) -> tuple[Table, Floats, Ints]:
+    """(some rows, their weights, the fold of each): drawn from the sorted distinct rows."""
+    distinct = rows.distinct()
+    assert distinct.weights is not None
+    rng = np.random.default_rng(0)
+    weights: Array = distinct.weights
+    if weights.dtype.kind == "i":
+        total = int(weights.sum())
+        units = rng.choice(total, min(total, TRIAL_ROWS), replace=False)
+        place = np.searchsorted(np.cumsum(weights), units, side="right")
+        sample, each = distinct.take(place), np.ones(place.size)
+        sample = sample.reweighted(None)
+    else:
+        place = rng.permutation(distinct.n_rows)[:TRIAL_ROWS]
+        sample = distinct.take(place)
+        assert sample.weights is not None
+        each = sample.weights.astype(np.float64)
+    return sample, each, np.arange(place.size) % FOLDS
+
+
+def _fitted(fit: Callable[[Table], BayesianNetwork], table: Table) -> BayesianNetwork:
+    """The network of a trial; Ctrl-C in its search ends the trial."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", StoppedEarly)
+        try:
+            return fit(table)
+        except StoppedEarly:
+            raise KeyboardInterrupt from None
+
+
+def explicit_policy(
+    policy: str, names: Sequence[str], gaps: Bools, cells: float | None
+) -> GapPolicy:
+    """A policy that was asked for."""
+    columns = tuple(name for name, gap in zip(names, gaps, strict=True) if gap)
+    if not columns:
+        return GapPolicy("none")
+    return GapPolicy(policy, columns, columns if policy == "state" else (), cells)

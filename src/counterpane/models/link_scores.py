@@ -1,0 +1,108 @@
+"""Scores of items by the items that a user has: a ranking, without probabilities."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+
+from counterpane.data.schema import Schema
+from counterpane.errors import ParameterError, ScopeError
+from counterpane.lazy import lazy
+from counterpane.models.formats import NATIVE, suffix_of
+from counterpane.models.formats.native import Content, write_native
+from counterpane.typing import Array, Codes, Floats
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import scipy.sparse as sparse
+else:
+    nx, sparse = lazy("networkx"), lazy("scipy.sparse")
+
+
+class LinkScores:
+    """score(j) = constants[j] + |chosen| slopes[j] + Σ pairs[k, j] over the chosen items k.
+
+    `pairs` is a sparse matrix, (items, items). Naive Bayes, cosine similarity and popularity have
+    this form. `schema` has a column of the states 0 and 1 for each item.
+    """
+
+    kind = "link_scores"
+
+    def __init__(
+        self,
+        schema: Schema,
+        pairs: Any,
+        slopes: Floats,
+        constants: Floats,
+        *,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        n = len(schema)
+        self.schema = schema
+        self.pairs: Any = sparse.csr_array(pairs, dtype=np.float64)
+        self.slopes: Floats = np.asarray(slopes, dtype=np.float64)
+        self.constants: Floats = np.asarray(constants, dtype=np.float64)
+        self.provenance = provenance
+        if self.pairs.shape != (n, n) or {self.slopes.shape, self.constants.shape} != {(n,)}:
+            raise ScopeError(f"the scores are not those of the {n} items of the schema.")
+
+    def __repr__(self) -> str:
+        return f"LinkScores({len(self.schema)} items, {self.pairs.nnz:,} pairs)"
+
+    @property
+    def graph(self) -> Any:
+        """The items whose pairs have a score, as a networkx graph."""
+        graph = nx.Graph()
+        graph.add_nodes_from(self.schema.names)
+        names = self.schema.names
+        first, second = sparse.coo_array(self.pairs).coords
+        graph.add_edges_from((names[a], names[b]) for a, b in zip(first, second, strict=True))
+        return graph
+
+    def link_scores(self, codes: Codes) -> Floats:
+        """The score of each item for each column of `codes` (items, users): (users, items)."""
+        chosen = sparse.csr_array(codes.T, dtype=np.float64)
+        by_pairs: Floats = (chosen @ self.pairs).toarray()
+        return by_pairs + np.outer(chosen.sum(axis=1), self.slopes) + self.constants
+
+    def to_arrays(self) -> dict[str, Array]:
+        """All that `from_arrays` needs beside the schema."""
+        return {
+            "values": self.pairs.data,
+            "columns": self.pairs.indices.astype(np.int64),
+            "starts": self.pairs.indptr.astype(np.int64),
+            "slopes": self.slopes,
+            "constants": self.constants,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+    ) -> Self:
+        """The scores that `to_arrays` described."""
+        n = len(schema)
+        parts = (arrays["values"], arrays["columns"], arrays["starts"])
+        pairs = sparse.csr_array(parts, shape=(n, n))
+        pairs.check_format()
+        return cls(schema, pairs, arrays["slopes"], arrays["constants"], provenance=provenance)
+
+    def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
+        """Write the scores to a native file (`.cp`); `counterpane.load` reads it back."""
+        if suffix_of(path) != NATIVE:
+            raise ParameterError(
+                f"scores of links cannot be saved as {suffix_of(path)!r}; {NATIVE}, or {NATIVE}.gz,"
+                " is needed."
+            )
+        write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ParameterError(
+            "the model ranks items and has no probabilities; use `rank`, or learn a model with "
+            "probabilities: LinkRanker('hybrid'), on the command line --method hybrid."
+        )
+
+    query = query_many = marginals = map_query = sample = score_samples = _refuse
+    class_probabilities = pseudo_log_likelihood = full_conditionals = log_evidence = _refuse

@@ -1,0 +1,143 @@
+"""The sentences at the top of a report: what the model is, how good it is, what to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from counterpane.report.links import Link, Links
+
+SHOWN = 3  # interactions or uncertain edges that are named
+SURE, DOUBTFUL = 0.9, 0.5  # shares of samples
+ERRORS = 2.0  # standard errors by which a difference is more than chance
+
+
+def overview_of(
+    model: Any, kind: str, links: Links, target: str | None, measures: Mapping[str, Any] | None
+) -> list[str]:
+    """Three short paragraphs, as plain text."""
+    names = model.schema.names
+    held_out = (model.provenance or {}).get("held_out") if target is not None else None
+    good, better = _quality(held_out, measures, target)
+    if target is not None and links.shape == "faces":
+        what = _about_classes(model, links, target)
+    else:
+        what = _about_network(model, kind, links)
+    return [what, good, _advice(links, names, target, better, held_out)]
+
+
+def _learned_from(model: Any) -> str:
+    rows = (model.provenance or {}).get("rows")
+    return f" It was learned from {rows:,} rows." if isinstance(rows, int) else ""
+
+
+def _about_classes(model: Any, links: Links, target: str) -> str:
+    first = [_words(link, model.schema.names, " × ") for link in links.links[:SHOWN]]
+    strongest = f" The largest effects are those of {_listed(first)}." if first else ""
+    features = len(model.schema) - 1
+    columns = "1 column" if features == 1 else f"{features:,} columns"
+    return f"This model predicts {target} from {columns}.{_learned_from(model)}{strongest}"
+
+
+def _about_network(model: Any, kind: str, links: Links) -> str:
+    n = len(links.links)
+    edges = "1 edge" if n == 1 else f"{n:,} edges"
+    what = f"This {kind[:1].lower() + kind[1:] if kind[:1] != 'B' else kind} joins "
+    what += f"{len(model.schema):,} columns by {edges}.{_learned_from(model)}"
+    if not links.links:
+        return what + " No dependency between the columns improved the score."
+    first = links.links[0]
+    name = _words(first, model.schema.names, " → " if first.directed else " — ")
+    strength = f" ({first.strength:.3g} {links.measure})" if links.measure == "bits per row" else ""
+    return f"{what} The strongest edge is {name}{strength}."
+
+
+def _quality(
+    held_out: Mapping[str, Any] | None, measures: Mapping[str, Any] | None, target: str | None
+) -> tuple[str, bool | None]:
+    """How well the model predicts rows it has not seen, and whether better than its baseline."""
+    if held_out:
+        return _held_out_words(held_out)
+    lines = {line[0]: line for line in (measures or {}).get("lines", ())}
+    name = "log-likelihood" if target is None else "log-loss"
+    name = name if name in lines else "pseudo-log-likelihood"
+    if name not in lines or lines[name][4] is None:
+        return "How well it fits was not measured: no data was given with the report.", None
+    _, _, fresh, itself, base = lines[name]
+    where = "held-out rows" if fresh is not None else "the rows given, which it may know,"
+    value = itself if fresh is None else fresh
+    if value is None:
+        return "How well it fits was not measured.", None
+    versus = "with the class shares alone" if target is not None else "with independent columns"
+    words = f"On {where} the {name} is {value:.3f} nats per row, and {base:.3f} {versus}."
+    better = value < base if name == "log-loss" else value > base
+    return words.replace(" -", " \N{MINUS SIGN}"), bool(better)
+
+
+def _folds(facts: Mapping[str, Any]) -> str:
+    return (
+        f"{facts['rows']:,} rows in {facts['folds']} folds" if facts["folds"] > 1 else "one split"
+    )
+
+
+def _held_out_words(facts: Mapping[str, Any]) -> tuple[str, bool]:
+    prior, loss = facts["prior"], facts["log_loss"]
+    words = (
+        f"On held-out rows ({_folds(facts)}) the log-loss is {loss['value']:.3f} ± "
+        f"{loss['error']:.3f} nats (class shares alone: {prior['log_loss']:.3f})"
+    )
+    if "auc" in facts:
+        words += f", the AUC {facts['auc']['value']:.3f}"
+    accuracy = facts["accuracy"]["value"]
+    words += f", the accuracy {accuracy:.1%} (most frequent class: {prior['accuracy']:.1%})."
+    return words, bool(loss["value"] + ERRORS * loss["error"] < prior["log_loss"])
+
+
+def _advice(
+    links: Links,
+    names: Sequence[str],
+    target: str | None,
+    better: bool | None,
+    held_out: Mapping[str, Any] | None,
+) -> str:
+    """What a reader may do with the model, and what not."""
+    if better is False and target is not None:
+        return (
+            "These columns do not clearly predict the class better than its overall shares do: do "
+            "not rely on single predictions."
+        )
+    words = []
+    off = (held_out or {}).get("calibration_error")
+    if off is not None:
+        chance = off["value"] <= 2 * off["by_chance"]
+        words.append(
+            "Predicted probabilities agree with observed shares up to chance."
+            if chance
+            else "Predicted probabilities and observed shares differ by "
+            f"{100 * off['value']:.1f} points on average: see the calibration below."
+        )
+    shares = [link for link in links.links if link.share is not None and len(link.scope) == 2]
+    if shares and links.samples and links.shape != "faces":
+        sure = sum(link.share >= SURE for link in shares if link.share is not None)
+        words.append(
+            f"{sure} of {len(shares)} edges occur in at least {SURE:.0%} of {links.samples:,} "
+            "bootstrap samples."
+        )
+        doubtful = [k for k in shares if k.share is not None and k.share < DOUBTFUL][:SHOWN]
+        if doubtful:
+            words.append(f"Uncertain: {_listed([_words(k, names, ' — ') for k in doubtful])}.")
+    if links.shape == "dag":
+        words.append(
+            "An edge is an association, not an effect; an edge without an arrowhead has no "
+            "direction that data could show."
+        )
+    words.append("Click a column for its table.")
+    return " ".join(words)
+
+
+def _words(link: Link, names: Sequence[str], sign: str) -> str:
+    return sign.join(names[c] for c in link.scope)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,151 @@
+"""Why a row gets its class: `model.explain` and `counterpane explain`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from counterpane.models.explaining import explained_probabilities
+
+ROW = {"status": "third", "age": "adult", "sex": "male"}
+
+
+def by_columns(records) -> dict:
+    """Contributions by the set of columns; None for what is left over."""
+    return {
+        None if r["columns"] is None else frozenset(r["columns"]): r["contributions"]
+        for r in records
+    }
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [cp.InteractionClassifier, cp.MarkovClassifier, cp.TAN, cp.NaiveBayes, cp.BayesNetClassifier],
+)
+def test_contributions_sum_to_the_log_odds(learner, tmp_path: Path) -> None:
+    fitted = learner().fit(cp.load_dataset("titanic"), "survived")
+    fitted.model_.save(tmp_path / "m.cp")
+    model = cp.load(tmp_path / "m.cp")
+    records = model.explain(ROW)
+    no, yes = fitted.predict_proba({name: [cell] for name, cell in ROW.items()})[0]
+    total = sum(record["contributions"]["yes"] for record in records)
+    assert total == pytest.approx(math.log(yes / no))
+    assert explained_probabilities(records) == pytest.approx({"no": no, "yes": yes})
+    if hasattr(fitted, "explain"):
+        ours, theirs = by_columns(records), by_columns(fitted.explain(ROW))
+        assert ours.keys() == theirs.keys()
+        for columns, values in ours.items():
+            assert values == pytest.approx(theirs[columns])
+
+
+def test_naive_bayes_adds_log_likelihood_ratios_of_the_rows() -> None:
+    titanic = cp.load_dataset("titanic")
+    model = (
+        cp.NaiveBayes(smoothing="even", equivalent_sample_size=1e-9).fit(titanic, "survived").model_
+    )
+    survived = titanic.column("survived") == "yes"
+    male = titanic.column("sex") == "male"
+    ratio = math.log(male[survived].mean() / male[~survived].mean())
+    found = by_columns(model.explain(ROW))
+    assert found[frozenset({"sex"})]["yes"] == pytest.approx(ratio)
+    assert found[frozenset()]["yes"] == pytest.approx(
+        math.log(survived.mean() / (~survived).mean())
+    )
+
+
+def test_more_than_two_classes_and_unknown_cells() -> None:
+    model = cp.TAN().fit(cp.load_dataset("iris"), "class").model_
+    row = {"petal_length": 5.0, "petal_width": 2.0}
+    records = model.explain(row)
+    expected = model.query("class", row).to_dict()
+    assert explained_probabilities(records) == pytest.approx(expected)
+    odd = model.explain({"petal_length": 5.0, "petal_width": "strange"})
+    assert explained_probabilities(odd) == pytest.approx(
+        model.query("class", {"petal_length": 5.0}).to_dict()
+    )
+
+
+def test_impossible_cells_give_no_nan() -> None:
+    schema = cp.Schema.from_cards([2, 2])
+    tables = [[0.5, 0.5], [[1.0, 0.0], [0.5, 0.5]]]
+    model = cp.BayesianNetwork(schema, cp.Dag(2, [(0, 1)]), tables)
+    found = explained_probabilities(model.explain({"x1": 1}, "x0"))
+    assert found == pytest.approx({0: 0.0, 1: 1.0})
+
+
+def test_the_command_explains_pairs(run, tmp_path: Path) -> None:
+    run("learn", "titanic", "--target", "survived", "-o", "m.cp")
+    words = ("sex=female", "status=third", "age=adult")
+    code, out, _ = run("explain", "m.cp", *words, "--class", "yes")
+    assert code == 0
+    model = cp.load(tmp_path / "m.cp")
+    row = dict(word.split("=") for word in words)
+    expected = model.class_probabilities({name: [cell] for name, cell in row.items()})[0]
+    assert f"P(survived | row): no {expected[0]:.4f}, yes {expected[1]:.4f}" in out
+    assert "Log-odds of survived=yes" in out
+    assert f"{math.log(expected[1] / expected[0]):+.3f}  in total" in out
+    facts = json.loads(run("explain", "m.cp", *words, "--json")[1])
+    assert facts["row"] == row
+    found = {tuple(part["columns"] or ["?"]): part["log_odds"] for part in facts["interactions"]}
+    sizes = [abs(part["log_odds"]) for part in facts["interactions"]]
+    assert sizes == sorted(sizes, reverse=True)
+    records = by_columns(model.explain(row))
+    assert found[("sex",)] == pytest.approx(records[frozenset({"sex"})][facts["class"]])
+
+
+def test_the_command_explains_rows_of_files(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    price, big = rng.uniform(500, 5000, 200), rng.integers(0, 2, 200)
+    lines = [
+        f'"${p:,.0f}",{"ab"[b]},{"ny"[p * (1 + b) > 3000]}'
+        for p, b in zip(price.tolist(), big.tolist(), strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["price,a=b,buy", *lines]))
+    assert run("learn", "t.csv", "--target", "buy", "--method", "tan", "-o", "m.cp")[0] == 0
+    by_number = json.loads(run("explain", "m.cp", "--data", "t.csv", "--row", "7", "--json")[1])
+    cell, group, _ = lines[6].rsplit(",", 2)
+    words = (f"price={cell.strip(chr(34))}", f"a=b={group}")
+    by_pairs = json.loads(run("explain", "m.cp", *words, "--json")[1])
+    assert by_number["probabilities"] == by_pairs["probabilities"]
+    assert by_number["row"] == by_pairs["row"] == {"price": round(price[6]), "a=b": group}
+    model = cp.load(tmp_path / "m.cp")
+    expected = model.query("buy", {"price": round(price[6]), "a=b": group}).to_dict()
+    assert by_pairs["probabilities"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ([], "one row is needed: give it as column=value pairs, or as --data FILE --row NUMBER"),
+        (["sex=male", "--data", "titanic"], "one row is needed"),
+        (["--row", "3"], "one row is needed"),
+        (["sex=mal"], "column 'sex': 'mal' is not one of 2 states"),
+        (["sx=male"], "column 'sx' is not known; did you mean 'sex'?"),
+        (["male"], "'male' is not of the form column=value"),
+        (["sex=male", "sex=female"], "column 'sex' is given twice"),
+        (["--data", "titanic", "--row", "9999"], "--row 9999; 'titanic' has 2,201 rows."),
+        (["sex=male", "--class", "maybe"], "'maybe' is not one of 2 states"),
+        (["sex=male", "--target", "age"], "--target 'age'; the model predicts 'survived' alone"),
+    ],
+)
+def test_what_cannot_be_explained(run, words: list[str], hint: str) -> None:
+    run("learn", "titanic", "--target", "survived", "-o", "m.cp", "-q")
+    code, _, err = run("explain", "m.cp", *words)
+    assert code == 2
+    assert hint in err
+
+
+def test_other_models_are_refused(run) -> None:
+    run("learn", "titanic", "--method", "dn-tree", "-o", "d.cp")
+    code, _, err = run("explain", "d.cp", "sex=male", "--target", "survived")
+    assert code == 2
+    assert "a model of the kind 'dependency_network' cannot be explained" in err
+    run("learn", "titanic", "--method", "hill-climb", "-o", "b.cp")
+    code, _, err = run("explain", "b.cp", "sex=male")
+    assert "name the column to predict with --target COLUMN" in err
+    assert run("explain", "b.cp", "sex=male", "--target", "survived")[0] == 0

@@ -1,0 +1,55 @@
+"""The sentences at the top of a report say what the figures below them say."""
+
+import numpy as np
+
+import counterpane as cp
+from counterpane.report.content import content_of
+from counterpane.report.rows import rows_of
+
+
+def overview(model, data, target=None, **options):
+    rows = None if data is None else rows_of(data, model.schema, model.provenance)
+    return content_of(
+        model, rows, title="t", target=target, confidence=None, held_out=0.2, seed=0, **options
+    )["overview"]
+
+
+def test_a_network():
+    titanic = cp.load_dataset("titanic")
+    model = cp.StructureSearch().fit(titanic).model_
+    what, good, advice = overview(model, titanic)
+    assert "joins 4 columns by 5 edges" in what and "2,201 rows" in what
+    assert "survived — sex (0.138 bits per row)" in what
+    assert "nats per row, and" in good and "independent columns" in good
+    assert "An edge is an association, not an effect" in advice
+    assert "no data was given" in overview(model, None)[1]
+
+
+def test_a_classifier_that_predicts_and_one_that_does_not():
+    titanic = cp.load_dataset("titanic")
+    learner = cp.InteractionClassifier().fit(titanic, "survived")
+    what, good, _ = overview(learner.model_, titanic, "survived")
+    assert what.startswith("This model predicts survived from 3 columns.")
+    assert "sex, status and status × age" in what
+    assert "class shares alone" in good
+    rng = np.random.default_rng(0)
+    noise = {"a": rng.integers(0, 3, 300).astype(str), "y": rng.choice(["no", "yes"], 300)}
+    model = cp.InteractionClassifier().fit(noise, "y").model_
+    assert "do not rely on single predictions" in overview(model, noise, "y")[2]
+
+
+def test_held_out_figures_of_the_model_file_come_first():
+    titanic = cp.load_dataset("titanic")
+    model = cp.InteractionClassifier().fit(titanic, "survived").model_
+    model.provenance["held_out"] = {
+        "folds": 5, "rows": 2201, "log_loss": {"value": 0.4821, "error": 0.0123},
+        "auc": {"value": 0.7671, "error": 0.01}, "accuracy": {"value": 0.789, "error": 0.01},
+        "calibration_error": {"value": 0.09, "by_chance": 0.02},
+        "prior": {"log_loss": 0.629, "accuracy": 0.677},
+    }  # fmt: skip
+    _, good, advice = overview(model, titanic, "survived")
+    for words in ("0.482 ± 0.012", "0.629", "AUC 0.767", "78.9%", "67.7%", "in 5 folds"):
+        assert words in good
+    assert "differ by 9.0 points on average" in advice
+    model.provenance["held_out"]["log_loss"]["value"] = 0.62
+    assert "do not rely" in overview(model, titanic, "survived")[2]
