@@ -64,9 +64,10 @@ class PFMN(AskingLearner):
     """Learns a Markov network with few tests: those with the most information per cost.
 
     All pairs of columns are asked first, from shared tables of at most `table_cells` cells. Edges
-    are read from these tables together, and further tests, given a minimal separator, are asked
-    where that reading may err. It stops when no test promises `min_gain` bits for each unit of cost
-    (by default 0.02), or before `max_tests`, `max_cost` or `time_limit` are passed.
+    are read from these tables together. Further tests, given a minimal separator, are executed
+    where that reading may err. The learner stops when no test has an expected gain of `min_gain`
+    bits per unit of cost (by default 0.02), or before `max_tests`, `max_cost` or `time_limit` are
+    exceeded.
 
     Parameters: `test` ("stratified", "bayesian", "chi2", "g2") and its level `alpha`, `n_particles`
     (by default 16), `cost`, a function of the columns of a test, `interactions`, a second look at
@@ -74,15 +75,15 @@ class PFMN(AskingLearner):
     `random_state`, and those of every learner. Results do not depend on `n_jobs`.
 
     `variant="paper"` is the particle filter of Bromberg & Margaritis (2007), which is also used
-    where the test is not one of data, such as `Oracle`: a p-value counts as the likelihood ratio
-    p / alpha, and an answer without any number as certain. Its parameters: `n_particles` graphs
-    (200), each moved `moves` times after a test. `prior`: "sparse", few edges before many,
-    Pr(k edges) ∝ 1/(k + 1)²; "sizes", all numbers of edges alike; "graphs", all graphs alike.
-    `proposal`: "symmetric" moves, or "class", those of the paper. `score`: "gain", information per
-    column, or "entropy", the paper's −H/W. `estimate`: the graph that answers questions most as the
-    particles do ("consensus"), that of the edges more likely than not ("median"), or the most
-    probable one met ("best"). Tests of data are asked only where their table has `rows_per_cell`
-    rows for each cell; 0 allows all.
+    if the test is not one of data, such as `Oracle`: a p-value counts as the likelihood ratio
+    p / alpha, and an answer without a number as certain. Its parameters: `n_particles` graphs
+    (by default 200), each moved `moves` times after a test. `prior`: "sparse", Pr(k edges) ∝
+    1/(k + 1)²; "sizes", uniform over numbers of edges; "graphs", uniform over graphs. `proposal`:
+    "symmetric" moves, or "class", those of the paper. `score`: "gain", information per column, or
+    "entropy", the paper's −H/W. `estimate`: the graph whose independences agree best with the
+    particles ("consensus"), the edges of probability above ½ ("median"), or the most probable graph
+    that was visited ("best"). Tests of data are executed only if their table has `rows_per_cell`
+    rows per cell; 0 allows all.
 
     Results: `graph_` (networkx), `undirected_`, `blankets_`, `edge_probabilities_` (a symmetric
     array) and, of the default variant, `edge_log_odds_`; `model_` (a `MarkovNetwork`), `tests_` (a
