@@ -42,7 +42,8 @@ def test_held_out_figures_of_the_model_file_come_first():
     titanic = cp.load_dataset("titanic")
     model = cp.InteractionClassifier().fit(titanic, "survived").model_
     model.provenance["held_out"] = {
-        "folds": 5, "rows": 2201, "log_loss": {"value": 0.4821, "error": 0.0123},
+        "folds": 5, "how": "learned again without them", "rows": 2201,
+        "log_loss": {"value": 0.4821, "error": 0.0123},
         "auc": {"value": 0.7671, "error": 0.01}, "accuracy": {"value": 0.789, "error": 0.01},
         "calibration_error": {"value": 0.09, "by_chance": 0.02},
         "prior": {"log_loss": 0.629, "accuracy": 0.677},

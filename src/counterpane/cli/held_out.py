@@ -17,6 +17,7 @@ from counterpane.learn.classify.held_out import MIN_WEIGHT
 
 FOLDS = 5
 QUICK, SLOW = 4.0, 40.0  # seconds of a fit: up to here five folds, one, are learned again
+CHOSEN = "the folds that chose the structure"
 GROUPS = 3  # of rows, by their predictions
 SMALL = 2000  # rows up to which folds that chose the structure do not measure it
 
@@ -33,7 +34,7 @@ def held_out_facts(learner: Any, source: Any, target: str, seconds: float) -> di
     rows = isinstance(source, cp.Table | list)
     if inner is not None and (weight > SMALL or seconds > QUICK or not rows):
         # Without the import of all of `evaluate`; of many rows, a choice by the folds fits little.
-        found = {"folds": FOLDS, "how": "the folds that chose the structure"}
+        found = {"folds": FOLDS, "how": CHOSEN}
         return found | ClassMeasures(*inner).to_dict()
     if not rows or seconds > SLOW:
         return {}
@@ -77,6 +78,9 @@ def show_held_out(facts: Mapping[str, Any], classes: Sequence[Any]) -> None:
     groups = [_joined(bins) for bins in _thirds(facts["calibration"])]
     told = [f"predicted {p:.0%} → observed {o:.0%} of {n:,.0f} rows" for n, p, o in groups]
     console.print(f"   [dim]{'; '.join(told)}[/dim]", soft_wrap=True, highlight=False)
+    if facts["how"] == CHOSEN:
+        words = "These folds also chose the structure, so the figures can be slightly optimistic."
+        console.print(f" [dim]{words}[/dim]", soft_wrap=True, highlight=False)
 
 
 def _number(value: float, error: float | None = None, *, percent: bool) -> str:

@@ -62,6 +62,7 @@ from counterpane.cli.knowledge import Knowledge, read_knowledge
 from counterpane.cli.pictures import (
     bootstrap_note,
     edge_list,
+    edge_words,
     effect_words,
     field_picture,
     forest_picture,
@@ -394,6 +395,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
         if facts["edges"]:
             console.print(picture(model, facts["edges"], facts["target"]))
             console.print(bootstrap_note(facts.get("bootstrap")), end="", soft_wrap=True)
+            console.print(edge_words(facts["edges"]), end="", soft_wrap=True)
         else:
             console.print("No edges found: no dependency improves the score.")
         size += f"{many(len(facts['edges']), 'edge')}, {many(facts['parameters'], 'parameter')}"

@@ -108,6 +108,17 @@ def parts_picture(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Grid:
     return grid
 
 
+def edge_words(edges: Sequence[Mapping[str, Any]]) -> str:
+    """What the numbers and signs of an edge mean."""
+    words = (
+        "bits per row: what two columns tell about each other beyond the child's other parents, "
+    )
+    words += "corrected for chance"
+    if not all(edge["directed"] for edge in edges):
+        words += "; a — b: no data can show the direction"
+    return f"[dim]{words}.[/dim]\n"
+
+
 def effect_words(interactions: Sequence[Mapping[str, Any]]) -> str:
     """What the columns of `parts_picture` mean."""
     if not interactions or "effect" not in interactions[0]:

@@ -68,7 +68,7 @@ class BootstrapResult:
     def strengths(self) -> Floats:
         """The share of samples that join two variables, in either direction; symmetric."""
         joined: Floats = self.edge_probabilities + self.edge_probabilities.T
-        return joined
+        return np.rint(joined * self.n) / self.n  # sums of whole samples, without rounding errors
 
     @property
     def directions(self) -> Floats:
