@@ -245,6 +245,8 @@ def test_a_thousand_columns(classifier):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (60, 1000))
     y = np.where(rng.random(60) < 0.9, X[:, 500], 1 - X[:, 500])
+    if "smoothing" in classifier.get_params():  # else held-out rows may leave the classes' shares
+        classifier = clone(classifier).set_params(smoothing="even")
     fitted = fit(classifier, X, y)
     assert fitted.n_features_in_ == 1000
     proba = fitted.predict_proba(X)
