@@ -13,7 +13,7 @@ import counterpane as cp
 from counterpane.errors import EvidenceError, FileFormatError, ParameterError, UnknownNameError
 from counterpane.models import kept_rows, partial_evidence
 from counterpane.models.column_evidence import ColumnEvidence
-from counterpane.models.kept_rows import KeptRows
+from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import RowAverage
 from reference.partial_evidence_reference import average, conditional, frequencies
 
@@ -112,7 +112,7 @@ def make_rows(n=60, seed=0):
     numbers = rng.integers(0, 20, (1, n)).astype(float)
     codes[2] = numbers[0] >= 10
     weights = rng.integers(1, 4, n).astype(float)
-    return KeptRows(codes, np.array([2]), numbers, weights, n)
+    return TrainingRows(codes, np.array([2]), numbers, weights, n)
 
 
 def some_log_proba(codes, numbers):

@@ -262,7 +262,7 @@ def score(
                           "mean": mean, "standard_error": error})  # fmt: skip
         return
     console.print(
-        f"{metric} {mean:.6f} ± {error:.6f} nats a row, {many(table.n_rows, 'row')}",
+        f"{metric} {mean:.6f} ± {error:.6f} nats per row, {many(table.n_rows, 'row')}",
         highlight=False,
     )
 

@@ -120,7 +120,7 @@ def compare(
     rows = tables().read_rows(
         data,
         target,
-        tables().Choice(use or (), drop or (), categorical or (), bins),
+        tables().ColumnOptions(use or (), drop or (), categorical or (), bins),
         classes=target is not None,
         progress=progress,
         text=text_options(encoding, delimiter, decimal, sheet),

@@ -29,7 +29,7 @@ Edge = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class EdgeConstraints:
     """Constraints as they were written; `parameters` reads them when the columns are known."""
 
     require: tuple[Any, ...] = ()
@@ -68,7 +68,7 @@ def read_knowledge(
     forbid: Iterable[str] | None,
     tiers: Iterable[str] | None,
     path: Path | None,
-) -> Knowledge:
+) -> EdgeConstraints:
     """The constraints of the options and of a file, checked as far as that goes without columns."""
     stored = {} if path is None else _read_toml(path)
     given = [list(part or ()) for part in (require, forbid, tiers)]
@@ -83,7 +83,7 @@ def read_knowledge(
                 raise ParameterError(
                     f"--{key} {item!r} is no edge; write {example}, in quotation marks."
                 )
-    return Knowledge(*found)
+    return EdgeConstraints(*found)
 
 
 def _read_toml(path: Path) -> dict[str, list[Any]]:

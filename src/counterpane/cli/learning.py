@@ -58,7 +58,7 @@ from counterpane.cli.choosing import (
     choose,
     seed_option,
 )
-from counterpane.cli.knowledge import Knowledge, read_knowledge
+from counterpane.cli.knowledge import EdgeConstraints, read_knowledge
 from counterpane.cli.pictures import (
     bootstrap_note,
     edge_list,
@@ -177,7 +177,7 @@ def learn(
     if method != "auto":
         constraints.check_method(method)
     text = text_options(encoding, delimiter, decimal, sheet)
-    columns = tables().Choice(use or (), drop or (), categorical or (), bins)
+    columns = tables().ColumnOptions(use or (), drop or (), categorical or (), bins)
     rows = _read(data, target, method, links, columns, text, discretize, progress=progress)
     samples = bootstrap if bootstrap is not None else SAMPLES if method == "auto" else 0
     if method == "auto" and constraints and target is None and links is None:
@@ -187,7 +187,7 @@ def learn(
         method, why = choose(method, target=target, links=links_given, n_columns=rows.n_columns)
     constraints.check_method(method, chosen=bool(why))
     if why:
-        note(f"Method {method}: {why}; --method names others.")
+        note(f"Method {method}: {why}; --method selects another one.")
     check_bins(bins, method, discretize)
     source = _source(rows, method, target, discretize, bins)
     options = {"missing": missing, "n_jobs": threads(jobs), "time_limit": time_limit,
@@ -242,7 +242,7 @@ def _read(
                 discretize=discretize)  # fmt: skip
 
 
-def _limits(constraints: Knowledge, rows: Any, source: Any) -> dict[str, Any]:
+def _limits(constraints: EdgeConstraints, rows: Any, source: Any) -> dict[str, Any]:
     """The constraints as parameters of a learner; empty where there are none."""
     if not constraints:
         return {}
@@ -403,7 +403,7 @@ def _show(learner: Any, source: Any, rows: Any, facts: dict[str, Any], path: Pat
     else:
         console.print(field_picture(model, facts["target"]))
         size += many(len(facts["edges"]), "edge")
-        size += f", {facts['n_tests']:,} tests asked" if "n_tests" in facts else ""
+        size += f", {facts['n_tests']:,} tests executed" if "n_tests" in facts else ""
         if all(variable.states == (0, 1) for variable in schema):  # links
             step = f"counterpane rank {place} --chosen {name}"
     console.print(f"{size}, {facts['seconds']:.2f} s", soft_wrap=True)

@@ -32,7 +32,7 @@ INTERVALS = 4  # of numbers, unless --bins says otherwise
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnOptions:
     """What the user says of columns: which to use, to drop, to take as states, and how to cut."""
 
     use: Sequence[str] = ()
@@ -104,7 +104,7 @@ class Rows:
 def read_rows(
     data: str,
     target: str | None,
-    columns: Choice,
+    columns: ColumnOptions,
     *,
     classes: bool,
     progress: bool,
@@ -144,7 +144,7 @@ def read_rows(
 def _large(
     data: str,
     target: str | None,
-    columns: Choice,
+    columns: ColumnOptions,
     text: Mapping[str, str | None],
     discretize: str,
 ) -> Rows:

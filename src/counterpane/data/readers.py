@@ -65,25 +65,9 @@ def read(
 ) -> Table:
     """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
 
-    A path is read by its suffix: .csv, .tsv, .txt (a header row; the delimiter is found unless
-    given), .jsonl or .ndjson (one JSON object a line), .arff, .data (Libra's: state numbers and no
-    header), all of them also packed as .gz; .xlsx or .xlsm (with openpyxl; the first sheet, or the
-    one that `sheet` names or counts from 1), and .parquet or .pq (with pyarrow or polars). Without
-    `encoding` text is UTF-8, UTF-16 where it begins as such, else Windows-1252.
-
-    Numbers of a text file may be written as 1,234.5 or 1.234,5, with a currency or a percent sign;
-    `decimal` says which mark is the decimal one where a column can be read in two ways. Columns in
-    `drop` are left out; numbers of columns in `categorical` are states and are not cut.
-
-    With discretize="auto" a table as people have it becomes fit to learn from, as the command does:
-    texts that are numbers or dates become such; columns from which nothing can be learned (ids,
-    constants, too many states) are left out; numbers are cut into intervals, against `target`
-    where that is discrete ("mdl"), else of equal weight ("quantile"). `Table.notes` says what was
-    done. See `counterpane.data.preparing.prepare` for the rules. The target, the weights and what
-    has `states` stay. Any other `discretize` takes the columns as they are; with
-    on_unusable="drop" it also leaves out what cannot be used, with a warning.
-
-    The other options are those of `Table.from_frame`.
+    The options are those of `counterpane.read`, which also reads what does not fit into memory.
+    With discretize="auto" the columns are prepared as `counterpane.data.preparing.prepare` says;
+    the target, the weights and columns with `states` stay in any case.
 
     >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
     >>> table.schema["age"].states

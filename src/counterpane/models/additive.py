@@ -23,7 +23,7 @@ from counterpane.models.effects import CAPTION, Effects, log_odds
 from counterpane.models.explaining import Explanation, check_one, explanation, one_row
 from counterpane.models.formats import NATIVE, suffix_of
 from counterpane.models.formats.native import Content, write_native
-from counterpane.models.kept_rows import KeptRows
+from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import RowAverage
 from counterpane.models.predictions import prediction_frame
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
@@ -59,7 +59,7 @@ class AdditiveClassifier:
         total: float,
         *,
         effects: Effects | None = None,
-        rows: KeptRows | None = None,
+        rows: TrainingRows | None = None,
         provenance: dict[str, Any] | None = None,
     ) -> None:
         self.schema = schema
@@ -409,7 +409,7 @@ class AdditiveClassifier:
         rows = None
         if "rows" in owned:
             features = schema.select(range(len(schema) - 1))
-            rows = KeptRows.from_arrays(features, members[0].coding.numeric, owned["rows"])
+            rows = TrainingRows.from_arrays(features, members[0].coding.numeric, owned["rows"])
         total = float(arrays["total"][0])
         return cls(schema, members, total, effects=effects, rows=rows, provenance=provenance)
 

@@ -14,7 +14,7 @@ from counterpane.data.ranges import Range
 from counterpane.data.schema import Variable
 from counterpane.errors import EvidenceError
 from counterpane.models.evidence import evidence_weights
-from counterpane.models.kept_rows import KeptRows
+from counterpane.models.kept_rows import TrainingRows
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 TINY = 1e-9
@@ -36,7 +36,7 @@ class Within(NamedTuple):
         held: Bools = above & below
         return held
 
-    def distance(self, rows: KeptRows, place: int) -> Array:
+    def distance(self, rows: TrainingRows, place: int) -> Array:
         """0 in the range; outside the share of rows up to it, and 1 where the number is missing."""
         numbers = rows.numbers[place]
         ends = np.clip(numbers, self.low, self.high)
@@ -75,7 +75,7 @@ class ColumnEvidence:
         values = None if self.values is None else self.values[some]
         return replace(self, codes=self.codes[some], weights=weights, values=values)
 
-    def factor(self, rows: KeptRows) -> Floats:
+    def factor(self, rows: TrainingRows) -> Floats:
         """How well the rows fit, (evidence, rows), from 0 to 1."""
         if self.weights is None or self.within is not None:
             fits: Floats = (self.distance(rows) == 0).astype(np.float64)
@@ -84,7 +84,7 @@ class ColumnEvidence:
         factors: Floats = scaled[:, rows.codes[self.column]]
         return factors
 
-    def distance(self, rows: KeptRows) -> Array:
+    def distance(self, rows: TrainingRows) -> Array:
         """From 0, where a row fits, to 1, (evidence, rows)."""
         own = rows.codes[self.column]
         other: Array
@@ -101,7 +101,7 @@ class ColumnEvidence:
         gaps = np.isnan(apart)
         return np.where(gaps, other, apart) if gaps.any() else apart
 
-    def put_in(self, rows: KeptRows, which: Ints, codes: Codes, numbers: Floats) -> None:
+    def put_in(self, rows: TrainingRows, which: Ints, codes: Codes, numbers: Floats) -> None:
         """Write the evidence `which` into codes and numbers; what fits a set is kept."""
         if self.within is not None and self.place is not None:
             self._put_in_range(rows, self.within, self.place, codes, numbers)
@@ -116,7 +116,7 @@ class ColumnEvidence:
             numbers[self.place] = np.where(np.isnan(values), inside, values)
 
     def _put_in_range(
-        self, rows: KeptRows, within: Within, place: int, codes: Codes, numbers: Floats
+        self, rows: TrainingRows, within: Within, place: int, codes: Codes, numbers: Floats
     ) -> None:
         """Write the number of the range that is nearest to that of each row."""
         outside = ~within.holds(numbers[place])

@@ -18,7 +18,7 @@ MAX_BYTES = 2**22  # of the cells
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class TrainingRows:
     """Distinct rows with their weights; `seen` is the number of distinct rows in training.
 
     `codes` are those of the schema's states, also of the columns of numbers at the positions
@@ -93,12 +93,12 @@ class KeptRows:
         medians = [float(np.median(numbers)) if len(numbers) else np.nan for numbers in each]
         return np.array(medians)[back]
 
-    def first(self, size: int) -> KeptRows:
+    def first(self, size: int) -> TrainingRows:
         """The first rows; ranks of numbers stay those among all rows."""
         if size >= len(self):
             return self
         codes, numbers = self.codes[:, :size], self.numbers[:, :size]
-        some = KeptRows(codes, self.numeric, numbers, self.weights[:size], self.seen)
+        some = TrainingRows(codes, self.numeric, numbers, self.weights[:size], self.seen)
         vars(some).update(ranks=self.ranks, own_ranks=self.own_ranks[:, :size])
         return some
 
@@ -129,7 +129,7 @@ class KeptRows:
 
 def keep_rows(
     codes: Codes, cards: Ints, numeric: Ints, numbers: Floats, weights: Floats
-) -> KeptRows:
+) -> TrainingRows:
     """The rows to keep of distinct rows in order: all, or a systematic sample by weight.
 
     At most `MAX_ROWS` rows and `MAX_BYTES` of cells are kept. The sample takes a row at equal steps
@@ -149,7 +149,7 @@ def keep_rows(
         kept = hits[some] * step
     order = np.random.default_rng(0).permutation(len(some))
     some = some[order]
-    return KeptRows(codes[:, some].astype(narrow), numeric, numbers[:, some], kept[order], n)
+    return TrainingRows(codes[:, some].astype(narrow), numeric, numbers[:, some], kept[order], n)
 
 
 def _words(data: bytes) -> Ints:

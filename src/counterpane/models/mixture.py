@@ -20,7 +20,7 @@ from counterpane.models.approximate import Method
 from counterpane.models.base import Model
 from counterpane.models.column_evidence import ColumnEvidence
 from counterpane.models.evidence import Evidence, VirtualEvidence
-from counterpane.models.kept_rows import KeptRows
+from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import Averages, RowAverage
 from counterpane.models.questions import listed
 from counterpane.potentials import Potential
@@ -64,7 +64,7 @@ class Mixture(Model):
         weights: npt.ArrayLike | None = None,
         *,
         fixed: bool = False,
-        rows: KeptRows | None = None,
+        rows: TrainingRows | None = None,
         provenance: dict[str, Any] | None = None,
     ) -> None:
         given = tuple(models)
@@ -375,7 +375,7 @@ class Mixture(Model):
             models.append(known[kind].from_arrays(schema, owned[str(place)], None))
         rows, features = None, schema.select(range(len(schema) - 1))
         if "rows" in owned:
-            rows = KeptRows.from_arrays(features, np.empty(0, dtype=np.int64), owned["rows"])
+            rows = TrainingRows.from_arrays(features, np.empty(0, dtype=np.int64), owned["rows"])
         fixed = "fixed" in arrays
         return cls(models, arrays["weights"], fixed=fixed, rows=rows, provenance=provenance)
 

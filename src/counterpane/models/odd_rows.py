@@ -45,7 +45,7 @@ class OddRow(NamedTuple):
     cells: tuple[OddCell, ...]
 
 
-class _Rows(NamedTuple):
+class _CodedRows(NamedTuple):
     """Codes (variables, rows), not observed at the card, and cells in states the model lacks."""
 
     codes: Codes
@@ -75,7 +75,7 @@ def odd_rows(model: Model, frame: Any, n: int, n_cells: int) -> list[OddRow]:
     ]
 
 
-def _read(schema: Schema, frame: Any) -> _Rows:
+def _read(schema: Schema, frame: Any) -> _CodedRows:
     """A frame in the model's terms; what it does not have of the columns is not observed."""
     table = isinstance(frame, Table)
     listed = frame.labels() if table else columns_of(frame, schema.names, unusable={})
@@ -101,7 +101,7 @@ def _read(schema: Schema, frame: Any) -> _Rows:
             labels = column.labels() if isinstance(column, Numbers) else column
             for row in np.flatnonzero(strange[v]).tolist():
                 values[v, row] = labels.states[labels.codes[row]]
-    return _Rows(codes, strange, values)
+    return _CodedRows(codes, strange, values)
 
 
 def _log_probs(model: Model, codes: Codes) -> Floats:
@@ -153,7 +153,9 @@ def _cell_table(model: Model, codes: Codes, v: int) -> Floats:
     return missing_marginals(model, hidden, asked)[v]
 
 
-def _odd_cells(model: Model, rows: _Rows, order: Ints, n_cells: int) -> list[tuple[OddCell, ...]]:
+def _odd_cells(
+    model: Model, rows: _CodedRows, order: Ints, n_cells: int
+) -> list[tuple[OddCell, ...]]:
     """For each of some rows the cells whose surprise is furthest above what is to be expected.
 
     That is −ln P(cell | rest) less its mean under P(. | rest), the entropy: a cell of many equal

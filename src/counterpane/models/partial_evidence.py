@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpane.models.column_evidence import ColumnEvidence
-from counterpane.models.kept_rows import KeptRows
+from counterpane.models.kept_rows import TrainingRows
 from counterpane.typing import Bools, Codes, Floats, Ints
 
 ENOUGH = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)  # rows
@@ -91,7 +91,7 @@ class Averages(NamedTuple):
 class RowAverage:
     """Averages of P(class | row) over kept rows; see the module."""
 
-    def __init__(self, rows: KeptRows, log_proba: LogProba) -> None:
+    def __init__(self, rows: TrainingRows, log_proba: LogProba) -> None:
         self.rows = rows
         self.log_proba = log_proba
         self._enough: dict[frozenset[int], float] = {}
@@ -278,7 +278,7 @@ class _Near(NamedTuple):
         return weights
 
 
-def _nearest(rows: KeptRows, evidence: Sequence[ColumnEvidence], n: int) -> _Near:
+def _nearest(rows: TrainingRows, evidence: Sequence[ColumnEvidence], n: int) -> _Near:
     """The nearest of the first `CANDIDATES` rows; of those at one distance the first.
 
     The order of the rows is random, so that the first of them represent all.
@@ -300,7 +300,7 @@ def _nearest(rows: KeptRows, evidence: Sequence[ColumnEvidence], n: int) -> _Nea
     return _Near(nearest, d, rows.weights[nearest] / rows.unit)
 
 
-def _joint_kinds(rows: KeptRows, evidence: Sequence[ColumnEvidence], n: int) -> Ints:
+def _joint_kinds(rows: TrainingRows, evidence: Sequence[ColumnEvidence], n: int) -> Ints:
     """Numbers of rows, then of evidence, equal where the columns of the evidence are."""
     kinds, size = np.zeros(len(rows) + n, dtype=np.int64), 1
     for one in evidence:

@@ -21,7 +21,7 @@ DOTS_PER_INCH = 150
 MAX_NODES = 1_200  # of an SVG
 
 
-class Drawn(NamedTuple):
+class ModelPicture(NamedTuple):
     """What is drawn of a model; `hubs` are nodes that stand for an interaction of several."""
 
     nodes: list[str]
@@ -50,7 +50,7 @@ def write_picture(model: Any, path: str | os.PathLike[str]) -> None:
     write_atomically(path, (text.encode() for text in _texts(drawn, suffix)))
 
 
-def drawn_of(model: Any) -> Drawn:
+def drawn_of(model: Any) -> ModelPicture:
     """What is drawn of any model, by the names of its columns."""
     target = (model.provenance or {}).get("target")
     marked = frozenset([target] if isinstance(target, str) else [])
@@ -60,15 +60,17 @@ def drawn_of(model: Any) -> Drawn:
     if hasattr(model, "dag"):
         edges = [(names[a], names[b]) for a, b in model.dag.edges]
         arrows = frozenset((names[a], names[b]) for a, b in arrows_of(model))
-        return Drawn(names, edges, arrows, marked, layered=True)
+        return ModelPicture(names, edges, arrows, marked, layered=True)
     pairs = {(str(a), str(b)) for a, b in model.graph.edges if a != b}
     if not model.graph.is_directed():
-        return Drawn(names, sorted(pairs), marked=marked)
+        return ModelPicture(names, sorted(pairs), marked=marked)
     arrows = frozenset((a, b) for a, b in pairs if (b, a) not in pairs)
-    return Drawn(names, sorted(e for e in pairs if e in arrows or e[0] < e[1]), arrows, marked)
+    return ModelPicture(
+        names, sorted(e for e in pairs if e in arrows or e[0] < e[1]), arrows, marked
+    )
 
 
-def _interactions(model: Any) -> Drawn:
+def _interactions(model: Any) -> ModelPicture:
     """The columns of a classifier; lines and hubs join those whose effect is a joint one."""
     columns = [name for name in model.schema.names if name != model.target.name]
     joint = [scope for scope in model.hyperedges if len(scope) > 1]
@@ -76,10 +78,10 @@ def _interactions(model: Any) -> Drawn:
     edges = [(scope[0], scope[1]) for scope in joint if len(scope) == 2]
     edges += [(hub, name) for hub, scope in hubs.items() for name in scope]
     alone = frozenset(scope[0] for scope in model.hyperedges if len(scope) == 1)
-    return Drawn([*columns, *hubs], edges, marked=alone, hubs=frozenset(hubs))
+    return ModelPicture([*columns, *hubs], edges, marked=alone, hubs=frozenset(hubs))
 
 
-def _texts(drawn: Drawn, suffix: str) -> Iterator[str]:
+def _texts(drawn: ModelPicture, suffix: str) -> Iterator[str]:
     if suffix == ".dot":
         yield from graph_dot(
             drawn.nodes, drawn.edges, arrows=drawn.arrows, marked=drawn.marked, hubs=drawn.hubs

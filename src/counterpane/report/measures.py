@@ -30,9 +30,9 @@ MOST_CLASSES = 30  # of a confusion table
 LOG_FLOOR = 1e-300
 
 MEANINGS = {
-    "log-likelihood": "ln P(cells of a row), nats a row; higher is better",
-    "pseudo-log-likelihood": "Σ ln P(cell | rest of its row), nats a row; higher is better",
-    "log-loss": "−ln P(true class), nats a row; lower is better",
+    "log-likelihood": "ln P(cells of a row), nats per row; higher is better",
+    "pseudo-log-likelihood": "Σ ln P(cell | rest of its row), nats per row; higher is better",
+    "log-loss": "−ln P(true class), nats per row; lower is better",
     "AUC": "chance that a row of a class is ranked above one of another; mean over classes",
     "accuracy": "share of rows whose most probable class is the true one",
     "Brier score": "squared error of the class probabilities, summed over classes; lower is better",

@@ -18,7 +18,7 @@ from counterpane.learn.classify.backoff import class_tables, feature_tables
 from counterpane.learn.classify.classifier import Classifier, ClassifierOptions
 from counterpane.learn.classify.held_out import MIN_WEIGHT
 from counterpane.learn.classify.shrinkage import (
-    Family,
+    ShrunkFamily,
     believed_share,
     fold_losses,
     shrunk,
@@ -85,7 +85,7 @@ class NetworkClassifier(Classifier):
         self.model_.provenance = self._provenance(source, time.monotonic() - began)
         self.graph_ = self.model_.graph
 
-    def _families(self, source: CountSource, dag: Dag) -> list[Family]:
+    def _families(self, source: CountSource, dag: Dag) -> list[ShrunkFamily]:
         """The smoothed tables of a network, with and without the class."""
         scopes = [(*dag.parents(i), i) for i in range(dag.n)]
         last, prior = dag.n - 1, self.equivalent_sample_size
@@ -98,10 +98,10 @@ class NetworkClassifier(Classifier):
             else:
                 axis = scope.index(last) if last in scope else None
                 tables = feature_tables(counts, axis, prior, varying - 1)
-            families.append(Family(scope, *tables, counts.sum(axis=-1) + prior))
+            families.append(ShrunkFamily(scope, *tables, counts.sum(axis=-1) + prior))
         return families
 
-    def _share(self, source: CountSource, families: list[Family]) -> float:
+    def _share(self, source: CountSource, families: list[ShrunkFamily]) -> float:
         """The weight of the tables with the class, by held-out rows."""
         n, weight = source.n_rows, source.total_weight
         if self.target_.card < 2 or n is None or n > MAX_ROWS or (weight or n) < MIN_WEIGHT:
@@ -113,7 +113,7 @@ class NetworkClassifier(Classifier):
         quiet = type(self)(**self.get_params(deep=False))
         quiet.set_params(progress=False, checkpoint=None)
 
-        def learn(rows: Table) -> list[Family]:
+        def learn(rows: Table) -> list[ShrunkFamily]:
             part = MemoryCounts(rows, n_jobs=self.n_jobs)
             return quiet._families(part, quiet._network(part))
 

@@ -21,7 +21,7 @@ from counterpane.typing import Floats, Ints
 SHARES = (*(2.0 ** (-k / 2) for k in range(11)), 0.0)
 
 
-class Family(NamedTuple):
+class ShrunkFamily(NamedTuple):
     """The tables of one column: given all its parents, and without the class."""
 
     scope: tuple[int, ...]  # (parents…, the column)
@@ -37,7 +37,7 @@ class Losses(NamedTuple):
     weights: Floats
 
 
-Learn: TypeAlias = Callable[[Table], Sequence[Family]]
+Learn: TypeAlias = Callable[[Table], Sequence[ShrunkFamily]]
 
 
 def fold_losses(learn: Learn, table: Table) -> Losses:
@@ -69,13 +69,13 @@ def believed_share(losses: Losses) -> float:
     return 0.0 if 0.0 in within else float(max(within))
 
 
-def shrunk(family: Family, share: float) -> Floats:
+def shrunk(family: ShrunkFamily, share: float) -> Floats:
     """The table of a family at a share."""
     table: Floats = share * family.given.full + (1 - share) * family.plain.full
     return table
 
 
-def _losses(families: Sequence[Family], codes: Ints) -> Floats:
+def _losses(families: Sequence[ShrunkFamily], codes: Ints) -> Floats:
     """−ln P(class | row) at each share, (shares, rows)."""
     last = len(codes) - 1
     labels, rows = codes[last], np.arange(codes.shape[1])
@@ -87,7 +87,7 @@ def _losses(families: Sequence[Family], codes: Ints) -> Floats:
     return losses
 
 
-def _by_class(family: Family, codes: Ints) -> tuple[Floats, Floats]:
+def _by_class(family: ShrunkFamily, codes: Ints) -> tuple[Floats, Floats]:
     """P(the family's column | context) by row and class: with the class, and without it."""
     axis = family.scope.index(len(codes) - 1)
     classes = np.arange(family.given.full.shape[axis])

@@ -27,7 +27,7 @@ from counterpane.learn.faces.face_climb import Structure
 from counterpane.learn.faces.face_search import FaceSearch, Prior
 from counterpane.models.effects import log_odds
 from counterpane.models.explaining import Explanation, check_one, explanation, one_row
-from counterpane.models.kept_rows import KeptRows, keep_rows
+from counterpane.models.kept_rows import TrainingRows, keep_rows
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.potentials import Potential
@@ -254,7 +254,7 @@ class MarkovClassifier(Classifier):
         return [tuple(names[self._order[c]] for c in edge) for edge in structure.hyperedges]
 
 
-def _kept(training: Training) -> KeptRows:
+def _kept(training: Training) -> TrainingRows:
     """The rows that the model keeps: distinct ones of all columns but the class."""
     table = training.table
     codes, weights = distinct_rows(table.codes, table.weights, table.schema.cards)

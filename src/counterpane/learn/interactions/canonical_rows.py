@@ -22,7 +22,7 @@ from counterpane.models.coding import Coding
 from counterpane.typing import Codes, Floats, Ints, State
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """Where the columns, states and classes of sorted rows are in the table they came from."""
 
     columns: Ints  # the place of each sorted column
@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     cards: Ints  # of the table
 
 
-def canonical_rows(training: Training) -> tuple[RawRows, Floats, Layout]:
+def canonical_rows(training: Training) -> tuple[RawRows, Floats, TableLayout]:
     """The distinct rows, sorted, their weights, and where everything came from."""
     table, schema = training.table, training.table.schema
     columns = sorted(range(len(schema)), key=schema.names.__getitem__)
@@ -57,11 +57,11 @@ def canonical_rows(training: Training) -> tuple[RawRows, Floats, Layout]:
         training.target.card,
         table.weights,
     )
-    layout = Layout(np.array(columns), tuple(states), classes, schema.cards.copy())
+    layout = TableLayout(np.array(columns), tuple(states), classes, schema.cards.copy())
     return rows, weights, layout
 
 
-def table_rows(rows: RawRows, layout: Layout) -> tuple[Codes, Floats]:
+def table_rows(rows: RawRows, layout: TableLayout) -> tuple[Codes, Floats]:
     """Sorted rows as codes and numbers of the table they came from."""
     codes = np.zeros_like(rows.codes)
     for place, (c, states) in enumerate(zip(layout.columns, layout.states, strict=True)):
@@ -70,7 +70,7 @@ def table_rows(rows: RawRows, layout: Layout) -> tuple[Codes, Floats]:
     return codes, rows.numbers[np.argsort(layout.columns[rows.numeric])]
 
 
-def table_member(member: Member, layout: Layout) -> Member:
+def table_member(member: Member, layout: TableLayout) -> Member:
     """A member fitted to sorted rows, for rows of the table they came from."""
     coding, places = member.coding, np.argsort(layout.columns[member.coding.numeric])
     cards = layout.cards.copy()
@@ -111,13 +111,13 @@ def table_member(member: Member, layout: Layout) -> Member:
     )
 
 
-def table_face(face: Face, layout: Layout) -> Face:
+def table_face(face: Face, layout: TableLayout) -> Face:
     """The columns of a face in the table."""
     return tuple(sorted(layout.columns[list(face)].tolist()))
 
 
 def _table(
-    face: Face, keys: Ints, table: Floats, old: Ints, new: Ints, layout: Layout
+    face: Face, keys: Ints, table: Floats, old: Ints, new: Ints, layout: TableLayout
 ) -> tuple[Face, Ints, Floats]:
     """A face with its cells and values, for codes of the table."""
     states = np.unravel_index(keys, [int(old[c]) for c in face])

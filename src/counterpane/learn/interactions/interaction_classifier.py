@@ -17,7 +17,7 @@ from counterpane.learn.classify.held_out import HeldOut
 from counterpane.learn.classify.training import Training
 from counterpane.learn.driver import Driver
 from counterpane.learn.interactions.canonical_rows import (
-    Layout,
+    TableLayout,
     canonical_rows,
     table_face,
     table_member,
@@ -36,7 +36,7 @@ from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.effects import CAPTION, Effects, measure_effects
 from counterpane.models.explaining import Explanation, one_row
-from counterpane.models.kept_rows import KeptRows, keep_rows
+from counterpane.models.kept_rows import TrainingRows, keep_rows
 from counterpane.models.purified import purified
 from counterpane.typing import Codes, Floats
 
@@ -234,7 +234,7 @@ def _effects(
     return measure_effects(parts, weights[some], classes)
 
 
-def _kept(schema: Schema, rows: RawRows, weights: Floats, layout: Layout) -> KeptRows:
+def _kept(schema: Schema, rows: RawRows, weights: Floats, layout: TableLayout) -> TrainingRows:
     """The rows that the model keeps: distinct ones of all columns but the class."""
     nobody = np.zeros(len(weights), dtype=np.int64)
     rows, weights = sorted_rows(

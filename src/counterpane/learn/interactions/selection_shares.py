@@ -29,7 +29,7 @@ SAMPLES = 20  # of "auto", for tables that are small enough
 MAX_WORK = 2**19  # distinct rows × columns², above which "auto" takes no samples
 
 
-class Drawn(NamedTuple):
+class SamplesDone(NamedTuple):
     """How many samples were looked at."""
 
     done: int
@@ -42,7 +42,7 @@ def auto_samples(rows: RawRows) -> int:
     return SAMPLES if small and rows.n_classes > 1 and n_rows > 1 else 0
 
 
-class SelectionShares(Search[Drawn]):
+class SelectionShares(Search[SamplesDone]):
     """Runs one search on half samples; `shares` has the share of them that each face is in."""
 
     def __init__(
@@ -60,19 +60,19 @@ class SelectionShares(Search[Drawn]):
         self.n_jobs = n_jobs
         self.counts: Counter[Face] = Counter()
 
-    def start(self) -> Drawn:
+    def start(self) -> SamplesDone:
         """No sample looked at."""
-        return Drawn(0)
+        return SamplesDone(0)
 
-    def done(self, state: Drawn) -> bool:
+    def done(self, state: SamplesDone) -> bool:
         """Whether all samples were looked at."""
         return state.done >= self.samples
 
-    def size(self, state: Drawn) -> tuple[float, float | None]:
+    def size(self, state: SamplesDone) -> tuple[float, float | None]:
         """Samples done, of all."""
         return float(state.done), float(self.samples)
 
-    def step(self, state: Drawn, ctl: Control) -> tuple[Drawn, dict[str, Any]]:
+    def step(self, state: SamplesDone, ctl: Control) -> tuple[SamplesDone, dict[str, Any]]:
         """The two halves of one more division of the rows."""
         halves = deal_folds(self.rows.labels, self.weights, 2, self.rng)
         some = [*halves][: self.samples - state.done]
@@ -83,7 +83,7 @@ class SelectionShares(Search[Drawn]):
                 selected = [*pool.map(self._select, some)]
         for faces in selected:
             self.counts.update(faces)
-        return Drawn(state.done + len(some)), {}
+        return SamplesDone(state.done + len(some)), {}
 
     def _select(self, half: Floats) -> list[Face]:
         part = Part(self.rows, half, np.zeros_like(half))
