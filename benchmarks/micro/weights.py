@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import counterpane as cp
-from counterpane.learn.fields.dependency_network import DependencyNetworkLearner
+from counterpane.learn.dependency.dependency_network import DependencyNetworkLearner
 from harness import publish, write
 
 FOLDER = Path(os.environ.get("COUNTERPANE_DATA", ".")) / "density"

@@ -14,12 +14,12 @@ _HOMES = {
     "counterpane.data.links": ("read_links",),
     "counterpane.data.ranges": ("Range",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
-    "counterpane.counts.dask": ("DaskSource",),
-    "counterpane.counts.files": ("FileSource",),
-    "counterpane.counts.frames": ("FrameSource",),
+    "counterpane.counts.engines.dask": ("DaskSource",),
+    "counterpane.counts.engines.files": ("FileSource",),
+    "counterpane.counts.engines.frames": ("FrameSource",),
     "counterpane.counts.reading": ("read",),
-    "counterpane.counts.spark": ("SparkSource",),
-    "counterpane.counts.sql": ("SqlSource",),
+    "counterpane.counts.engines.spark": ("SparkSource",),
+    "counterpane.counts.engines.sql": ("SqlSource",),
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
     "counterpane.scores": (
         "AIC",
@@ -57,29 +57,29 @@ _HOMES = {
         "fit_parameters",
         "fit_parameters_em",
     ),
-    "counterpane.learn.fields.conversion": ("to_markov_network",),
-    "counterpane.learn.fields.dependency_network": ("DependencyNetworkLearner",),
-    "counterpane.learn.fields.graph_potentials": ("fit_potentials",),
-    "counterpane.learn.fields.pairwise": ("PairwiseMarkovLearner",),
-    "counterpane.learn.fields.weights": ("fit_weights",),
+    "counterpane.learn.dependency.conversion": ("to_markov_network",),
+    "counterpane.learn.dependency.dependency_network": ("DependencyNetworkLearner",),
+    "counterpane.learn.markov.graph_potentials": ("fit_potentials",),
+    "counterpane.learn.markov.pairwise": ("PairwiseMarkovLearner",),
+    "counterpane.learn.markov.weights": ("fit_weights",),
     "counterpane.learn.hybrid.hybrid_random_field": ("HybridRandomFieldLearner",),
-    "counterpane.learn.questions.gsimn": ("GSIMN",),
-    "counterpane.learn.questions.gsmn": ("GSMN",),
-    "counterpane.learn.questions.pfmn": ("PFMN",),
-    "counterpane.learn.posterior.exact_posterior": ("ExactPosterior",),
-    "counterpane.learn.posterior.order_mcmc": ("OrderMCMC",),
+    "counterpane.learn.independence.gsimn": ("GSIMN",),
+    "counterpane.learn.independence.gsmn": ("GSMN",),
+    "counterpane.learn.independence.pfmn": ("PFMN",),
+    "counterpane.learn.bayesian.exact_posterior": ("ExactPosterior",),
+    "counterpane.learn.bayesian.order_mcmc": ("OrderMCMC",),
     "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
-    "counterpane.learn.classify.bayes_net_classifier": ("BayesNetClassifier",),
-    "counterpane.learn.interactions.interaction_classifier": ("InteractionClassifier",),
-    "counterpane.learn.faces.markov_classifier": ("MarkovClassifier",),
-    "counterpane.learn.classify.naive_bayes": ("TAN", "NaiveBayes"),
+    "counterpane.learn.classifiers.bayes_net_classifier": ("BayesNetClassifier",),
+    "counterpane.learn.classifiers.interactions.interaction_classifier": ("InteractionClassifier",),
+    "counterpane.learn.classifiers.faces.markov_classifier": ("MarkovClassifier",),
+    "counterpane.learn.classifiers.naive_bayes": ("TAN", "NaiveBayes"),
     "counterpane.evaluate": (
         "compare_structures",
         "independence_accuracy",
         "independence_questions",
         "structural_hamming_distance",
     ),
-    "counterpane.learn.links.ranker": ("LinkRanker",),
+    "counterpane.learn.ranking.ranker": ("LinkRanker",),
     "counterpane.models.certainty": ("InexactAnswer",),
     "counterpane.errors": ("CounterpaneError",),
     "counterpane.report": ("write_report",),
@@ -107,12 +107,12 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.counts import CountSource as CountSource
     from counterpane.counts import MemoryCounts as MemoryCounts
     from counterpane.counts import StreamCounts as StreamCounts
-    from counterpane.counts.dask import DaskSource as DaskSource
-    from counterpane.counts.files import FileSource as FileSource
-    from counterpane.counts.frames import FrameSource as FrameSource
+    from counterpane.counts.engines.dask import DaskSource as DaskSource
+    from counterpane.counts.engines.files import FileSource as FileSource
+    from counterpane.counts.engines.frames import FrameSource as FrameSource
+    from counterpane.counts.engines.spark import SparkSource as SparkSource
+    from counterpane.counts.engines.sql import SqlSource as SqlSource
     from counterpane.counts.reading import read as read
-    from counterpane.counts.spark import SparkSource as SparkSource
-    from counterpane.counts.sql import SqlSource as SqlSource
     from counterpane.data import Schema as Schema
     from counterpane.data import Table as Table
     from counterpane.data import Variable as Variable
@@ -147,33 +147,35 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn import StructureSearch as StructureSearch
     from counterpane.learn import fit_parameters as fit_parameters
     from counterpane.learn import fit_parameters_em as fit_parameters_em
+    from counterpane.learn.bayesian.exact_posterior import ExactPosterior as ExactPosterior
+    from counterpane.learn.bayesian.order_mcmc import OrderMCMC as OrderMCMC
     from counterpane.learn.bootstrap import BootstrapResult as BootstrapResult
     from counterpane.learn.bootstrap import bootstrap as bootstrap
-    from counterpane.learn.classify.bayes_net_classifier import (
+    from counterpane.learn.classifiers.bayes_net_classifier import (
         BayesNetClassifier as BayesNetClassifier,
     )
-    from counterpane.learn.classify.naive_bayes import TAN as TAN
-    from counterpane.learn.classify.naive_bayes import NaiveBayes as NaiveBayes
-    from counterpane.learn.faces.markov_classifier import MarkovClassifier as MarkovClassifier
-    from counterpane.learn.fields.conversion import to_markov_network as to_markov_network
-    from counterpane.learn.fields.dependency_network import (
+    from counterpane.learn.classifiers.faces.markov_classifier import (
+        MarkovClassifier as MarkovClassifier,
+    )
+    from counterpane.learn.classifiers.interactions.interaction_classifier import (
+        InteractionClassifier as InteractionClassifier,
+    )
+    from counterpane.learn.classifiers.naive_bayes import TAN as TAN
+    from counterpane.learn.classifiers.naive_bayes import NaiveBayes as NaiveBayes
+    from counterpane.learn.dependency.conversion import to_markov_network as to_markov_network
+    from counterpane.learn.dependency.dependency_network import (
         DependencyNetworkLearner as DependencyNetworkLearner,
     )
-    from counterpane.learn.fields.graph_potentials import fit_potentials as fit_potentials
-    from counterpane.learn.fields.pairwise import PairwiseMarkovLearner as PairwiseMarkovLearner
-    from counterpane.learn.fields.weights import fit_weights as fit_weights
     from counterpane.learn.hybrid.hybrid_random_field import (
         HybridRandomFieldLearner as HybridRandomFieldLearner,
     )
-    from counterpane.learn.interactions.interaction_classifier import (
-        InteractionClassifier as InteractionClassifier,
-    )
-    from counterpane.learn.links.ranker import LinkRanker as LinkRanker
-    from counterpane.learn.posterior.exact_posterior import ExactPosterior as ExactPosterior
-    from counterpane.learn.posterior.order_mcmc import OrderMCMC as OrderMCMC
-    from counterpane.learn.questions.gsimn import GSIMN as GSIMN
-    from counterpane.learn.questions.gsmn import GSMN as GSMN
-    from counterpane.learn.questions.pfmn import PFMN as PFMN
+    from counterpane.learn.independence.gsimn import GSIMN as GSIMN
+    from counterpane.learn.independence.gsmn import GSMN as GSMN
+    from counterpane.learn.independence.pfmn import PFMN as PFMN
+    from counterpane.learn.markov.graph_potentials import fit_potentials as fit_potentials
+    from counterpane.learn.markov.pairwise import PairwiseMarkovLearner as PairwiseMarkovLearner
+    from counterpane.learn.markov.weights import fit_weights as fit_weights
+    from counterpane.learn.ranking.ranker import LinkRanker as LinkRanker
     from counterpane.models import BayesianNetwork as BayesianNetwork
     from counterpane.models import DependencyNetwork as DependencyNetwork
     from counterpane.models import HybridRandomField as HybridRandomField

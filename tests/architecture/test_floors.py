@@ -11,10 +11,11 @@ SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
     {"errors", "typing", "lazy"},
     {"_core"},
-    {"progress", "parallel", "drawing", "markup"},
+    {"progress", "parallel", "plotting", "markup"},
     {"data", "graphs"},
+    {"drawing"},
     {"counts"},
-    {"scores", "independence", "potentials"},
+    {"scores", "independence", "features"},
     {"inference"},
     {"models"},
     {"learn"},

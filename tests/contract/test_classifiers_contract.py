@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import counterpane as cp
 from counterpane.errors import DataError, NotFittedError, ParameterError, UnknownNameError
-from counterpane.learn.classify.classifier import Classifier
+from counterpane.learn.classifiers.classifier import Classifier
 
 CLASSIFIERS = [
     cp.NaiveBayes(),

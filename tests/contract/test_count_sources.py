@@ -29,11 +29,11 @@ from contract.count_source_suite import (
 from counterpane._core import counts as kernels
 from counterpane.counts import CountSource, MemoryCounts, StreamCounts
 from counterpane.counts.bits import BitColumns
-from counterpane.counts.database import quoted
-from counterpane.counts.duckdb_reader import has_duckdb
-from counterpane.counts.files import FileSource
+from counterpane.counts.engines.database import quoted
+from counterpane.counts.engines.duckdb_reader import has_duckdb
+from counterpane.counts.engines.files import FileSource
+from counterpane.counts.engines.sql import SqlSource
 from counterpane.counts.reordered import reordered
-from counterpane.counts.sql import SqlSource
 from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, ParameterError

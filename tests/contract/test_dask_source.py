@@ -24,8 +24,8 @@ from contract.count_source_suite import (
 from contract.test_count_sources import WEIGHT, cuts, files_of
 from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
 from counterpane.counts import parts as table_parts
-from counterpane.counts.file_readers import open_files
-from counterpane.counts.parts import ArrowPart, FilePart, run_part, split_files
+from counterpane.counts.engines.file_readers import open_files
+from counterpane.counts.engines.parts import ArrowPart, FilePart, run_part, split_files
 from counterpane.data import Table
 from counterpane.errors import (
     DataError,
@@ -331,7 +331,7 @@ def test_the_users_own_callbacks_go_on():
 def test_packed_rows_are_read_once_and_only_if_they_fit(monkeypatch, weights):
     table = make_table(rows=3000, missing=0.05, weights=weights)
     source = dask_files(table, "feather")
-    monkeypatch.setattr("counterpane.counts.dask.LOCAL_MEMORY", 100)
+    monkeypatch.setattr("counterpane.counts.engines.dask.LOCAL_MEMORY", 100)
     assert source.cache() is source
     source.counts([[0]])
     assert source.n_scans == 2

@@ -195,7 +195,8 @@ def test_enums_of_duckdb_declare_their_states(through_ibis):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("counterpane.counts.dask") is None, reason="DaskSource is not there"
+    importlib.util.find_spec("counterpane.counts.engines.dask") is None,
+    reason="DaskSource is not there",
 )
 def test_dask_frames_get_their_own_source():
     dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed: extra [dask]")
@@ -216,7 +217,7 @@ class Foreign:
 
 @pytest.mark.parametrize("name", ["PYSPARK", "PYSPARK_CONNECT"])
 def test_spark_frames_get_their_own_source(name):
-    pytest.importorskip("counterpane.counts.spark", reason="SparkSource is not there")
+    pytest.importorskip("counterpane.counts.engines.spark", reason="SparkSource is not there")
     frame = Foreign(None, nw.Implementation[name])  # a real one needs Java
     assert reading.source_class(frame) is cp.SparkSource
 

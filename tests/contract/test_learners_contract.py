@@ -411,7 +411,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(make, monkeypatch, tmp_p
     given = StreamCounts(table.schema, lambda: [table]) if as_stream else table
     path = tmp_path / "fit.cp"
     with monkeypatch.context() as patch:
-        patch.setattr("counterpane.learn.structure.chow_liu.STEP_CELLS", 1)  # a child a step
+        patch.setattr("counterpane.learn.bayesian.chow_liu.STEP_CELLS", 1)  # a child a step
         n_steps = len(make().fit(table).trace_)
         stop_the_search(patch, after=min(1, n_steps - 1))
         with pytest.warns(StoppedEarly, match="Ctrl-C"):

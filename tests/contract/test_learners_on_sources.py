@@ -10,7 +10,7 @@ import pytest
 import counterpane as cp
 from contract.count_source_suite import make_table
 from contract.test_count_sources import SOURCES
-from counterpane.potentials import Potential
+from counterpane.features import Potential
 
 CARDS = (3, 2, 3, 2, 4)
 CLASS = "x3"

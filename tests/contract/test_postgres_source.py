@@ -13,7 +13,7 @@ import pytest
 import counterpane as cp
 from contract import postgres_server
 from contract.count_source_suite import CountSourceSuite, Reports
-from counterpane.counts.database import quoted
+from counterpane.counts.engines.database import quoted
 from counterpane.data import Table
 from counterpane.errors import DataError, ParameterError, StateError, WeightError
 from counterpane.progress import Control, Stopped
@@ -285,7 +285,7 @@ def test_a_connection_lost_on_the_way(connection, other):
 
 
 def test_large_answers_come_block_by_block(connection, monkeypatch):
-    monkeypatch.setattr("counterpane.counts.sessions.BLOCK_ROWS", 1000)
+    monkeypatch.setattr("counterpane.counts.engines.sessions.BLOCK_ROWS", 1000)
     filled(connection, "t", "a integer")
     connection.execute("INSERT INTO t SELECT i % 3 FROM generate_series(0, 9999) AS i")
     connection.commit()

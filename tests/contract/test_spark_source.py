@@ -29,7 +29,7 @@ from contract.count_source_suite import (
 )
 from contract.spark_accidents import Accident, dies, fails, slow
 from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
-from counterpane.counts.spark_frames import files_of
+from counterpane.counts.engines.spark_frames import files_of
 from counterpane.data import Table
 from counterpane.errors import (
     DataError,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from counterpane._core import inference
+from counterpane.features import Blanket, Potential, Rules
 from counterpane.inference.conjunctions import conjunctions, leaves
 from counterpane.inference.factors import gather
 from counterpane.inference.junction import CliqueTree
 from counterpane.inference.scan import compile_scan
-from counterpane.potentials import Blanket, Potential, Rules
 from reference import core_features, core_inference
 from reference.core_inference import SplitMix, given, joint, marginal
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.learn.posterior.exact_posterior import ExactPosterior
-from counterpane.learn.posterior.order_mcmc import OrderMCMC
+from counterpane.learn.bayesian.exact_posterior import ExactPosterior
+from counterpane.learn.bayesian.order_mcmc import OrderMCMC
 
 EDGES = [("Smoking", "P. Work"), ("M. Work", "Proteins"), ("M. Work", "Family")]
 KNOWN = {

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import counterpane as cp
-from counterpane.potentials import Potential, Rules, Tree
+from counterpane.features import Potential, Rules, Tree
 from reference import conversion_reference as reference
 
 SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

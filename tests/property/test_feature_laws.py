@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterpane.errors import ScopeError
-from counterpane.learn.fields.conditions import canonical, grouped, ranges
-from counterpane.learn.fields.features import merged
-from counterpane.learn.fields.incidence import Incidence
-from counterpane.potentials import Blanket, Potential, Rules
+from counterpane.features import Blanket, Potential, Rules
+from counterpane.learn.markov.conditions import canonical, grouped, ranges
+from counterpane.learn.markov.features import merged
+from counterpane.learn.markov.incidence import Incidence
 
 CARDS = (2, 3, 1, 4)
 ROWS = list(product(*map(range, CARDS)))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from counterpane.data import Schema, Table
 from counterpane.errors import EvidenceError
+from counterpane.features import Potential
 from counterpane.graphs import Dag
 from counterpane.inference import CliqueTree, Propagation, calibrate, query_rows, rows
 from counterpane.models import BayesianNetwork
-from counterpane.potentials import Potential
 from reference import inference_reference as reference
 
 SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))

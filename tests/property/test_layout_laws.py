@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterpane.graphs.layout import lay_out_graph
+from counterpane.drawing.layout import lay_out_graph
 from reference.drawing_reference import cut_boxes, on_border, outside, overlapping
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError
+from counterpane.features import Blanket, Potential, Rules
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
-from counterpane.potentials import Blanket, Potential, Rules
 from reference import model_reference as reference
 
 SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterpane.data import Schema, Table
-from counterpane.learn.posterior.exact_posterior import ExactPosterior
-from counterpane.learn.posterior.order_mcmc import OrderMCMC
+from counterpane.learn.bayesian.exact_posterior import ExactPosterior
+from counterpane.learn.bayesian.order_mcmc import OrderMCMC
 from counterpane.scores import BIC, K2, BDeu
 
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterpane.errors import EvidenceError
+from counterpane.features import Blanket, Potential, Rules
 from counterpane.inference import factors, scan
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.inference.mean_field import MeanField, mean_field
-from counterpane.potentials import Blanket, Potential, Rules
 from reference.sampling_reference import rows_of
 
 FAST = settings(max_examples=60, deadline=None)

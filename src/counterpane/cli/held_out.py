@@ -12,8 +12,8 @@ import counterpane as cp
 from counterpane.cli.app import console
 from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError
-from counterpane.learn.classify.class_measures import ClassMeasures
-from counterpane.learn.classify.held_out import MIN_WEIGHT
+from counterpane.learn.classifiers.class_measures import ClassMeasures
+from counterpane.learn.classifiers.held_out import MIN_WEIGHT
 
 FOLDS = 5
 QUICK, SLOW = 4.0, 40.0  # seconds of a fit: up to here five folds, one, are learned again

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.counts.file_readers import kind_of
-from counterpane.counts.files import FileSource, ScanOptions
-from counterpane.counts.frames import FrameSource
+from counterpane.counts.engines.file_readers import kind_of
+from counterpane.counts.engines.files import FileSource, ScanOptions
+from counterpane.counts.engines.frames import FrameSource
 from counterpane.counts.source import CountSource
 from counterpane.data.frames import Unseen
 from counterpane.data.readers import read as read_table
@@ -151,9 +151,9 @@ def source_class(frame: nw.LazyFrame[Any]) -> Any:
     """The class of sources that counts a lazy frame."""
     engine = frame.implementation
     if engine.is_dask():
-        return import_module("counterpane.counts.dask").DaskSource
+        return import_module("counterpane.counts.engines.dask").DaskSource
     if engine.is_pyspark() or engine.is_pyspark_connect():
-        return import_module("counterpane.counts.spark").SparkSource
+        return import_module("counterpane.counts.engines.spark").SparkSource
     return FrameSource
 
 

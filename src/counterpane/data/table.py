@@ -20,9 +20,9 @@ from counterpane.data.schema import Schema
 from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.data.states import Discretize
 from counterpane.data.weights import check_weights as check_weights
-from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
+from counterpane.plotting import draw
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from counterpane.evaluate.structure import (
     hamming_distance,
     structural_hamming_distance,
 )
-from counterpane.learn.classify.class_measures import ClassMeasures
+from counterpane.learn.classifiers.class_measures import ClassMeasures
 
 __all__ = [
     "Agreement",

@@ -19,8 +19,8 @@ from counterpane.evaluate.baselines import BASELINES, Baseline
 from counterpane.evaluate.comparison import Comparison, Fit, Pair
 from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
-from counterpane.learn.classify.class_measures import ClassMeasures, joined_measures
-from counterpane.learn.classify.features import class_labels
+from counterpane.learn.classifiers.class_measures import ClassMeasures, joined_measures
+from counterpane.learn.classifiers.features import class_labels
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report, TextBar

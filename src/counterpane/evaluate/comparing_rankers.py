@@ -8,8 +8,8 @@ from typing import Any
 
 from counterpane.data.links import read_links
 from counterpane.data.table import Table
-from counterpane.learn.links.judging import Scorer, judge_rankers
-from counterpane.learn.links.ranker import CANDIDATES, LinkRanker
+from counterpane.learn.ranking.judging import Scorer, judge_rankers
+from counterpane.learn.ranking.ranker import CANDIDATES, LinkRanker
 
 
 def compare_rankers(

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from counterpane.errors import MissingExtraError
-from counterpane.learn.classify.class_measures import ClassMeasures, joined_measures
+from counterpane.learn.classifiers.class_measures import ClassMeasures, joined_measures
 from counterpane.markup import framed, grid, line
 
 Pair: TypeAlias = tuple[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from counterpane.evaluate.comparing import class_fits
-from counterpane.learn.classify.class_measures import ClassMeasures
+from counterpane.learn.classifiers.class_measures import ClassMeasures
 
 
 def held_out_measures(

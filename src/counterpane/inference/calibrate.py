@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane._core import inference as kernels
+from counterpane.features import MAX_CELLS, Potential, check_cells
 from counterpane.inference.junction import CliqueTree
-from counterpane.potentials import MAX_CELLS, Potential, check_cells
 from counterpane.typing import Floats, Ints
 
 RUN_CELLS = 2**27  # cells filled between two moments at which an interruption is heard

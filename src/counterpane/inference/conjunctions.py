@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from counterpane._core.inference import Conjunctions, Leaves
-from counterpane.potentials import Blanket
-from counterpane.potentials.tree import paths
+from counterpane.features import Blanket
+from counterpane.features.tree import paths
 from counterpane.typing import Bools, Floats, Ints
 
 
 def conjunctions(blanket: Blanket) -> Conjunctions:
     """The rules of a compiled blanket; trees and potentials stay where they are.
 
-    >>> from counterpane.potentials import Rules
+    >>> from counterpane.features import Rules
     >>> rules = Rules.from_list([2, 3], [(0.5, [(1, 0, True), (0, 1, False), (1, 2, True)])])
     >>> found = conjunctions(Blanket([2, 3], [rules]))
     >>> found.variables.tolist(), found.flags.tolist()

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.features import MAX_CELLS, Potential, check_cells
 from counterpane.inference.plan import Plan, plan_query
-from counterpane.potentials import MAX_CELLS, Potential, check_cells
 from counterpane.typing import Array, Floats
 
 Factor = tuple[tuple[int, ...], Floats]

@@ -13,8 +13,8 @@ import numpy as np
 from counterpane._core import inference as kernels
 from counterpane._core.features import Parts
 from counterpane._core.inference import Conjunctions, Scopes
+from counterpane.features import Blanket
 from counterpane.inference.conjunctions import conjunctions
-from counterpane.potentials import Blanket
 from counterpane.typing import Bools, Floats, Ints
 
 RULE_CELLS = 2**10  # of the table of a rule: above it, most cells would be seldom met

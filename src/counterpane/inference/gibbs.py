@@ -10,11 +10,11 @@ import numpy as np
 
 from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
+from counterpane.features import Blanket, check_cells
 from counterpane.inference.completion import in_order
 from counterpane.inference.convergence import rhat, standard_errors
 from counterpane.inference.factors import gather
 from counterpane.inference.scan import compile_scan
-from counterpane.potentials import Blanket, check_cells
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 STRETCHES = 250  # means along a chain from which its convergence is told
@@ -70,7 +70,7 @@ class Sampler:
     Variables are drawn in their order; what is estimated is the mean of their conditionals, not of
     their states (Rao–Blackwell). `names` serve the messages.
 
-    >>> from counterpane.potentials import Potential
+    >>> from counterpane.features import Potential
     >>> pair = Potential((0, 1), np.log([[0.3, 0.2], [0.1, 0.4]]))
     >>> sampler = Sampler(Blanket([2, 2], [pair]))
     >>> found = sampler.marginals({1: 1}, settings=Gibbs(random_state=0))[0]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane._core.inference import Tree
+from counterpane.features import MAX_CELLS
 from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
 from counterpane.inference.plan import refuse
-from counterpane.potentials import MAX_CELLS
 from counterpane.typing import Floats, Ints
 
 

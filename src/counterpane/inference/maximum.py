@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane.errors import ParameterError
+from counterpane.features import Blanket, Potential
 from counterpane.inference.propagation import BeliefPropagation, belief_of, settle
-from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Codes, Floats, Ints
 
 SWEEPS = 1000  # at which a climb ends even if conditionals that disagree lead it in a circle

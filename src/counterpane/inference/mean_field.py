@@ -10,8 +10,8 @@ import numpy as np
 
 from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
+from counterpane.features import Blanket
 from counterpane.inference.conjunctions import conjunctions, leaves
-from counterpane.potentials import Blanket
 from counterpane.typing import Floats
 
 
@@ -62,7 +62,7 @@ def mean_field(
     It starts at even distributions. Cost of an iteration: the cells of all potentials and the
     conditions of all rules, for each variable in them.
 
-    >>> from counterpane.potentials import Potential
+    >>> from counterpane.features import Potential
     >>> found = mean_field(Blanket([2, 2], [Potential((0,), np.log([1.0, 3.0]))]), {})
     >>> found.marginals[0].round(4).tolist(), round(float(np.exp(found.log_weight)), 4)
     ([0.25, 0.75], 8.0)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.errors import ScopeError, TableSizeError
-from counterpane.potentials import MAX_CELLS
+from counterpane.features import MAX_CELLS
 
 CHEAP = 2**14  # total cells below which a second plan costs more than it can save
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
+from counterpane.features import Potential
 from counterpane.inference.exact import reduce
 from counterpane.inference.mean_field import Approximation, check_iteration
-from counterpane.potentials import Potential
 from counterpane.typing import Floats, Ints
 
 

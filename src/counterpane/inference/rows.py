@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from counterpane.features import MAX_CELLS, Potential, check_cells
 from counterpane.inference.calibrate import Factors, run_tree
 from counterpane.inference.junction import CliqueTree
-from counterpane.potentials import MAX_CELLS, Potential, check_cells
 from counterpane.typing import Array, Bools, Floats, Ints
 
 ROW_CELLS = 2**19  # cells of a tree below which a row takes less time than another tree

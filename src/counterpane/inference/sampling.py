@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.features import Potential
 from counterpane.inference.exact import backward, reduce
 from counterpane.inference.plan import plan_query
-from counterpane.potentials import Potential
 from counterpane.typing import Codes, Floats, Ints
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from counterpane.errors import ParameterError
+from counterpane.features import Potential
 from counterpane.inference.exact import log_sum, marginal
-from counterpane.potentials import Potential
 from counterpane.typing import Floats, Ints
 
 

@@ -1,12 +1,12 @@
 """Learners: one file a method, one folder a family."""
 
+from counterpane.learn.bayesian.chow_liu import ChowLiu
+from counterpane.learn.bayesian.hill_climb import HillClimb
+from counterpane.learn.bayesian.k2_search import K2Search
+from counterpane.learn.bayesian.structure_search import GES, StructureSearch
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.em import fit_parameters_em
 from counterpane.learn.parameters import fit_parameters
-from counterpane.learn.structure.chow_liu import ChowLiu
-from counterpane.learn.structure.hill_climb import HillClimb
-from counterpane.learn.structure.k2_search import K2Search
-from counterpane.learn.structure.structure_search import GES, StructureSearch
 
 __all__ = [
     "GES",

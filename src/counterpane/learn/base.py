@@ -26,7 +26,6 @@ from counterpane.counts.source import CountSource
 from counterpane.data.exporting import frame_kind_of
 from counterpane.data.states import Discretize
 from counterpane.data.table import Table
-from counterpane.drawing import draw
 from counterpane.errors import (
     DataError,
     FitError,
@@ -42,6 +41,7 @@ from counterpane.learn.gains import EdgeGain
 from counterpane.learn.gap_policy import GapPolicy, choose_policy, explicit_policy, too_slow
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.edges import EdgeStrength
+from counterpane.plotting import draw
 from counterpane.progress import Report
 from counterpane.scores import LocalScore, as_score
 

@@ -21,7 +21,6 @@ from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.row_order import in_text_order
 from counterpane.data.table import Table
-from counterpane.drawing import draw
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
 from counterpane.lazy import lazy
@@ -29,6 +28,7 @@ from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.resampled_rows import rows_to_resample
 from counterpane.models.base import Model
 from counterpane.parallel import thread_pool
+from counterpane.plotting import draw
 from counterpane.progress import Control, Report, Stopped, TextBar
 from counterpane.typing import Bools, Floats
 

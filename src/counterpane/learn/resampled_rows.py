@@ -8,8 +8,8 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.learn.base import Missing
-from counterpane.learn.structure.completed_rows import completed_rows
-from counterpane.learn.structure.structural_em import COMPLETIONS
+from counterpane.learn.bayesian.completed_rows import completed_rows
+from counterpane.learn.bayesian.structural_em import COMPLETIONS
 
 
 def rows_to_resample(learner: Any, table: Table) -> tuple[Table | CountSource, Missing]:

@@ -13,7 +13,6 @@ from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Numbers, columns_of, is_missing, n_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
-from counterpane.drawing import draw
 from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
@@ -26,6 +25,7 @@ from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import RowAverage
 from counterpane.models.predictions import prediction_frame
+from counterpane.plotting import draw
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import numpy as np
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.exporting import Exportable
 from counterpane.data.schema import Variable, state_text
-from counterpane.drawing import draw
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
+from counterpane.plotting import draw
 from counterpane.typing import Array, Floats, State
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError, unknown_name
+from counterpane.features import Blanket, Potential
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.inference.maximum import ICM, MaxProduct, climb, max_product
 from counterpane.inference.mean_field import Approximation, MeanField, mean_field
 from counterpane.inference.propagation import BeliefPropagation, propagate
 from counterpane.models.certainty import Certainty
 from counterpane.models.evidence import likelihood_potentials, read_evidence
-from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Array, Codes, Floats, Ints
 
 Method: TypeAlias = str | Gibbs | MeanField | BeliefPropagation

@@ -11,7 +11,6 @@ import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.drawing import draw
 from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.evidence import Evidence as Evidence
@@ -34,6 +33,7 @@ from counterpane.models.formats import (
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.predictions import prediction_frame
 from counterpane.models.questions import Questions, listed
+from counterpane.plotting import draw
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
+from counterpane.features import Blanket, Potential
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
 from counterpane.inference.sampling import sample_forward
@@ -25,7 +26,6 @@ from counterpane.models.base import Evidence, Model
 from counterpane.models.evidence import likelihood_potentials
 from counterpane.models.formats import Network
 from counterpane.models.questions import check_n_rows
-from counterpane.potentials import Blanket, Potential
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:

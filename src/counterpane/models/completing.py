@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.errors import TableSizeError
+from counterpane.features import Potential
 from counterpane.inference.completion import Completion
 from counterpane.inference.gibbs import Gibbs
 from counterpane.models.base import Model
@@ -15,7 +16,6 @@ from counterpane.models.certainty import warn
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.potentials import Potential
 from counterpane.typing import Bools, Codes, Floats, Ints
 
 

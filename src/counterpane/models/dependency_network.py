@@ -10,13 +10,13 @@ import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
+from counterpane.features import Blanket, Potential, Rules, Tree
+from counterpane.features.flat_parts import check_part
 from counterpane.graphs import UndirectedGraph
 from counterpane.lazy import lazy
 from counterpane.models.base import Model
 from counterpane.models.formats import Conditionals
 from counterpane.models.part_arrays import from_part_arrays, to_part_arrays
-from counterpane.potentials import Blanket, Potential, Rules, Tree
-from counterpane.potentials.flat_parts import check_part
 from counterpane.typing import Array, Codes, Floats
 
 nx = lazy("networkx")

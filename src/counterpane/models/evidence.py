@@ -13,7 +13,7 @@ from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, EvidenceError, ParameterError
-from counterpane.potentials import Potential
+from counterpane.features import Potential
 from counterpane.typing import Codes, Floats
 
 Evidence = Mapping[str, Any] | None

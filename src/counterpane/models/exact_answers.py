@@ -10,9 +10,9 @@ import numpy as np
 
 from counterpane.data.schema import MISSING, Schema
 from counterpane.errors import EvidenceError
+from counterpane.features import Potential
 from counterpane.inference import Propagation, map_query, marginal, query_rows, sample
 from counterpane.models.evidence import Evidence, evidence_text, likelihood_potentials
-from counterpane.potentials import Potential
 from counterpane.typing import Codes, Floats
 
 TREE_CELLS = 2**15  # up to here a tree answers a question sooner than a plan of its own

@@ -10,8 +10,8 @@ import numpy as np
 from counterpane.data.columns import Labels, Numbers
 from counterpane.data.schema import Schema
 from counterpane.errors import DataError
+from counterpane.features import Potential
 from counterpane.models.effects import log_odds
-from counterpane.potentials import Potential
 from counterpane.typing import Array, Floats, State
 
 Explanation = list[dict[str, Any]]

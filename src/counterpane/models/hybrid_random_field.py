@@ -10,10 +10,10 @@ import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError, ParameterError, ScopeError
+from counterpane.features import Potential
 from counterpane.lazy import lazy
 from counterpane.models.bayesian_network import TOLERANCE, BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.potentials import Potential
 
 nx = lazy("networkx")
 

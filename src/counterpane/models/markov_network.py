@@ -12,12 +12,12 @@ import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError
+from counterpane.features import Blanket, Potential, Rules, check_cells
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
 from counterpane.inference.exact import log_sum
 from counterpane.models.base import Model
 from counterpane.models.formats import Factors
-from counterpane.potentials import Blanket, Potential, Rules, check_cells
 from counterpane.typing import Array, Codes, Floats, Ints
 
 FEW_STATES = 1024  # joint states that are tried one after the other

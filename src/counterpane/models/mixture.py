@@ -13,6 +13,7 @@ import numpy.typing as npt
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
+from counterpane.features import Potential
 from counterpane.inference.exact import log_sum
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
@@ -23,7 +24,6 @@ from counterpane.models.evidence import Evidence, VirtualEvidence
 from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import Averages, RowAverage
 from counterpane.models.questions import listed
-from counterpane.potentials import Potential
 from counterpane.typing import Array, Codes, Floats
 
 nx = lazy("networkx")

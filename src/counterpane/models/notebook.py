@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
-from counterpane.graphs.layout import Edge, lay_out_networkx
-from counterpane.graphs.svg import graph_svg
+from counterpane.drawing.layout import Edge, lay_out_networkx
+from counterpane.drawing.svg import graph_svg
 from counterpane.markup import folded, framed, grid
 from counterpane.models.edges import arrow_names, edge_text
 

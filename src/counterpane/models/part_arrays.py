@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from counterpane.errors import ScopeError
-from counterpane.potentials import Potential, Rules, Tree, check_cells
+from counterpane.features import Potential, Rules, Tree, check_cells
 from counterpane.typing import Array, Ints
 
 Part = Potential | Rules | Tree

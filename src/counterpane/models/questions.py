@@ -12,6 +12,7 @@ from counterpane.data.exporting import frame_kind_of
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
+from counterpane.features import Blanket
 from counterpane.inference.gibbs import Gibbs
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Answers
@@ -31,7 +32,6 @@ from counterpane.models.evidence import (
     read_rows,
 )
 from counterpane.models.exact_answers import ExactAnswers
-from counterpane.potentials import Blanket
 from counterpane.typing import Codes, Floats, State
 
 T = TypeVar("T")

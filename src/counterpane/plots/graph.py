@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.drawing.curves import arrow, edge_curve
+from counterpane.drawing.layout import Edge, GraphLayout, Point, lay_out_networkx, short_label
 from counterpane.errors import ParameterError
-from counterpane.graphs.curves import arrow, edge_curve
-from counterpane.graphs.layout import Edge, GraphLayout, Point, lay_out_networkx, short_label
 from counterpane.independence.edge_strength import UNIT
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.models.edges import arrow_names, edge_text

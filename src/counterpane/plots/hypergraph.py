@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.drawing.layout import label_width, lay_out_graph
 from counterpane.errors import ParameterError
-from counterpane.graphs.layout import label_width, lay_out_graph
 from counterpane.plots.axes import axes_or_new, ink, paper, points_per_unit, sized
 
 COLORS = ("tab:green", "tab:blue", "tab:red")  # hyperedges with one, two, and more features

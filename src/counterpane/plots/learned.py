@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.drawing.layout import Edge
 from counterpane.errors import NotFittedError, ParameterError
-from counterpane.graphs.layout import Edge
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.plots.bars import interactions
 from counterpane.plots.graph import graph

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.features import Potential, Rules, Tree
 from counterpane.graphs import cpdag
 from counterpane.independence.edge_strength import UNIT
 from counterpane.models.additive import AdditiveClassifier
@@ -19,7 +20,6 @@ from counterpane.models.edges import arrows_of, strengths_of
 from counterpane.models.effects import MEANING, MIN_SAMPLES, log_odds, measure_effects
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.potentials import Potential, Rules, Tree
 from counterpane.report.rows import Rows, group_information
 from counterpane.typing import Floats
 

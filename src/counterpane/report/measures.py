@@ -15,7 +15,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
 from counterpane.learn.base import Learner
-from counterpane.learn.classify.class_measures import ClassMeasures
+from counterpane.learn.classifiers.class_measures import ClassMeasures
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.schema import Schema, state_text
+from counterpane.features import Potential, Rules, Tree
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
@@ -16,7 +17,6 @@ from counterpane.models.effects import log_odds
 from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.potentials import Potential, Rules, Tree
 from counterpane.report.links import FLOOR, Links
 from counterpane.typing import Codes, Floats
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.graphs.layout import lay_out_graph
+from counterpane.drawing.layout import lay_out_graph
 from counterpane.report.links import Link, Links, maximal
 
 HEIGHT = 38.0

@@ -12,11 +12,11 @@ from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
 from counterpane.learn.base import LearnerOptions
+from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.hybrid.local_networks import LocalNetworks
 from counterpane.learn.hybrid.merging import MergingSearch
 from counterpane.learn.relatives import Relatives
-from counterpane.learn.structure.network import intrinsic_order
 from counterpane.models.hybrid_random_field import HybridRandomField
 
 MOST_RELATIVES = 62  # so that a set of local columns is one number

@@ -11,9 +11,9 @@ import numpy as np
 from counterpane._core import hybrid as kernels
 from counterpane._core.hybrid import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.data.table import Table
-from counterpane.learn.structure.constraints import TOLERANCE
+from counterpane.features import Potential, check_cells
+from counterpane.learn.bayesian.constraints import TOLERANCE
 from counterpane.learn.threads import by_threads
-from counterpane.potentials import Potential, check_cells
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from counterpane.data.schema import MAX_STATES, Schema
 from counterpane.errors import CounterpaneError
+from counterpane.features import MAX_CELLS, Blanket, Potential, Rules, Tree
 from counterpane.models.formats.libra_trees import ScalarTree, grown
 from counterpane.models.formats.network import (
     MAX_AXES,
@@ -33,7 +34,6 @@ from counterpane.models.formats.network import (
 )
 from counterpane.models.formats.source import Source
 from counterpane.models.formats.tokens import Tokens, token_pattern
-from counterpane.potentials import MAX_CELLS, Blanket, Potential, Rules, Tree
 from counterpane.typing import Floats, Ints
 
 TOKEN = token_pattern(comment=r"\#[^\n]*+", marks="(){}", word=r'[^\s,(){}"#]++')

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from counterpane.data.table import Table
+from counterpane.features import Potential, Rules
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.formats.libra_trees import tree_text
 from counterpane.models.formats.network import Conditionals, Factors, Network, Part
-from counterpane.potentials import Potential, Rules
 
 BLOCK_ROWS = 2**14
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpane.errors import ScopeError
-from counterpane.potentials import MAX_CELLS, Rules, Tree
-from counterpane.potentials.tree import paths
+from counterpane.features import MAX_CELLS, Rules, Tree
+from counterpane.features.tree import paths
 from counterpane.typing import Bools, Floats, Ints
 
 MAX_DEPTH = 1000

@@ -11,10 +11,10 @@ import numpy as np
 
 from counterpane.data.schema import MAX_STATES, Schema, Variable, state_text
 from counterpane.errors import CounterpaneError, GraphError, unknown_name
+from counterpane.features import MAX_CELLS, Potential, Rules, Tree
 from counterpane.graphs import Dag
 from counterpane.lazy import lazy
 from counterpane.models.formats.source import Source
-from counterpane.potentials import MAX_CELLS, Potential, Rules, Tree
 from counterpane.typing import Floats, Ints
 
 nx = lazy("networkx")

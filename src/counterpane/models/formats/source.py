@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from counterpane.errors import FileFormatError
-from counterpane.potentials import MAX_CELLS
+from counterpane.features import MAX_CELLS
 
 PIECE = 2**16  # bytes read at a time
 MAX_BYTES = 2**30  # of text, after decompression

@@ -13,6 +13,7 @@ import numpy as np
 
 from counterpane.data.schema import MAX_STATES, Schema
 from counterpane.errors import ParameterError
+from counterpane.features import MAX_CELLS, Potential
 from counterpane.models.formats.network import (
     MAX_AXES,
     MAX_VARIABLES,
@@ -27,7 +28,6 @@ from counterpane.models.formats.network import (
 from counterpane.models.formats.originals import notes_of
 from counterpane.models.formats.source import Source
 from counterpane.models.formats.tokens import Tokens, token_pattern
-from counterpane.potentials import MAX_CELLS, Potential
 from counterpane.typing import Floats
 
 MAX_TABLES = 2**20

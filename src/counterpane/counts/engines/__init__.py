@@ -1,0 +1,1 @@
+"""Count sources for tables outside memory: files, frames, databases, Dask, Spark."""

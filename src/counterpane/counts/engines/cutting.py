@@ -1,0 +1,282 @@
+"""Cuts of number columns that are read block by block: the same as if all rows were in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.engines.arrow_codes import ArrowCodes, as_numbers
+from counterpane.counts.engines.arrow_types import arrow
+from counterpane.counts.engines.encoding import weights_of
+from counterpane.counts.engines.file_readers import BlockReader
+from counterpane.counts.engines.survey import Survey, declared_variables
+from counterpane.data.cuts import mdl_cuts, quantile_cuts
+from counterpane.data.quantiles import find_quantiles, find_step
+from counterpane.data.schema import Variable, code_dtype
+from counterpane.errors import DiscretizeError, ParameterError, Setting
+from counterpane.progress import Control
+from counterpane.typing import Array, Floats
+
+VALUE_BYTES = 64  # what a kept value takes while it is merged with others
+_WIDE_KEYS = 2**22  # keys up to which a sum by place beats sorting
+_DIGIT = 16  # bits of a number that one scan decides
+_MANY_BINS = 32  # above, smaller digits keep the histograms small
+
+
+def check_rule(discretize: Any, target: str | None, max_states: int, n_bins: int) -> str | None:
+    """The rule by which cuts are to be found, None where they are given or not wanted."""
+    if max_states < 1 or n_bins < 1:
+        raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
+    if discretize is None or isinstance(discretize, Mapping):
+        return None
+    if discretize not in ("quantile", "mdl"):
+        raise ParameterError(
+            Setting("discretize", discretize),
+            "; 'quantile', 'mdl' or a mapping of column to cuts is "
+            "allowed where rows are read block by block.",
+        )
+    if discretize == "mdl" and target is None:
+        raise ParameterError(
+            Setting("discretize", "mdl"),
+            " cuts against a class; pass ",
+            Setting("target"),
+            " with the name of its column.",
+        )
+    return str(discretize)
+
+
+class Cutting:
+    """Finds cuts for the columns that a survey left uncut, in `n_scans` scans of these columns.
+
+    At most about `max_memory` bytes are taken.
+    """
+
+    def __init__(
+        self,
+        reader: BlockReader,
+        survey: Survey,
+        weights: str | None,
+        max_memory: int,
+        ctl: Control | None,
+    ) -> None:
+        self.n_scans = 0
+        self._reader, self._survey = reader, survey
+        self._weights, self._ctl = weights, ctl
+        self._limit = max_memory // (VALUE_BYTES * len(survey.uncut))
+
+    def variables(self, rule: str, target: str | None, n_bins: int) -> dict[str, Variable]:
+        """The variables of the columns, cut by the rule "quantile" or "mdl"."""
+        classes = self._classes(target)
+        if rule == "quantile":
+            classes = None
+        kept = {name: _Values(self._limit) for name in self._survey.uncut}
+        for name, values, codes, weights in self._cells(list(kept), classes):
+            kept[name].add(values, codes, weights)
+        wide = [name for name, values in kept.items() if values.full]
+        if wide and rule == "mdl":
+            raise DiscretizeError(
+                f"column {wide[0]!r} has more than {self._limit:,} different numbers by class, too "
+                "many for discretize='mdl' within max_memory; raise it, take 'quantile', or give "
+                "the cuts."
+            )
+        tallies = {name: values.merged() for name, values in kept.items() if not values.full}
+        tallies |= self._selected(wide, n_bins)
+        cuts = {
+            name: (
+                mdl_cuts(values, codes, weights)
+                if rule == "mdl"
+                else quantile_cuts(values, weights, n_bins)
+            ).tolist()
+            for name, (values, codes, weights) in tallies.items()
+        }
+        variables = {v.name: v for v in declared_variables(self._reader, list(cuts), {}, cuts)}
+        for name in tallies.keys() - set(wide):  # of the others not all values are known
+            values, _, weights = tallies[name]
+            variables[name] = replace(
+                variables[name],
+                quantiles=find_quantiles(values, weights, cuts[name]),
+                step=find_step(values),
+            )
+        return variables
+
+    def _classes(self, target: str | None) -> Variable | None:
+        if target is None:
+            return None
+        if target in self._survey.uncut:
+            raise DiscretizeError(
+                f"the target {target!r} is numeric itself; pass a target that is discrete, or "
+                f"declare its states with states={{{target!r}: […]}}."
+            )
+        return self._survey.variable(target)
+
+    def _cells(
+        self, names: Sequence[str], classes: Variable | None = None
+    ) -> Iterator[tuple[str, Floats, Array, Floats]]:
+        """The numbers, classes and weights of one scan, for each block and each column in turn.
+
+        Cells that say nothing are left out; without classes all are of class 0.
+        """
+        asked = [*names, *([] if classes is None else [classes.name])]
+        asked += [] if self._weights is None else [self._weights]
+        codes_of = None if classes is None else ArrowCodes(classes, texts=self._reader.texts)
+        self.n_scans += 1
+        done = 0
+        with closing(self._reader.blocks(asked)) as blocks:
+            for block in blocks:
+                rows = len(block[0])
+                codes: Array = np.zeros(rows, dtype=np.uint8)
+                said = np.ones(rows, dtype=bool)
+                if codes_of is not None:
+                    codes = np.empty(rows, code_dtype(np.array([codes_of.variable.card])))
+                    codes_of.encode(block[len(names)], codes)
+                    said = codes < codes_of.variable.card
+                weights = np.ones(rows)
+                if self._weights is not None:
+                    weights = weights_of(block[-1], self._weights)
+                for name, values in zip(names, block, strict=False):
+                    numbers = as_numbers(values, name).astype(np.float64)
+                    keep = said & np.isfinite(numbers) & (weights > 0)
+                    yield name, numbers[keep], codes[keep].astype(np.int64), weights[keep]
+                done += rows
+                if self._ctl is not None:
+                    self._ctl.report("finding cuts", done, self._survey.n_rows)
+
+    def _selected(
+        self, names: Sequence[str], n_bins: int
+    ) -> dict[str, tuple[Floats, Array, Floats]]:
+        """The few values and weights that quantiles of all values are found from, by column."""
+        if not names:
+            return {}
+        digit = _DIGIT if n_bins <= _MANY_BINS else _DIGIT // 2
+        ranks = {name: _Ranks(n_bins) for name in names}
+        for shift in range(64 - digit, -1, -digit):
+            for name, values, _, weights in self._cells(names):
+                ranks[name].add(values, weights, shift, digit)
+            for found in ranks.values():
+                found.descend(digit)
+        return {name: found.tally() for name, found in ranks.items()}
+
+
+class _Values:
+    """The weight of each value and class of one column, while they are not more than `limit`."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[tuple[Floats, Array, Floats]] = []
+        self._kept = self._pending = 0
+        self.full = False
+
+    def add(self, values: Floats, classes: Array, weights: Floats) -> None:
+        """Add the cells of a block."""
+        if self.full or not len(values):
+            return
+        coded = arrow("lib").array(values).dictionary_encode()
+        listed, n_classes = coded.dictionary.to_numpy(), int(classes.max()) + 1
+        keys = coded.indices.to_numpy().astype(np.int64) * n_classes + classes
+        if len(listed) * n_classes > _WIDE_KEYS:
+            found, keys = np.unique(keys, return_inverse=True)
+        else:
+            found = np.arange(len(listed) * n_classes)
+        sums: Floats = np.bincount(keys, weights, len(found)).astype(np.float64)
+        there = sums > 0
+        found = found[there]
+        self._parts.append((listed[found // n_classes], found % n_classes, sums[there]))
+        self._pending += len(found)
+        if self._pending > max(self._kept, self._limit // 4):
+            self.merged()
+
+    def merged(self) -> tuple[Floats, Array, Floats]:
+        """All that was added: rising values, their classes and weights."""
+        if not self._parts:
+            return np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0)
+        values, classes, weights = map(np.concatenate, zip(*self._parts, strict=True))
+        order = np.lexsort((classes, values))
+        values, classes = values[order], classes[order]
+        fresh = np.append(True, (values[1:] != values[:-1]) | (classes[1:] != classes[:-1]))
+        whole = (
+            values[fresh],
+            classes[fresh],
+            np.add.reduceat(weights[order], np.flatnonzero(fresh)),
+        )
+        self._kept, self._pending = len(whole[0]), 0
+        self.full = self._kept > self._limit
+        self._parts = [] if self.full else [whole]
+        return whole
+
+
+class _Ranks:
+    """The values at the quantiles of one column, found digit by digit of their bits.
+
+    Each level of the weighted distribution function has two values, the first that reaches it and
+    the first that exceeds it; with the least and the largest value, and the weights between, these
+    are all that `quantile_cuts` looks at. One scan fills a histogram of the next digit below each
+    prefix that is still searched.
+    """
+
+    def __init__(self, n_bins: int) -> None:
+        self._n_bins = n_bins
+        self._levels: Floats | None = None  # of the targets: odd ones reach it, even ones exceed it
+        self._prefixes: Array = np.zeros(1, dtype=np.uint64)
+        self._owner: Array = np.zeros(2 * n_bins, dtype=np.int64)  # each target's prefix
+        self._base: Floats = np.zeros(1)  # the weight of all values below each prefix
+        self._counts: Floats = np.zeros(0)
+
+    def add(self, values: Floats, weights: Floats, shift: int, digit: int) -> None:
+        """Add the cells of a block to the histogram of the digit at `shift`."""
+        size = 2**digit
+        if not len(self._counts):
+            self._counts = np.zeros(len(self._prefixes) * size)
+        keys = _keys(values)
+        above = shift + digit
+        if above < 64:
+            heads = keys >> np.uint64(above)
+            owner = np.searchsorted(self._prefixes, heads)
+            owner[owner == len(self._prefixes)] = 0
+            mine = self._prefixes[owner] == heads
+            keys, owner, weights = keys[mine], owner[mine], weights[mine]
+        else:
+            owner = np.zeros(len(keys), dtype=np.int64)
+        cells = owner * size + ((keys >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64)
+        self._counts += np.bincount(cells, weights, len(self._counts))
+
+    def descend(self, digit: int) -> None:
+        """Choose the next digit of each target."""
+        counts = self._counts.reshape(len(self._prefixes), -1)
+        heights = self._base[:, None] + np.cumsum(counts, axis=1)
+        if self._levels is None:
+            self._levels = np.repeat(heights[0, -1] * np.arange(self._n_bins + 1) / self._n_bins, 2)
+            self._levels = self._levels[1:-1]
+        chosen = []
+        for i, (level, owner) in enumerate(zip(self._levels, self._owner, strict=True)):
+            place = np.searchsorted(heights[owner], level, side="left" if i % 2 else "right")
+            last = np.flatnonzero(counts[owner])[-1]  # real weights may round a level away
+            chosen.append(min(int(place), int(last)))
+        places: Array = np.array(chosen)
+        heads = (self._prefixes[self._owner] << np.uint64(digit)) | places.astype(np.uint64)
+        self._prefixes, first, owner = np.unique(heads, return_index=True, return_inverse=True)
+        reached = heights[self._owner, places][first]
+        self._base = reached - counts[self._owner, places][first]
+        self._reached, self._owner, self._counts = reached, owner, np.zeros(0)
+
+    def tally(self) -> tuple[Floats, Array, Floats]:
+        """The values found and the weights up to each, as `quantile_cuts` takes them."""
+        values = _numbers(self._prefixes)
+        return values, np.zeros(0), np.diff(self._reached, prepend=0.0)
+
+
+def _keys(values: Floats) -> Array:
+    """Unsigned numbers that are ordered as the values are."""
+    bits = (values + 0.0).view(np.uint64)  # one zero, not two
+    top = np.uint64(1 << 63)
+    return np.where(bits & top, ~bits, bits | top)
+
+
+def _numbers(keys: Array) -> Floats:
+    """The values of some keys."""
+    top = np.uint64(1 << 63)
+    numbers: Floats = np.where(keys & top, keys ^ top, ~keys).view(np.float64)
+    return numbers

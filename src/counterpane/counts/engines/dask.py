@@ -1,0 +1,335 @@
+"""Counts of a table that Dask holds or reads: workers count their parts, and only sums travel."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.engines.arrow_types import ColumnTypes, arrow
+from counterpane.counts.engines.encoding import RowEncoder
+from counterpane.counts.engines.file_readers import FileReader, open_files
+from counterpane.counts.engines.parts import (
+    ArrowPart,
+    EncodedPart,
+    FilePart,
+    add_parts,
+    pack_part,
+    run_part,
+    split_files,
+    survey_part,
+)
+from counterpane.counts.engines.survey import Survey, plan_survey
+from counterpane.counts.packed import PackedRows, packed_bytes
+from counterpane.counts.source import CountSource
+from counterpane.counts.tasks import solid
+from counterpane.data.schema import Schema
+from counterpane.errors import DataError, MissingExtraError, ParameterError, TableSizeError
+from counterpane.progress import Control
+from counterpane.typing import Ints, State
+
+FAN_IN = 8  # of results that one task adds up
+WATCH = 0.1  # seconds between two looks at the control while a part is counted
+LOCAL_MEMORY = 2**29  # bytes that packed rows may take where there is no cluster
+
+
+class DaskSource(CountSource):
+    """Counts of a Dask DataFrame, or of files that Dask's workers read themselves.
+
+    `data` is a Dask DataFrame, or paths as `FileSource` takes them, which every worker must be able
+    to read. The options are those of `FileSource`: one scan finds the states, known categories keep
+    their order and unobserved states. Each partition is counted by the worker that holds it; sums
+    are added in the order of the rows, so they do not depend on which worker was faster.
+
+    `client` is a `distributed.Client`, by default the one that is open; without any, Dask's local
+    scheduler is used. A part whose worker dies is counted again by another. `n_scans` counts how
+    often the rows were read; learners that need many counts keep the packed rows on the workers, if
+    a quarter of their memory is enough. `ctl` can stop the work between parts.
+
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> frame = pd.DataFrame({"sex": ["f", "m", "f", "m"], "ill": ["no", "yes", None, "no"]})
+    >>> source = DaskSource(dd.from_pandas(frame, npartitions=2))
+    >>> source.counts([["sex", "ill"]])[0].tolist(), source.n_scans
+    ([[1, 0], [1, 1]], 2)
+    """
+
+    n_rows: int
+    total_weight: float
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        states: Mapping[str, Sequence[State]] | None = None,
+        schema: Schema | None = None,
+        weights: str | None = None,
+        discretize: Mapping[str, Sequence[float]] | None = None,
+        max_states: int = 20,
+        delimiter: str | None = None,
+        client: Any = None,
+        ctl: Control | None = None,
+    ) -> None:
+        self._dask = _module("dask")
+        self._client = _open_client() if client is None else client
+        self._parts: list[Any] = []  # where files are read; those of a frame depend on its columns
+        if _are_paths(data):
+            table: ColumnTypes = open_files(data, delimiter=delimiter)
+        else:
+            self._frame = _named(data)
+            table = ColumnTypes(_types(self._frame), what="the frame")
+        survey = plan_survey(table, columns=columns, states=states, schema=schema, weights=weights,
+                             discretize=discretize, max_states=max_states)  # fmt: skip
+        if isinstance(table, FileReader):
+            self._parts = [self._node(p) for p in split_files(table, len(survey.names))]
+        self._packed: list[Any] | None = None
+        self.n_scans = 1
+        found = self._sum(partial(_survey, survey=survey), self._rows(survey.names),
+                          ctl, "reading states", None)  # fmt: skip
+        if found is None:
+            raise DataError("the partitions have no rows; at least one is needed.")
+        self._encoder = found[0].encoder()
+        self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
+        self.n_rows, self.total_weight = found[1], found[0].total_weight
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        columns = list(columns)
+        if self._packed is not None:
+            parts, work = self._packed, partial(run_part, fn=fn, columns=columns)
+        else:
+            self.n_scans += 1
+            parts = self._rows(self._encoder.names(columns))
+            work = partial(_count, encoder=self._encoder, fn=fn, columns=columns)
+        found = self._sum(work, parts, ctl, "counting rows", self.n_rows)
+        if found is None or found[1] != self.n_rows:
+            raise DataError(
+                f"the partitions had {self.n_rows} rows when the source was made, and have "
+                f"{0 if found is None else found[1]} now; make it again."
+            )
+        total = found[0]
+        return solid(total) if isinstance(total, np.ndarray) else total
+
+    def prepare(self) -> None:
+        """Have the workers keep all columns, packed, if a quarter of their memory is enough."""
+        weighted = self._encoder.weights is not None
+        size = packed_bytes(self.counted_cards, self.n_rows, weighted)
+        if self._packed is None and size <= _memory_of(self._client) // 4:
+            self.n_scans += 1
+            names = self._encoder.names(range(len(self.schema)))
+            pack = partial(_pack, encoder=self._encoder, cards=self.counted_cards)
+            packed = self._each(pack, self._rows(names))
+            persist = self._dask.persist if self._client is None else self._client.persist
+            with guarded():
+                self._packed = list(persist(*packed) if self._client is None else persist(packed))
+
+    def cache(self, columns: Sequence[int] | None = None) -> CountSource:
+        self.prepare()
+        return self
+
+    def _rows(self, names: Sequence[str]) -> list[Any]:
+        """One delayed part of rows for each partition, of some columns at least."""
+        return self._parts or list(self._frame[list(names)].to_delayed())
+
+    def _node(self, value: Any) -> Any:
+        """A delayed value that travels as it is, once."""
+        return self._dask.delayed(value, traverse=False, pure=False)
+
+    def _each(self, work: Callable[..., Any], parts: Sequence[Any]) -> list[Any]:
+        sent = self._node(work)
+        return [self._call(_apply, sent, part) for part in parts]
+
+    def _call(self, fn: Callable[..., Any], *given: Any) -> Any:
+        return self._dask.delayed(fn, pure=False)(*given)
+
+    def _sum(
+        self,
+        work: Callable[..., tuple[Any, int] | None],
+        parts: Sequence[Any],
+        ctl: Control | None,
+        what: str,
+        n_rows: int | None,
+    ) -> Any:
+        """What `work` gives on all parts, added in their order; None without rows."""
+        sums = self._each(work, parts)
+        sizes = [] if ctl is None else [self._call(_rows_of, part) for part in sums]
+        while len(sums) > 1:
+            groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
+            sums = [self._call(_apply, add_parts, group) for group in groups]
+        done = 0
+
+        def report(rows: int) -> None:
+            nonlocal done
+            done += rows
+            if ctl is not None and rows:
+                ctl.report(what, done, n_rows)
+
+        with guarded():
+            if self._client is None:
+                return _run_locally(self._dask, sums[0], sizes, report)
+            return _run_on_cluster(self._client, sums[0], sizes, report, ctl)
+
+
+# ---- what runs on workers ----------------------------------------------------------------------
+
+
+class _TooLarge(Exception):
+    """A `TableSizeError` on its way: Dask's pickling cannot make one, as it is a `MemoryError`."""
+
+
+def _apply(work: Callable[[Any], Any], part: Any) -> Any:
+    try:
+        return work(part)
+    except TableSizeError as error:
+        words = str(error)
+    raise _TooLarge(words)  # out here it does not carry the other
+
+
+def _part(rows: Any) -> FilePart | ArrowPart:
+    """A partition as a part."""
+    return rows if isinstance(rows, FilePart) else ArrowPart(rows)
+
+
+def _survey(rows: Any, survey: Survey) -> tuple[Survey, int] | None:
+    return survey_part(_part(rows), survey)
+
+
+def _count(
+    rows: Any, encoder: RowEncoder, fn: Callable[..., Any], columns: Sequence[int]
+) -> tuple[Any, int] | None:
+    return run_part(EncodedPart(_part(rows), encoder), fn, columns)
+
+
+def _pack(rows: Any, encoder: RowEncoder, cards: Ints) -> PackedRows:
+    return pack_part(EncodedPart(_part(rows), encoder), cards)
+
+
+def _rows_of(result: tuple[Any, int] | None) -> int:
+    return 0 if result is None else result[1]
+
+
+# ---- what runs them ----------------------------------------------------------------------------
+
+
+def _run_locally(dask: Any, total: Any, sizes: list[Any], report: Callable[[int], None]) -> Any:
+    """The value of `total` by the local scheduler, which calls back after each task."""
+    keys = {size.key for size in sizes}
+
+    def after(key: Any, rows: Any, *_: Any) -> None:
+        if key in keys:
+            report(rows)
+
+    own = importlib.import_module("dask.callbacks").Callback.active  # the user's, such as a bar
+    return dask.compute(total, *sizes, callbacks=[*own, (None, None, None, after, None)])[0]
+
+
+def _run_on_cluster(
+    client: Any, total: Any, sizes: list[Any], report: Callable[[int], None], ctl: Control | None
+) -> Any:
+    """The value of `total` by a cluster, where nothing is left to do if this ends early."""
+    wait = importlib.import_module("distributed").wait
+    futures = client.compute([total, *sizes])
+    try:
+        for future in futures[1:]:
+            while not future.done():
+                if ctl is not None:
+                    ctl.check()
+                try:
+                    wait(future, timeout=WATCH)
+                except TimeoutError:
+                    continue
+            report(future.result())
+        return futures[0].result()
+    except BaseException:
+        with suppress(Exception):  # where the cluster is lost, the first error says so
+            client.cancel(futures)
+        raise
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Turns what a failing cluster raises into one sentence."""
+    try:
+        yield
+    except _TooLarge as error:
+        raise TableSizeError(str(error)) from None
+    except Exception as error:
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if "KilledWorker" in names:
+            raise DataError(
+                "several Dask workers died while they counted the same part of the rows; give "
+                "them more memory, or make the partitions smaller."
+            ) from error
+        if names & {"CancelledError", "CommClosedError", "ClosedClientError"}:
+            raise DataError(
+                "the Dask cluster was lost while rows were counted; connect to one again, and "
+                "make the source again."
+            ) from error
+        raise
+
+
+def _memory_of(client: Any) -> int:
+    """The bytes of memory that the workers have, all together."""
+    if client is None:
+        return 4 * LOCAL_MEMORY
+    workers = client.scheduler_info()["workers"].values()  # newer versions list a few of them
+    least = min((w["memory_limit"] or 4 * LOCAL_MEMORY for w in workers), default=0)
+    return int(least * len(client.ncores()))
+
+
+def _open_client() -> Any:
+    """The client that is open, if there is one."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+# ---- what is given -----------------------------------------------------------------------------
+
+
+def _are_paths(data: Any) -> bool:
+    given = data if isinstance(data, list | tuple) else [data]
+    return bool(given) and all(isinstance(path, str | PathLike) for path in given)
+
+
+def _named(frame: Any) -> Any:
+    """A Dask DataFrame whose columns are named by texts."""
+    if not (hasattr(frame, "to_delayed") and hasattr(frame, "_meta") and hasattr(frame, "columns")):
+        raise ParameterError(
+            f"data={type(frame).__name__}; a Dask DataFrame or paths of files are allowed."
+        )
+    names = list(map(str, frame.columns))
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"the column name {name!r} occurs twice; each needs its own.")
+    return frame if names == list(frame.columns) else frame.rename(columns=str)
+
+
+def _types(frame: Any) -> dict[str, Any]:
+    """The Arrow types of a frame's columns, null where only its rows tell."""
+    lib = arrow("lib")
+    found = {}
+    for name in frame.columns:
+        empty = frame._meta[name]
+        categories = getattr(empty.dtype, "categories", None)
+        unknown = categories is not None and not frame[name].cat.known
+        found[name] = lib.null() if unknown else lib.Array.from_pandas(empty).type
+    return found
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MissingExtraError("Dask is not installed; install counterpane[dask].") from None

@@ -1,0 +1,297 @@
+"""Blocks of columns from files: parquet, Arrow and delimited text, never more than a block held.
+
+Parquet is read by pyarrow, or scanned and grouped by DuckDB. All hand over Arrow arrays.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from glob import glob, has_magic
+from itertools import takewhile
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from counterpane.counts.engines.arrow_types import Block, ColumnTypes, arrow, family
+from counterpane.counts.engines.folder_columns import Values, constant, folder_columns, is_whole
+from counterpane.counts.tasks import BLOCK_ROWS
+from counterpane.data.delimited import DELIMITERS
+from counterpane.data.texts import open_text
+from counterpane.errors import (
+    CounterpaneError,
+    DataError,
+    FileFormatError,
+    NoFileError,
+    no_file,
+)
+
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+"""A file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these."""
+
+MAPPED = 2**26  # bytes of a batch that is too large to be read as a whole
+_KINDS = {
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
+    ".ipc": "arrow", ".csv": "text", ".tsv": "text", ".txt": "text",
+}  # fmt: skip
+
+
+def find_files(paths: Paths) -> tuple[Path, ...]:
+    """The files that are meant: those of a folder or a pattern sorted by name, lists as given."""
+    return tuple(path for path, _ in _located(paths))
+
+
+def _located(paths: Paths) -> list[tuple[Path, Path]]:
+    """The files that are meant, each with the folder below which its folders' names matter."""
+    alone = isinstance(paths, str | PathLike)
+    found: list[tuple[Path, Path]] = []
+    for path in map(Path, [paths] if isinstance(paths, str | PathLike) else paths):
+        if path.is_file():
+            found.append((path, path.parent if alone else Path(path.anchor)))
+            continue
+        if path.is_dir():
+            root = path
+            inside = [p for p in path.rglob("*") if kind_of(p) and p.name[0] not in "._"]
+        elif has_magic(str(path)):
+            fixed = takewhile(lambda part: not has_magic(part), path.parts)
+            root = Path(*fixed)
+            inside = [Path(p) for p in glob(str(path), recursive=True)]
+        else:
+            raise no_file(path)
+        files = sorted(p for p in inside if p.is_file())
+        if not files:
+            raise NoFileError(f"{str(path)!r} holds no file of a known kind: {', '.join(_KINDS)}.")
+        found += [(file, root) for file in files]
+    if not found:
+        raise NoFileError("the list of files is empty; at least one is needed.")
+    return found
+
+
+def kind_of(path: Path) -> str | None:
+    """What a file's suffix says: "parquet", "arrow" or "text" (also packed as .gz), else None."""
+    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    kind = _KINDS.get(name.suffix.lower())
+    return kind if name is path or kind == "text" else None
+
+
+def open_files(paths: Paths, *, delimiter: str | None = None) -> FileReader:
+    """The reader of files that are all of one kind."""
+    located = _located(paths)
+    files, folders = [path for path, _ in located], folder_columns(located)
+    kinds = {kind_of(path): path for path in files}
+    if None in kinds or len(kinds) > 1:
+        raise FileFormatError(
+            f"the files {', '.join(repr(str(p)) for p in kinds.values())} are not of one known "
+            f"kind; all must end in one of {', '.join(_KINDS)}."
+        )
+    if "text" in kinds:
+        return TextReader(files, delimiter, folders)
+    return (ParquetReader if "parquet" in kinds else ArrowReader)(files, folders)
+
+
+class BlockReader(ColumnTypes, ABC):
+    """Columns that are read block by block; `folders` are those not stored with the others."""
+
+    folders: Mapping[str, Values] = MappingProxyType({})
+
+    def blocks(self, names: Sequence[str]) -> Generator[Block, None, None]:
+        """The cells of some columns, in the order of the rows, block by block."""
+        with closing(self._cells(names)) as blocks:
+            for block in blocks:
+                yield self._as_before(names, block)
+
+    def _as_before(self, names: Sequence[str], block: Block) -> Block:
+        """`block`, whose columns still hold what they held when the source was made."""
+        for name, values in zip(names, block, strict=True):
+            old, new = self.types[name], values.type
+            if old != new and family(old) != family(new):
+                raise DataError(
+                    f"column {name!r} held {old} when the source was made, and holds {new} now; "
+                    "make it again."
+                )
+        return block
+
+    @abstractmethod
+    def _cells(self, names: Sequence[str]) -> Generator[Block, None, None]: ...
+
+
+class FileReader(BlockReader):
+    """Files with the same columns, and those that the names of `folders` spell; can be pickled.
+
+    A type is that of the first file. Others may store the same kind of values in another width. A
+    column that the files hold themselves is taken from there.
+    """
+
+    def __init__(
+        self, paths: Sequence[Path], folders: Mapping[str, Values], *, texts: bool = False
+    ) -> None:
+        super().__init__({}, what="the files", texts=texts)
+        self.paths = tuple(paths)
+        self.mixed = False  # whether types differ in width
+        for path in self.paths:
+            with reading(path):
+                schema = self._schema(path)
+            self._compare(path, dict(zip(schema.names, schema.types, strict=True)), schema.names)
+        self.folders = {name: v for name, v in folders.items() if name not in self.types}
+        for name, values in self.folders.items():
+            kind = "int64" if is_whole(values) and not self.texts else "string"
+            self.types[name] = arrow("lib").type_for_alias(kind)
+
+    def _compare(self, path: Path, types: dict[str, Any], names: list[str]) -> None:
+        if len(types) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"file {str(path)!r}: the column name {twice!r} occurs twice.")
+        first = self.types or types
+        if types.keys() != first.keys():
+            odd = sorted(types.keys() ^ first.keys())[0]
+            here, there = (path, self.paths[0]) if odd in types else (self.paths[0], path)
+            raise DataError(
+                f"column {odd!r} is in file {str(here)!r} and not in {str(there)!r}; all files "
+                "need the same columns."
+            )
+        for name, kind in types.items():
+            if family(kind) != family(first[name]):
+                raise DataError(
+                    f"column {name!r} holds {first[name]} in file {str(self.paths[0])!r} and "
+                    f"{kind} in {str(path)!r}; write it as one type."
+                )
+            self.mixed |= kind != first[name]
+        self.types = first
+
+    def _cells(self, names: Sequence[str]) -> Generator[Block, None, None]:
+        for path in self.paths:
+            yield from self.read(path, names)
+
+    def read(
+        self, path: Path, names: Sequence[str], groups: range | None = None
+    ) -> Generator[Block, None, None]:
+        """The cells of one file, or of some of its `groups` of rows."""
+        stored = [name for name in names if name not in self.folders]
+        asked = stored or [next(name for name in self.types if name not in self.folders)]
+        with reading(path):
+            for block in self._blocks(path, asked, groups):
+                cells = dict(zip(stored, block, strict=False))
+                yield [cells[name] if name in cells else
+                       constant(self.folders[name][path.absolute()], len(block[0]),
+                                self.types[name], texts=self.texts) for name in names]  # fmt: skip
+
+    def groups(self, path: Path) -> list[int] | None:
+        """The rows of each group of rows that can be read alone; None where there are none."""
+        return None
+
+    @abstractmethod
+    def _schema(self, path: Path) -> Any: ...
+
+    @abstractmethod
+    def _blocks(
+        self, path: Path, names: Sequence[str], groups: range | None
+    ) -> Iterator[Block]: ...
+
+
+class ParquetReader(FileReader):
+    """Parquet by pyarrow, batch by batch; texts keep the dictionaries that they are stored by."""
+
+    def _schema(self, path: Path) -> Any:
+        return arrow("parquet").read_schema(path)
+
+    def groups(self, path: Path) -> list[int]:
+        with reading(path):
+            stored = arrow("parquet").read_metadata(path)
+            return [stored.row_group(i).num_rows for i in range(stored.num_row_groups)]
+
+    def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
+        chosen = None if groups is None else list(groups)
+        texts = [name for name in names if family(self.types[name]) == "text"]
+        with arrow("parquet").ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(BLOCK_ROWS, chosen, columns=names, use_threads=False):
+                yield [batch.column(name) for name in names]
+
+
+class ArrowReader(FileReader):
+    """Arrow and Feather files, taken batch by batch; large batches are mapped, not read."""
+
+    def _schema(self, path: Path) -> Any:
+        with arrow("ipc").open_file(path) as file:
+            return file.schema
+
+    def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
+        ipc = arrow("ipc")
+        fields = sorted(map(self._schema(path).names.index, names))
+        options = ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        pa, size = importlib.import_module("pyarrow"), path.stat().st_size
+        with ipc.open_file(path) as file:
+            large = size > MAPPED * file.num_record_batches
+        with (pa.memory_map if large else pa.OSFile)(str(path)) as opened:
+            file = ipc.open_file(opened, options=options)
+            for i in range(file.num_record_batches):
+                _check_size(path, size)
+                batch = file.get_batch(i)
+                for start in range(0, batch.num_rows, BLOCK_ROWS):
+                    _check_size(path, size)
+                    part = batch.slice(start, BLOCK_ROWS)
+                    yield [part.column(name) for name in names]
+
+
+def _check_size(path: Path, size: int) -> None:
+    """Refuse a file that shrank: to touch what is gone from a mapped one kills the process."""
+    if path.stat().st_size < size:
+        raise FileFormatError(f"file {str(path)!r} was cut short while it was read.")
+
+
+class TextReader(FileReader):
+    """Delimited text with a header row; every cell comes as the text it is."""
+
+    def __init__(
+        self, paths: Sequence[Path], delimiter: str | None, folders: Mapping[str, Values]
+    ) -> None:
+        self._delimiter = delimiter or _delimiter_of(paths[0])
+        super().__init__(paths, folders, texts=True)
+
+    def _schema(self, path: Path) -> Any:
+        lines = self._open(path, None)
+        pa = importlib.import_module("pyarrow")
+        return pa.schema([(name, pa.string()) for name in lines.schema.names])
+
+    def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
+        for batch in self._open(path, names):
+            for start in range(0, batch.num_rows, BLOCK_ROWS):
+                part = batch.slice(start, BLOCK_ROWS)
+                yield [part.column(name) for name in names]
+
+    def _open(self, path: Path, names: Sequence[str] | None) -> Any:
+        pa_csv, text = arrow("csv"), importlib.import_module("pyarrow").string()
+        return pa_csv.open_csv(
+            path,
+            read_options=pa_csv.ReadOptions(use_threads=False, block_size=2**22),
+            parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                include_columns=names,
+                column_types=None if names is None else dict.fromkeys(names, text),
+                strings_can_be_null=False,
+            ),
+        )
+
+
+def _delimiter_of(path: Path) -> str:
+    """The mark that splits the header most."""
+    with open_text(path, "utf-8-sig") as file:
+        header = next(filter(str.strip, file), "")
+    return max(DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what pyarrow raises about a file into one sentence."""
+    try:
+        yield
+    except CounterpaneError:
+        raise
+    except FileNotFoundError:
+        raise no_file(path) from None
+    except (ValueError, OSError, LookupError, NotImplementedError) as error:  # Arrow's derive
+        words = " ".join(str(error).split())[:200]
+        raise FileFormatError(f"file {str(path)!r} cannot be read: {words}") from error

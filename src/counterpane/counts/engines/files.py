@@ -1,0 +1,278 @@
+"""Counts of files larger than memory: blocks of rows are read, encoded, counted and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from os import PathLike
+from typing import Any, Literal, Protocol, TypedDict, Unpack
+
+import numpy as np
+
+from counterpane.counts.batch import MAX_CELLS, CountBatch, Scope
+from counterpane.counts.engines.arrow_types import Block, family
+from counterpane.counts.engines.cutting import Cutting, check_rule
+from counterpane.counts.engines.duckdb_reader import Engine, choose_readers
+from counterpane.counts.engines.encoding import Cells
+from counterpane.counts.engines.file_readers import BlockReader, Paths, open_files
+from counterpane.counts.engines.survey import plan_survey
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.packed import PackedRows, packed_bytes
+from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.tasks import DistinctTask
+from counterpane.data.schema import Schema, code_dtype
+from counterpane.data.table import Table
+from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.progress import Control
+from counterpane.typing import Array, Codes, State
+
+LEAST_MEMORY = 2**26  # bytes: below, DuckDB cannot work
+DEFAULT_MEMORY = 2**30
+Discretize = Mapping[str, Sequence[float]] | Literal["quantile", "mdl"] | None
+
+
+class ScanOptions(TypedDict, total=False):
+    """The parameters that sources of Arrow blocks share; see `FileSource`."""
+
+    columns: Sequence[str] | None
+    states: Mapping[str, Sequence[State]] | None
+    schema: Schema | None
+    weights: str | None
+    discretize: Discretize
+    target: str | None
+    max_states: int
+    n_bins: int
+    max_memory: int
+    cache: bool
+    ctl: Control | None
+
+
+class Grouper(Protocol):
+    """What groups equal rows; each block ends with their number or summed whole weight."""
+
+    def groups(
+        self, names: Sequence[str], weight: str | None, ctl: Control | None
+    ) -> Generator[Block, None, None]: ...
+
+
+class ArrowSource(CountSource):
+    """Counts of rows that a `reader` hands over as blocks of Arrow arrays; base of two sources.
+
+    `blocks` reads them again after the first scan, and `groups` groups equal rows, where these are
+    not the reader's own. For the other parameters see `FileSource`.
+    """
+
+    n_rows: int
+    total_weight: float
+
+    def __init__(
+        self,
+        reader: BlockReader,
+        blocks: Cells,
+        groups: Grouper | None,
+        *,
+        columns: Sequence[str] | None = None,
+        states: Mapping[str, Sequence[State]] | None = None,
+        schema: Schema | None = None,
+        weights: str | None = None,
+        discretize: Discretize = None,
+        target: str | None = None,
+        max_states: int = 20,
+        n_bins: int = 4,
+        max_memory: int = DEFAULT_MEMORY,
+        cache: bool = True,
+        ctl: Control | None = None,
+    ) -> None:
+        if max_memory < LEAST_MEMORY:
+            raise ParameterError(f"max_memory={max_memory}; at least {LEAST_MEMORY} are needed.")
+        if not isinstance(weights, str | None):
+            raise ParameterError("weights must name a column here; they are no array.")
+        self._files, self._blocks, self._groups = reader, blocks, groups
+        rule = check_rule(discretize, target, max_states, n_bins)
+        survey = plan_survey(reader, columns=columns, states=states, schema=schema, weights=weights,
+                             discretize=discretize if isinstance(discretize, Mapping) else None,
+                             max_states=max_states, cuts=rule is not None)  # fmt: skip
+        names = [name for name in survey.names if name != weights]
+        if target is not None and target not in names:
+            raise unknown_name(f"column of {reader.what}", target, names)
+        self.n_scans = 1
+        with closing(reader.blocks(survey.names)) as found:
+            for block in found:
+                survey.add(block)
+                if ctl is not None:
+                    ctl.report("reading states", survey.n_rows, None)
+        if survey.n_rows == 0:
+            raise DataError(f"{reader.what}: there are no rows; at least one is needed.")
+        cut = {}
+        if survey.uncut:
+            cutting = Cutting(reader, survey, weights, max_memory // 4, ctl)
+            cut = cutting.variables(rule or "", target, n_bins)
+            self.n_scans += cutting.n_scans
+        self._encoder = survey.encoder(cut)
+        self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
+        self.n_rows, self.total_weight = survey.n_rows, survey.total_weight
+        self._max_memory = max_memory
+        self._packed: PackedRows | None = None
+        size = packed_bytes(self.counted_cards, self.n_rows, weights is not None)
+        self._packs = cache and size <= max_memory // 2
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        total, done = None, 0
+        with closing(self._rows(list(columns))) as blocks:
+            for codes, weights in blocks:
+                part = fn(codes, weights)
+                total = part if total is None else total + part
+                done += codes.shape[1]
+                if ctl is not None:
+                    ctl.report("counting rows", done, self.n_rows)
+        return total
+
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        before = self.n_scans
+        batch = super().counts(subsets, missing=missing, max_cells=max_cells, ctl=ctl)
+        batch.scans = self.n_scans - before
+        return batch
+
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        """The distinct rows of some columns, sorted, with their weights.
+
+        DuckDB, or the engine of a frame, groups them unless they are packed in memory, cut from
+        numbers, spelled by folders, or of weights that are real, whose sums depend on their order,
+        or written as texts.
+        """
+        where = self.positions(columns)
+        cut = any(self.schema[v].cuts is not None for v in where)
+        weight, real = self._encoder.weights, self._encoder.weight_dtype == np.float64
+        texts = weight is not None and family(self._files.types[weight]) == "text"
+        names = [self.schema.names[v] for v in where]
+        own = cut or real or texts or not self._files.folders.keys().isdisjoint(names)
+        if self._groups is None or self._packs or own or not names:
+            return super().distinct(where, limit=limit, ctl=ctl)
+        task = DistinctTask(self.schema.select(where), limit)
+        self.n_scans += 1
+        codes: list[Codes] = []
+        weights: list[Array] = []
+        with closing(self._groups.groups(names, weight, ctl)) as groups:
+            for block in groups:
+                codes.append(self._encoder.encode(block, where))
+                weights.append(block[-1].cast("int64").to_numpy())
+                if limit is not None and sum(map(len, weights)) > limit:
+                    # Values that differ may have one code: NULL and NaN, or texts of one state.
+                    merged = task(np.concatenate(codes, axis=1), np.concatenate(weights))
+                    codes, weights = [merged.codes], [merged.weights]
+        if sum(int(w.sum()) for w in weights) != self.total_weight:
+            raise self._changed()
+        found = task(np.concatenate(codes, axis=1), np.concatenate(weights))
+        if ctl is not None:
+            ctl.report("counting rows", self.n_rows, self.n_rows)
+        return found.table
+
+    def prepare(self) -> None:
+        """Read all columns into memory, if they fit there."""
+        if self._packs and self._packed is None:
+            for _ in self._rows([]):
+                pass
+
+    def cache(self, columns: Sequence[int] | None = None) -> CountSource:
+        """The counts of the whole table in memory, where half of `max_memory` holds it."""
+        weighted = self._encoder.weights is not None
+        each = code_dtype(self.schema.cards).itemsize * len(self.schema) + 8 * weighted
+        if self.n_rows * each > self._max_memory // 2:
+            return self
+        blocks = list(self._rows(list(range(len(self.schema)))))
+        codes = np.concatenate([c for c, _ in blocks], axis=1)
+        weights = np.concatenate([w for _, w in blocks]) if weighted else None
+        return MemoryCounts(Table(self.schema, codes, weights))
+
+    def _rows(self, columns: list[int]) -> Generator[tuple[Codes, Array | None], None, None]:
+        """The codes of some columns, from packed rows or else from the files."""
+        if self._packed is not None:
+            yield from self._packed.blocks(columns)
+        elif self._packs:
+            packed = PackedRows(self.counted_cards)
+            for codes, weights in self._read(list(range(len(self.schema)))):
+                packed.append(codes, weights)
+                yield codes[columns], weights
+            self._packed = packed
+        else:
+            yield from self._read(columns)
+
+    def _read(self, columns: list[int]) -> Generator[tuple[Codes, Array | None], None, None]:
+        """The codes of some columns, read and encoded."""
+        self.n_scans += 1
+        done = 0
+        with closing(self._encoder.rows(self._blocks, columns)) as blocks:
+            for codes, weights in blocks:
+                done += codes.shape[1]
+                if done > self.n_rows:
+                    break
+                yield codes, weights
+        if done != self.n_rows:
+            raise self._changed()
+
+    def _changed(self) -> DataError:
+        return DataError(
+            f"{self._files.what} had {self.n_rows} rows when the source was made, and other ones "
+            "now; make it again."
+        )
+
+
+class FileSource(ArrowSource):
+    """Counts of parquet, Arrow (Feather) or delimited text files, whatever their size.
+
+    `paths` is a file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these. All
+    files hold the same columns, of which `columns` names those to use, all by default. One scan
+    finds their states, as `Table.from_frame` would: categories keep their order and unobserved
+    states, `states` declares them by column, whole numbers of at most `max_states` values are
+    states, and `schema` takes all that from an older table. `weights` names a column of weights.
+
+    A folder called `year=2024`, below the given folder or in the varying part of a pattern, gives
+    the column `year` of its files, unless they have such a column themselves.
+
+    `discretize` cuts other numbers: at {column: cuts}, or by "quantile" (`n_bins` of equal weight)
+    or "mdl" (against `target`), at the same cuts as `Table.from_frame`, up to the rounding of
+    real weights. One more scan counts their values. If a column has more distinct values than a
+    256th of `max_memory` (shared by all such columns), "quantile" needs four more scans, which
+    find the cuts digit by digit, and "mdl" raises an error.
+
+    At most about `max_memory` bytes are used, besides the counts. With `cache`, all columns are
+    kept in memory, bit-packed, if half of that is enough; later calls then do not read the files.
+    Parquet is scanned by the `engine` "pyarrow", or by "duckdb", which also finds distinct rows on
+    disk, in the folder `spill`, when they are many; "auto" scans with the faster one and groups
+    with DuckDB if it is installed. `ctl` reports on the first scan.
+
+    `n_scans` counts how often the files were read. They must not change meanwhile.
+
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "visits.csv")
+    >>> _ = path.write_text("sex,ill\\nf,no\\nm,yes\\nf,\\nm,no\\n")
+    >>> source = FileSource(path)
+    >>> source.counts([["sex", "ill"]])[0].tolist(), source.n_scans
+    ([[1, 0], [1, 1]], 2)
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        engine: Engine = "auto",
+        spill: str | PathLike[str] | None = None,
+        delimiter: str | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> None:
+        files = open_files(paths, delimiter=delimiter)
+        max_memory = options.get("max_memory", DEFAULT_MEMORY)
+        super().__init__(files, *choose_readers(files, engine, max_memory // 2, spill), **options)

@@ -1,0 +1,336 @@
+"""Counts of a table in a database: each table of counts is one GROUP BY, sent where the rows are.
+
+The statements hold quoted names and nothing else: states are read from the database and matched
+here, so that no value is ever written into a statement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.batch import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out
+from counterpane.counts.engines.database import DatabaseTable, StateCodes, objects, plain, quoted
+from counterpane.counts.kept import Block, KeptRows
+from counterpane.counts.source import CountSource, Policy, choose_columns
+from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
+from counterpane.data.columns import Column, Numbers, from_objects
+from counterpane.data.schema import MAX_STATES, Schema, code_dtype
+from counterpane.data.states import infer_schema
+from counterpane.data.table import Table
+from counterpane.errors import DataError, ParameterError, WeightError, unknown_name
+from counterpane.progress import Control
+from counterpane.typing import Array, Codes, State
+
+
+class SqlSource(CountSource):
+    """Counts of a table or view, over any DB-API connection whose SQL quotes names by `"`.
+
+    `table` is a name, or (schema, name). What is not a table yet, such as a parquet file in DuckDB,
+    is made a view first: `CREATE VIEW visits AS SELECT * FROM 'visits.parquet'`. `columns` names
+    those to use, all by default. Their states are read once and sorted as `Table.from_frame` does;
+    DuckDB's enums keep their order and unobserved states, and `states` declares them by column.
+    `schema` takes all that from an older table instead. NULL is missing. `weights` names a column
+    of row weights. SQLite and DuckDB distinguish texts that are equal by a column's collation; for
+    other databases, make a view with one spelling of each text.
+
+    Up to `keep_distinct` distinct rows are cached, so that further counts of their columns need no
+    statement. These are the distinct rows of all columns if they are likely to be few enough, by
+    the number of rows, the number of joint states, or the first rows (more than 32 columns lower
+    the limit in proportion); otherwise those of each table of counts. `n_queries` counts the
+    statements that were sent, and `rows_scanned` the rows that they scan. Rows must not change in
+    the meantime. The database adds real weights in its own order.
+
+    The source never writes. On PostgreSQL (psycopg, 2 or 3) each call is one READ ONLY transaction
+    with a consistent view of the rows, which ends when the call returns; large answers use a
+    server-side cursor. If the caller has an open transaction, it is used and stays open. Set other
+    drivers that begin transactions by themselves to autocommit.
+
+    >>> import sqlite3
+    >>> connection = sqlite3.connect(":memory:")
+    >>> _ = connection.execute("CREATE TABLE visits (sex TEXT, ill TEXT)")
+    >>> rows = [("f", "no"), ("m", "yes"), ("f", None), ("m", "no")]
+    >>> _ = connection.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+    >>> source = SqlSource(connection, "visits")
+    >>> before = source.n_queries
+    >>> source.counts([["sex", "ill"], ["ill"]])[0].tolist(), source.n_queries - before
+    ([[1, 0], [1, 1]], 1)
+    >>> source.counts([["sex"]])[0].tolist(), source.n_queries - before
+    ([2, 2], 1)
+    """
+
+    n_rows: int
+    total_weight: float
+
+    def __init__(
+        self,
+        connection: Any,
+        table: str | Sequence[str],
+        *,
+        columns: Sequence[str] | None = None,
+        states: Mapping[str, Sequence[State]] | None = None,
+        schema: Schema | None = None,
+        weights: str | None = None,
+        max_states: int = 20,
+        keep_distinct: int = 65_536,
+    ) -> None:
+        if not isinstance(keep_distinct, int) or keep_distinct < 0:
+            raise ParameterError(f"keep_distinct={keep_distinct!r}; it must be 0 rows or more.")
+        self._kept = KeptRows(keep_distinct)
+        self._tried = keep_distinct == 0
+        self._table = DatabaseTable(connection, table)
+        known = self._table.types
+        names = choose_columns(columns, known if schema is None else schema.names, weights)
+        for name in (*names, *([] if weights is None else [weights])):
+            if name not in known:  # SQLite would take an unknown name for a text
+                raise unknown_name("the table's column", name, known)
+        with self._table.reading():
+            self._measure(weights)
+            observed = {name: self._observed(name) for name in names}
+            declared = {} if schema is not None else self._table.declared(names)
+        if schema is None:
+            schema = infer_schema(
+                {name: _column(name, values) for name, values in observed.items()},
+                {**declared, **(states or {})},
+                None, None, np.ones(0), max_states=max_states, n_bins=1,
+            )  # fmt: skip
+        self.schema = schema.select([schema.index(name) for name in names])
+        self._codes = [StateCodes(v) for v in self.schema]
+        self.has_missing = np.array([
+            len(seen := observed[v.name]) > MAX_STATES or v.card in map(codes.__getitem__, seen)
+            for v, codes in zip(self.schema, self._codes, strict=True)
+        ])  # fmt: skip
+
+    def _measure(self, weights: str | None) -> None:
+        """Find the number of rows, and what to select for their weights."""
+        if weights is None:
+            (self.n_rows,) = self._table.row("COUNT(*)")
+            self.total_weight = float(self.n_rows)
+            self._weight: str | None = None
+            self._summed = "COUNT(*)"
+            self._dtype: np.dtype[Any] = np.dtype(np.int64)
+        else:
+            w = quoted(weights)
+            real = f"CAST({w} AS DOUBLE PRECISION)"  # what is narrower is added up narrowly
+            self.n_rows, present, *found = self._table.row(
+                "COUNT(*)", f"COUNT({w})", f"MIN({w})", f"MAX({w})", f"SUM({real})"
+            )
+        if self.n_rows == 0:
+            raise DataError(f"the table {self._table.name} has no rows; at least one is needed.")
+        self._table.n_rows = self._table.rows_scanned = self.n_rows
+        if weights is None:
+            return
+        least, most, total = map(plain, found)
+        if not all(isinstance(x, int | float) for x in (least, most)):
+            raise WeightError(f"the weight column {weights!r} holds no numbers; it must.")
+        if present < self.n_rows or least < 0 or not 0 < total < math.inf:
+            raise WeightError(
+                f"the weight column {weights!r} has {self.n_rows - present} missing cells, the "
+                f"least weight {least} and the sum {total}; weights must be finite and not "
+                "negative, with a positive sum."
+            )
+        whole = total < 2**53
+        if whole:  # counts of whole weights are exact
+            kind = f"CASE WHEN {w} = CAST({w} AS BIGINT) THEN 0 ELSE 1 END"
+            whole = self._table.row(f"MAX({kind})")[0] == 0
+        self.total_weight = float(total)
+        self._weight = f"CAST({w} AS BIGINT)" if whole else real
+        self._summed = f"CAST(SUM({self._weight}) AS {'BIGINT' if whole else 'DOUBLE PRECISION'})"
+        self._dtype = np.dtype(np.int64 if whole else np.float64)
+
+    def _observed(self, column: str) -> list[Any]:
+        """The distinct values of a column, NULL among them; more than allowed are cut off."""
+        wanted, limit = f"DISTINCT {self._table.key(column)}", f" LIMIT {MAX_STATES + 2}"
+        return [v for block in self._table.blocks([wanted], limit) for v in objects(block[0])]
+
+    @property
+    def n_queries(self) -> int:
+        """The number of statements sent so far, including those that read the states."""
+        return self._table.n_queries
+
+    @property
+    def rows_scanned(self) -> int:
+        """The number of rows that these statements have scanned."""
+        return self._table.rows_scanned
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        return self._reduce(fn, columns, grouped=False, ctl=ctl)
+
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        """The tables of several sets of columns, one GROUP BY each.
+
+        A subset of another set of the same call is summed from the counts of that set.
+        """
+        sent = self.n_queries
+        layout = self.lay_out(subsets, missing, max_cells)
+        out = np.zeros(layout.n_cells, dtype=self._dtype)
+        scopes = {q: layout.scope(q).tolist() for q in layout.dense.tolist()}
+        groups = _under_largest(scopes)
+        with self._table.reading():
+            for done, (columns, members) in enumerate(groups):
+                asked = lay_out(
+                    [[columns.index(v) for v in scopes[q]] for q in members],
+                    self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
+                )  # fmt: skip
+                share = (done / len(groups), (done + 1) / len(groups))
+                values = self._reduce(CountTask(asked), columns, grouped=True, ctl=ctl, share=share)
+                for k, q in enumerate(members):
+                    cells = values[asked.out_from[k] : asked.out_from[k + 1]]
+                    out[layout.out_from[q] : layout.out_from[q + 1]] = cells
+            sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
+        return self._settle(layout, out, sparse, self.n_queries - sent, missing)
+
+    def pair_counts(
+        self,
+        columns: Scope | None = None,
+        *,
+        against: Scope | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:
+        """Joint counts of pairs of columns, from one statement: grouped where that brings less."""
+        left, right = self.pair_columns(columns, against)
+        asked = left + (right or [])
+        task = PairTask(len(left), right is None, self.counted_cards[asked])
+        with self._table.reading():
+            few = self._held(asked) is not None or self._cells(asked) <= self.n_rows / 2
+            counted = self._reduce(task, asked, grouped=few, ctl=ctl)
+        return self.observed_pairs(counted, left, left if right is None else right)
+
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        where = self.positions(columns)
+        task = DistinctTask(self.schema.select(where), limit)
+        rows: Table = self._reduce(task, where, grouped=True, ctl=ctl).table
+        return rows
+
+    def _reduce(
+        self,
+        fn: Callable[..., Any],
+        columns: Sequence[int],
+        *,
+        grouped: bool,
+        ctl: Control | None,
+        share: tuple[float, float] = (0.0, 1.0),
+    ) -> Any:
+        """The sum of `fn` over blocks of rows, or of their groups, each with its weight."""
+        if grouped and not columns:  # all rows are alike
+            whole = np.array([self.total_weight], dtype=self._dtype)
+            return fn(np.zeros((0, 1), dtype=np.uint8), whole)
+        total, done = None, 0
+        self._report(ctl, share[0])
+        with self._table.reading():
+            for codes, weights in self._groups(columns) if grouped else self._select(columns):
+                part = fn(codes, weights)
+                total = part if total is None else total + part
+                done += codes.shape[1]
+                if not grouped:
+                    self._report(ctl, min(1.0, done / self.n_rows))
+        if grouped:
+            self._report(ctl, share[1])
+        if total is None:
+            raise DataError(f"the table {self._table.name} has lost its rows; make it again.")
+        return total
+
+    def _groups(self, columns: Sequence[int]) -> Iterator[Block]:
+        """The distinct rows of some columns: those kept, or from a statement that keeps them."""
+        held = self._held(columns)
+        if held is not None:
+            yield held
+        else:
+            yield from self._kept.passing(columns, self._select(columns, grouped=True))
+
+    def _held(self, columns: Sequence[int]) -> Block | None:
+        """Kept rows of some columns; the first call reads those of all columns if they are few."""
+        if not self._tried:
+            self._tried = True
+            everyone = range(len(self.schema))
+            limit = self._kept.limit * 32 // max(32, len(everyone))  # wide rows take long to come
+            names = [quoted(name) for name in self.schema.names]
+            if (
+                min(self.n_rows, self._cells(everyone)) <= limit
+                or self._table.distinct_in_head(names, limit) <= limit / 2
+            ):
+                rows = self._select(everyone, grouped=True, limit=self._kept.limit + 1)
+                deque(self._kept.passing(everyone, rows), maxlen=0)
+        return self._kept.find(columns)
+
+    def _cells(self, columns: Sequence[int]) -> int:
+        """The most groups that some columns can have; numbers are grouped before they are cut."""
+        cut = any(self.schema[v].cuts is not None for v in columns)
+        return self.n_rows if cut else math.prod(self.counted_cards[sorted(set(columns))].tolist())
+
+    def _select(
+        self, columns: Sequence[int], *, grouped: bool = False, limit: int | None = None
+    ) -> Iterator[Block]:
+        """Blocks of rows, or of their groups, from one statement."""
+        names = [self._table.key(self.schema.names[v]) for v in columns]
+        weight = self._summed if grouped else self._weight
+        tail = f" GROUP BY {', '.join(names)}" if grouped else ""
+        tail += "" if limit is None else f" LIMIT {limit}"
+        wanted = [*names, *([] if weight is None else [weight])]
+        few = grouped and min(self._cells(columns), limit or self.n_rows) <= BLOCK_ROWS
+        with closing(self._table.blocks(wanted or ["1"], tail, few=few)) as blocks:
+            for block in blocks:
+                weights = None if weight is None else _numbers(block[-1], self._dtype)
+                yield self._encode(block, columns), weights
+
+    def _report(self, ctl: Control | None, share: float) -> None:
+        if ctl is not None:
+            ctl.report("counting rows", share * self.n_rows, self.n_rows)
+
+    def _encode(self, block: list[Any], columns: Sequence[int]) -> Codes:
+        codes: Codes = np.empty((len(columns), len(block[0])), code_dtype(self.schema.cards))
+        for out, values, v in zip(codes, block, columns, strict=False):  # the weight is left over
+            self._codes[v].encode(values, out)
+            if not self.has_missing[v] and (out == self.schema.cards[v]).any():
+                raise DataError(
+                    f"column {self.schema.names[v]!r} has missing cells, and had none when the "
+                    "source was made; make it again."
+                )
+        return codes
+
+
+def _numbers(values: Any, dtype: np.dtype[Any]) -> Array:
+    """Weights, from a tuple or an Arrow array."""
+    if isinstance(values, tuple):
+        return np.array(values, dtype=dtype)
+    found: Array = values.to_numpy(zero_copy_only=False).astype(dtype)
+    return found
+
+
+def _under_largest(scopes: Mapping[int, Sequence[int]]) -> list[tuple[list[int], list[int]]]:
+    """(columns, queries): each query is in the first group that holds its columns, or makes one."""
+    groups: list[tuple[list[int], list[int]]] = []
+    for q in sorted(scopes, key=lambda q: -len(scopes[q])):
+        for columns, members in groups:
+            if set(scopes[q]) <= set(columns):
+                members.append(q)
+                break
+        else:
+            groups.append((list(scopes[q]), [q]))
+    return groups
+
+
+def _column(name: str, values: list[Any]) -> Column:
+    column = from_objects(name, values)
+    if isinstance(column, Numbers) and column.dated:
+        raise DataError(
+            f"column {name!r} holds dates or times; group them in a view, such as by "
+            "EXTRACT(YEAR FROM …), or leave it out by columns=…."
+        )
+    return column

@@ -1,0 +1,285 @@
+"""Layered drawings of directed graphs: layers, order within layers, then coordinates.
+
+The steps are those of Sugiyama, Tagawa and Toda (1981). Edges that span layers pass through a
+placeholder in each layer between, so that all edges run between the boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from counterpane.drawing.layer_order import order_layers
+from counterpane.typing import Floats
+
+Point = tuple[float, float]
+Neighbors = list[list[int]]
+
+MAX_PLACEHOLDERS = 20_000  # beyond, the drawing is black anyway
+ASPECT = 3.0  # the widest layer may make the drawing about so much wider than high
+LANE = 0.35  # width of a placeholder, in box heights
+GAP = 0.6  # space between neighbors in a layer, in box heights
+SWEEPS = 24
+
+
+def layered(
+    edges: Sequence[tuple[int, int]], widths: Floats, height: float
+) -> tuple[Floats, list[list[Point]]] | None:
+    """(centers, points of each edge) of a connected graph; None where edges span too much.
+
+    An edge starts at the border of its first box and ends at that of its second. Cost: a number of
+    sweeps over all nodes, edges and placeholders.
+    """
+    n = len(widths)
+    order = _order(n, edges)
+    rank = np.empty(n, dtype=np.int64)
+    rank[order] = np.arange(n)
+    down = [(a, b) if rank[a] < rank[b] else (b, a) for a, b in edges]
+    layer = _layers(order.tolist(), down, widths, height)
+    if sum(layer[b] - layer[a] - 1 for a, b in down) > MAX_PLACEHOLDERS:
+        return None
+    chains, layers, below = _placeholders(layer, down)
+    order_layers(layers, below)
+    all_widths = np.concatenate([widths, np.full(len(below) - n, LANE * height)])
+    steps = [_steps(members, all_widths, n, GAP * height) for members in layers]
+    xs = _abscissas(layers, below, steps, n)
+    _straighten(chains, layers, steps, xs)
+    tops = _tops(layers, below, xs, height)
+    level = np.empty(len(below), dtype=np.int64)
+    for k, members in enumerate(layers):
+        level[members] = k
+    ys = tops[level] + height / 2
+    routes = _routes(chains, xs, ys, all_widths, n, height)
+    turned = [r[::-1] if e != d else r for r, e, d in zip(routes, edges, down, strict=True)]
+    return np.column_stack([xs[:n], ys[:n]]), turned
+
+
+def _order(n: int, edges: Sequence[tuple[int, int]]) -> np.ndarray:
+    """The nodes in an order against which few edges run; none where there is no cycle.
+
+    Nodes without parents among the rest come first, else the one with most children over parents
+    (Eades, Lin and Smyth, 1993).
+    """
+    children: Neighbors = [[] for _ in range(n)]
+    into, out = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    parents: Neighbors = [[] for _ in range(n)]
+    for a, b in edges:
+        children[a].append(b)
+        parents[b].append(a)
+        into[b] += 1
+        out[a] += 1
+    alive = np.ones(n, dtype=bool)
+    order = np.empty(n, dtype=np.int64)
+    for k in range(n):
+        key = np.where(into == 0, -(2**40), into - out)
+        v = int(np.argmin(np.where(alive, key, 2**40)))
+        order[k] = v
+        alive[v] = False
+        into[children[v]] -= 1
+        out[parents[v]] -= 1
+    return order
+
+
+def _layers(
+    order: list[int], edges: Sequence[tuple[int, int]], widths: Floats, height: float
+) -> list[int]:
+    """The layer of each node: below all parents, edges short, no layer much too wide."""
+    n = len(order)
+    parents: Neighbors = [[] for _ in range(n)]
+    children: Neighbors = [[] for _ in range(n)]
+    for a, b in edges:
+        parents[b].append(a)
+        children[a].append(b)
+    layer = [0] * n
+    for v in order:
+        layer[v] = max((layer[p] + 1 for p in parents[v]), default=0)
+    for _ in range(10):
+        before = list(layer)
+        for v in reversed(order):  # a node with as many children as parents goes down
+            if children[v] and len(children[v]) >= len(parents[v]):
+                layer[v] = min(layer[c] for c in children[v]) - 1
+        for v in order:
+            if parents[v] and len(parents[v]) > len(children[v]):
+                layer[v] = max(layer[p] for p in parents[v]) + 1
+        if layer == before:
+            break
+    _narrow(layer, children, widths + GAP * height, height)
+    levels = {k: i for i, k in enumerate(sorted(set(layer)))}
+    return [levels[k] for k in layer]
+
+
+def _narrow(layer: list[int], children: Neighbors, taken: Floats, height: float) -> None:
+    """Push nodes down, those with the farthest children first, until no layer is too wide."""
+    limit = max(float((ASPECT * taken.sum() * 3 * height) ** 0.5), 2 * float(taken.max()))
+
+    def push(v: int, to: int) -> None:
+        stack = [(v, to)]
+        while stack:
+            v, to = stack.pop()
+            if layer[v] < to:
+                layer[v] = to
+                stack += [(c, to + 1) for c in children[v]]
+
+    k = 0
+    while k <= max(layer):
+        members = [v for v in range(len(layer)) if layer[v] == k]
+        room = float(taken[members].sum())
+        far = 2 * len(layer)  # than any child
+        slack = {v: min((layer[c] for c in children[v]), default=far) for v in members}
+        for v in sorted(members, key=lambda v: (-slack[v], -v))[:-1]:
+            if room <= limit:
+                break
+            push(v, k + 1)
+            room -= taken[v]
+        k += 1
+
+
+def _placeholders(
+    layer: list[int], edges: Sequence[tuple[int, int]]
+) -> tuple[list[list[int]], list[list[int]], Neighbors]:
+    """(each edge's nodes and placeholders, the members of the layers, the neighbors below)."""
+    below: Neighbors = [[] for _ in layer]
+    layers: list[list[int]] = [[] for _ in range(max(layer) + 1)]
+    for v, k in enumerate(layer):
+        layers[k].append(v)
+    chains = []
+    for a, b in edges:
+        chain = [a]
+        for k in range(layer[a] + 1, layer[b]):
+            layers[k].append(len(below))
+            chain.append(len(below))
+            below.append([])
+        chain.append(b)
+        for u, v in pairwise(chain):
+            below[u].append(v)
+        chains.append(chain)
+    return chains, layers, below
+
+
+def _steps(members: list[int], widths: Floats, n: int, gap: float) -> Floats:
+    """The least distances between neighbors in a layer; edges may run closer than boxes stand."""
+    half = widths[members] / 2
+    apart = np.where(np.array(members) < n, 0.5, 0.1) * gap
+    steps: Floats = half[1:] + half[:-1] + apart[1:] + apart[:-1]
+    return steps
+
+
+def _abscissas(layers: list[list[int]], below: Neighbors, steps: list[Floats], n: int) -> Floats:
+    """The x of each node: near its neighbors, in the order of its layer, and clear of the next.
+
+    Sweeps over the layers; each minimizes Σ weight · (x − mean x of the neighbors)² under the
+    separations, an isotonic regression. Edges between placeholders weigh most, and in the later
+    sweeps a placeholder follows the neighbor before it alone, so that long edges run straight.
+    """
+    near: list[list[tuple[int, float]]] = [[] for _ in below]
+    for u, others in enumerate(below):
+        for v in others:
+            weight = (1.0, 2.0, 8.0)[(u >= n) + (v >= n)]
+            near[u].append((v, weight))
+            near[v].append((u, weight))
+    xs = np.zeros(len(below))
+    offsets = []
+    for members, own in zip(layers, steps, strict=True):
+        offset = np.concatenate([[0.0], np.cumsum(own)])
+        offsets.append(offset.tolist())
+        xs[members] = offset - offset[-1] / 2
+    x = xs.tolist()
+    total = [sum(w for _, w in own) for own in near]
+    sweeps = SWEEPS if len(below) < 4_000 else SWEEPS // 3
+    for sweep in range(sweeps):
+        down = sweep % 2 == 0
+        aligned = sweep >= sweeps // 2
+        for k in range(len(layers)) if down else reversed(range(len(layers))):
+            members, offset = layers[k], offsets[k]
+            wanted = []
+            for v, o in zip(members, offset, strict=True):
+                if aligned and v >= n:
+                    wanted.append(x[near[v][0 if down else 1][0]] - o)
+                else:
+                    wanted.append(sum(w * x[u] for u, w in near[v]) / total[v] - o)
+            fitted = _rising(wanted, [total[v] for v in members])
+            for v, value, o in zip(members, fitted, offset, strict=True):
+                x[v] = value + o
+    return np.array(x)
+
+
+def _straighten(
+    chains: list[list[int]], layers: list[list[int]], steps: list[Floats], xs: Floats
+) -> None:
+    """Give runs of each edge's placeholders one x, as long as their neighbors leave room."""
+    left: dict[int, tuple[int, float]] = {}
+    right: dict[int, tuple[int, float]] = {}
+    for members, own in zip(layers, steps, strict=True):
+        for u, v, step in zip(members, members[1:], own.tolist(), strict=False):
+            right[u], left[v] = (v, step), (u, step)
+    for chain in chains:
+        run: list[int] = []
+        low, high = -np.inf, np.inf
+        for v in chain[1:-1]:
+            least = xs[left[v][0]] + left[v][1] if v in left else -np.inf
+            most = xs[right[v][0]] - right[v][1] if v in right else np.inf
+            if run and max(low, least) > min(high, most):
+                xs[run] = min(max(float(np.median(xs[run])), low), high)
+                run, low, high = [], -np.inf, np.inf
+            low, high = max(low, least), min(high, most)
+            run.append(v)
+        if run:
+            xs[run] = min(max(float(np.median(xs[run])), low), high)
+
+
+def _rising(values: list[float], weights: list[float]) -> list[float]:
+    """The nearest sequence that never falls, by weighted squares: pools of adjacent violators."""
+    pools: list[tuple[float, float, int]] = []  # mean, weight, length
+    for value, weight in zip(values, weights, strict=True):
+        length = 1
+        while pools and pools[-1][0] > value:
+            mean, w, k = pools.pop()
+            value = (mean * w + value * weight) / (w + weight)
+            weight, length = weight + w, length + k
+        pools.append((value, weight, length))
+    return [mean for mean, _, length in pools for _ in range(length)]
+
+
+def _tops(layers: list[list[int]], below: Neighbors, xs: Floats, height: float) -> Floats:
+    """The upper border of each layer; edges that run far sideways get more room."""
+    tops = np.zeros(len(layers))
+    for k, members in enumerate(layers[:-1]):
+        runs = [abs(xs[u] - xs[v]) for u in members for v in below[u]]
+        room = min(max(1.3 * height, 0.16 * max(runs, default=0.0)), 5 * height)
+        tops[k + 1] = tops[k] + height + room
+    return tops
+
+
+def _routes(
+    chains: list[list[int]], xs: Floats, ys: Floats, widths: Floats, n: int, height: float
+) -> list[list[Point]]:
+    """Each edge's points: from the lower border of its upper box, straight down past each layer."""
+    out: dict[int, list[tuple[float, int]]] = {}
+    into: dict[int, list[tuple[float, int]]] = {}
+    for e, chain in enumerate(chains):
+        out.setdefault(chain[0], []).append((xs[chain[1]], e))
+        into.setdefault(chain[-1], []).append((xs[chain[-2]], e))
+    starts, stops = _ports(out, xs, widths, height), _ports(into, xs, widths, height)
+    routes = []
+    for e, chain in enumerate(chains):
+        points = [(starts[e], float(ys[chain[0]]) + height / 2)]
+        for v in chain[1:-1]:
+            x, y = float(xs[v]), float(ys[v])
+            points += [(x, y - height / 2), (x, y + height / 2)]
+        points.append((stops[e], float(ys[chain[-1]]) - height / 2))
+        routes.append(points)
+    return routes
+
+
+def _ports(
+    ends: dict[int, list[tuple[float, int]]], xs: Floats, widths: Floats, height: float
+) -> dict[int, float]:
+    """Where on its box's border each edge ends: side by side, in the order of what they lead to."""
+    ports = {}
+    for v, own in ends.items():
+        step = min(0.4 * height, 0.7 * widths[v] / max(len(own) - 1, 1))
+        for k, (_, e) in enumerate(sorted(own)):
+            ports[e] = float(xs[v] + step * (k - (len(own) - 1) / 2))
+    return ports

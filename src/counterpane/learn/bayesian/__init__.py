@@ -1,0 +1,1 @@
+"""Learners of Bayesian networks: searches for a structure, and posteriors over structures."""

@@ -1,0 +1,250 @@
+"""Chow–Liu trees: the best network in which every variable has at most one parent.
+
+Chow & Liu, IEEE Trans. Information Theory 14 (1968). The gain of an edge j → i is
+s(i | j) − s(i); with the likelihood it is N times the mutual information. A score that is the same
+for both directions makes it a maximum spanning forest; another, such as K2, a maximum branching
+(Edmonds 1967). Counting all pairs dominates: n²/2 tables, counted in tiles.
+
+With a `target` the tree is the tree-augmented naive Bayes network (Friedman, Geiger & Goldszmidt
+1997): the target is a parent of all, and the gain of j → i is s(i | j, target) − s(i | target).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
+from counterpane.errors import FitError, TableSizeError
+from counterpane.graphs import Dag
+from counterpane.learn.base import Learned, LearnerOptions
+from counterpane.learn.bayesian.network import intrinsic_order
+from counterpane.learn.bayesian.structural_em import (
+    EFFORTS,
+    StructuralEM,
+    TooManyCells,
+    first_score,
+    learned,
+)
+from counterpane.learn.bayesian.trees import maximum_branching, maximum_forest
+from counterpane.learn.density import DensityLearner
+from counterpane.learn.driver import Search, to_end
+from counterpane.learn.gains import score_and_gains
+from counterpane.learn.parameters import fit_parameters
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.progress import Control
+from counterpane.scores import LocalScore, LogLikelihood, UniformPrior, as_score
+from counterpane.scores.pairs import score_pairs
+from counterpane.scores.row_cache import RowCache
+from counterpane.typing import Floats
+
+DIGITS = 11  # of a gain, relative to the largest
+MAX_GAINS = 2**28  # entries of the matrix of gains: 2 GB
+STEP_CELLS = 2**24  # cells of pair tables counted in one step
+
+
+class PairGains(NamedTuple):
+    """The gains of edges parent → child, −∞ where not counted yet, and the next child to do."""
+
+    gains: Floats
+    next: int
+
+
+class GainSearch(Search[PairGains]):
+    """Scores all pairs, a block of children a step; given a target, by rows of the row cache."""
+
+    def __init__(self, source: CountSource, score: LocalScore, target: int | None) -> None:
+        self.source = source
+        self.target = target
+        self.cache = None if target is None else RowCache(source, score, max_parents=2)
+        self.score = score
+        self.n = len(source.schema)
+        self.symmetric = score.is_score_equivalent
+        most = max(1, STEP_CELLS // max(1, int(source.counted_cards.sum()) ** 2 // self.n))
+        # Several blocks in any case: each leaves out the pairs of those before it.
+        self.block = min(most, max(64, -(-self.n // 16)))
+
+    def start(self) -> PairGains:
+        return PairGains(np.full((self.n, self.n), -np.inf), 0)
+
+    def done(self, state: PairGains) -> bool:
+        return state.next >= self.n
+
+    def size(self, state: PairGains) -> tuple[float, float]:
+        return state.next, self.n
+
+    def step(self, state: PairGains, ctl: Control) -> tuple[PairGains, dict[str, Any]]:
+        first, stop = state.next, min(state.next + self.block, self.n)
+        children = list(range(first, stop))
+        if self.cache is not None:
+            return PairGains(self._given_target(state.gains, children), stop), {"children": stop}
+        others = list(range(first if self.symmetric else 0, self.n))
+        given = score_pairs(self.score, self.source, children, others, ctl=ctl)
+        alone = given[range(stop - first), np.array(children) - others[0]]
+        for c in np.flatnonzero(alone == -np.inf):
+            raise FitError(
+                f"column {self.source.schema.names[children[c]]!r} has a state that "
+                f"{type(self.score).__name__} holds impossible; give its prior a chance for it."
+            )
+        gain = given - alone[:, None]
+        gains = state.gains  # in place: only entries that the given state does not have yet
+        gains[np.ix_(others, children)] = gain.T
+        if self.symmetric:
+            gains[np.ix_(children, others)] = gain
+        return PairGains(gains, stop), {"children": stop, "best_gain": float(gains.max())}
+
+    def _given_target(self, gains: Floats, children: list[int]) -> Floats:
+        """`gains` with the columns of `children` filled, given the target."""
+        assert self.cache is not None and self.target is not None
+        for c in children:
+            if c != self.target:
+                row = self.cache.row(c, [self.target])
+                gains[:, c] = row.toggled - row.score
+                gains[[c, self.target], c] = -np.inf
+        return gains
+
+
+class ChowLiu(DensityLearner):
+    """Learns the best tree, forest or branching of a table.
+
+    Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
+    a forest), `root` (a column name; by default the column of largest entropy), `target` (a column
+    name, for the tree-augmented network of a class), `equivalent_sample_size` of the
+    parameters' prior, `missing` ("auto", "state", "drop", "error", "em", or "available" with the
+    score "nal"), and the parameters of every learner: `time_limit` in seconds, `n_jobs` threads,
+    `progress`, `checkpoint`.
+
+    Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `strengths_` (parent,
+    child, bits, directed; strongest first), `gains_` (parent, child, gain of the score in nats;
+    largest first), `trace_`.
+
+    >>> import counterpane as cp
+    >>> learner = cp.ChowLiu(score="bic", root="survived").fit(cp.load_dataset("titanic"))
+    >>> sorted(learner.graph_.edges)
+    [('sex', 'status'), ('status', 'age'), ('survived', 'sex')]
+    """
+
+    _leaves_gaps = ("available", "em")
+    model_: BayesianNetwork
+
+    def __init__(
+        self,
+        score: str | LocalScore = "loglik",
+        *,
+        root: str | None = None,
+        target: str | None = None,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.score = score
+        self.root = root
+        self.target = target
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        score = as_score(vars(self)["score"])
+        self._check_available(score)
+        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        try:
+            return self._learn(source, score, began)
+        except TooManyCells as error:
+            return self._learn(self._without_em(source, error), score, began)
+
+    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
+        """Learn from a source on which the policy for missing cells is carried out."""
+        source.prepare()
+        n = len(source.schema)
+        target = None if self.target is None else source.schema.index(self.target)
+        order = intrinsic_order(source)
+        first = next((c for c in order if c != target), 0)
+        root = first if self.root is None else source.schema.index(self.root)
+        if self.root is not None and root == target:
+            raise FitError(
+                f"root and target are both {self.root!r}; the target is above the tree anyway: "
+                "leave root out, or name another column."
+            )
+        if n * n > MAX_GAINS:
+            raise TableSizeError(
+                f"{n:,} columns need a matrix of {n * n:,} gains; the limit is {MAX_GAINS:,}: "
+                "select fewer columns."
+            )
+        driver = self._driver(source)
+        if self.missing_ == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
+            search = self._structural_em(source, order, score, root, target)
+            found = learned(search, driver, source.schema, order)
+        else:
+            outcome = driver.run(GainSearch(source, score, target), "scoring pairs")
+            dag = self._tree(outcome.state.gains, score, root, target, order)
+            model = fit_parameters(
+                source,
+                dag,
+                equivalent_sample_size=self.equivalent_sample_size,
+                missing=score.missing,
+            )
+            found = Learned(model, *score_and_gains(score, source, dag), outcome.trace)
+        return self._keep(found, self._provenance(source, time.monotonic() - began))
+
+    def _tree(
+        self,
+        gains: Floats,
+        score: LocalScore,
+        root: int,
+        target: int | None,
+        order: Sequence[int],
+    ) -> Dag:
+        """The tree, forest or branching of greatest gain; of equal gains the first in `order`."""
+        n = len(gains)
+        if list(order) != list(range(n)):
+            places = np.argsort(order)
+            inner = None if target is None else int(places[target])
+            gains = gains[np.ix_(order, order)]
+            found = self._tree(gains, score, int(places[root]), inner, range(n))
+            return Dag(n, [(order[p], order[c]) for p, c in found.edges])
+        # The order of states changes the last bits of a gain, and must not decide between equals.
+        gains /= gains.max(initial=0.0) or 1.0
+        np.round(gains, DIGITS, out=gains)
+        if score.is_score_equivalent:
+            free = isinstance(score.structure_prior, UniformPrior)
+            spanning = isinstance(score, LogLikelihood) and free  # an edge never lowers the score
+            parents = maximum_forest(gains, root=root, spanning=spanning)
+        else:
+            if self.root is not None:
+                gains[:, root] = -np.inf
+            parents = maximum_branching(gains)
+        edges = [(int(p), c) for c, p in enumerate(parents) if p >= 0]
+        if target is not None:
+            edges += [(target, c) for c in range(n) if c != target]
+        return Dag(n, edges)
+
+    def _structural_em(
+        self,
+        source: MemoryCounts,
+        order: list[int],
+        score: LocalScore,
+        root: int,
+        target: int | None,
+    ) -> StructuralEM:
+        """This learner's search on rows that are completed again and again, columns in `order`."""
+        inner = MemoryCounts(source.table.select(order), n_jobs=source.n_jobs)
+        root = order.index(root)
+        target = None if target is None else order.index(target)
+
+        def best(rows: MemoryCounts, by: LocalScore, ctl: Control) -> Dag:
+            gains = to_end(GainSearch(rows, by, target), ctl).gains
+            return self._tree(gains, by, root, target, range(len(order)))
+
+        return StructuralEM(
+            inner,
+            score,
+            lambda completed, ctl: best(completed, score, ctl),
+            lambda _, ctl: best(inner, first_score(inner.table.total_weight), ctl),
+            Dag(len(order), []),
+            size=self.equivalent_sample_size,
+            seed=0,
+            effort=EFFORTS[self._em_effort or self.missing],
+        )

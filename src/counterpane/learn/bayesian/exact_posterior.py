@@ -1,0 +1,236 @@
+"""The exact posterior over all networks of up to 20 variables: edges, evidence, the best network.
+
+The posterior of a network is exp(score) over the sum of all. That sum, and the share of it that
+holds an edge, come from dynamic programming over sets of variables: Tian & He (2009) with every DAG
+equally probable beforehand, Koivisto & Sood (2004) with every order. The best network is that of
+Silander & Myllymäki (2006).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from counterpane._core import posterior as kernels
+from counterpane.errors import FitError, ParameterError, TableSizeError
+from counterpane.graphs import Dag
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.bayesian.family_tables import FamilyTables, checked_limit, members
+from counterpane.learn.density import DensityLearner
+from counterpane.learn.driver import Search
+from counterpane.learn.parameters import fit_parameters
+from counterpane.progress import Control
+from counterpane.scores import LocalScore, as_score
+from counterpane.typing import Floats
+
+MAX_VARIABLES = 20
+STEP_TERMS = 2**24  # terms summed in one step, about 0.2 s
+LN2 = math.log(2.0)
+TOLERANCE = 1e-6  # of the posterior's total, which must be 1
+
+Prior = Literal["uniform", "order"]
+
+
+class Counted(NamedTuple):
+    """The terms of all sets, and how many steps of counting are done; the sums start anew."""
+
+    terms: Floats
+    next: int
+
+
+class PosteriorSearch(Search[Counted]):
+    """Counts all families, then finds the best network and the sums, a share a step."""
+
+    def __init__(self, tables: FamilyTables, prior: Prior) -> None:
+        self.tables = tables
+        self.prior = prior
+        self.n = len(tables.columns)
+        self.scores: Floats = np.empty((self.n, 2 ** (self.n - 1)))
+        self.edges: Floats = np.zeros((self.n, self.n))
+        self.log_evidence = 0.0
+        self._done = 0.0
+        self._ended = False
+        self._sums: Iterator[float] | None = None
+
+    def start(self) -> Counted:
+        return Counted(self.tables.terms, 0)
+
+    def done(self, state: Counted) -> bool:
+        return self._ended
+
+    def size(self, state: Counted) -> tuple[float, float]:
+        """In shares of three: counting, sums upwards, sums downwards."""
+        return state.next / max(1, self.tables.steps) + self._done, 3.0
+
+    def step(self, state: Counted, ctl: Control) -> tuple[Counted, dict[str, Any]]:
+        self.tables.terms = state.terms  # those of a checkpoint, where there was one
+        if state.next < self.tables.steps:
+            self.tables.count(state.next)
+            return Counted(state.terms, state.next + 1), {"work": "counting"}
+        if self._sums is None:
+            self._sums = self._sum(ctl)
+        done = next(self._sums, None)
+        self._ended = done is None
+        self._done = 2.0 if done is None else done
+        return state, {"work": "summing"}
+
+    def _sum(self, ctl: Control) -> Iterator[float]:
+        """Do the sums, and yield after each share of them how far they are, up to 2."""
+        n, size = self.n, 2**self.n
+        alpha = kernels.Alpha(
+            np.empty_like(self.scores), np.empty(self.scores.shape, dtype=np.int64)
+        )
+        for i in range(n):
+            self.scores[i] = self.tables.child(i, ctl=ctl)
+            kernels.sum_subsets(self.scores[i], alpha.value[i], alpha.exponent[i])
+            yield 0.0
+        orders: Floats = np.empty(size)
+        kernels.sum_orders(alpha, orders)
+        backward: Floats = np.zeros(size)
+        at = size - 1
+        if self.prior == "order":
+            self.log_evidence = float(orders[-1])
+            while at >= 0:
+                at = kernels.weigh_orders(alpha, orders, at, STEP_TERMS, backward, self.edges)
+                yield 2.0 - (at + 1) / size
+            return
+        scale = np.floor(orders / LN2).astype(np.int64)
+        forward: Floats = np.zeros(size)
+        forward[0] = 1.0
+        below = 0
+        while below < size:
+            below = kernels.sum_networks(alpha, scale, below, STEP_TERMS, forward)
+            yield below / size
+        self.log_evidence = float(np.log(forward[-1]) + scale[-1] * LN2)
+        backward[-1] = 1.0 / forward[-1]
+        while at >= 0:
+            at = kernels.weigh_networks(alpha, scale, forward, at, STEP_TERMS, backward, self.edges)
+            yield 2.0 - (at + 1) / size
+
+
+def best_network(scores: Floats) -> tuple[Dag, float]:
+    """A network of greatest score, given scores[child, mask over the others], and its score.
+
+    O(n² 2ⁿ) time. Of equal parent sets the one of lowest mask is taken.
+
+    >>> best_network(np.array([[-3.0, -1.0], [-2.0, -1.5]]))
+    (Dag(2, [(1, 0)]), -3.0)
+    """
+    n = len(scores)
+    best = scores.copy()
+    for row in best:
+        kernels.best_subsets(row)
+    total, sink = np.empty(2**n), np.zeros(2**n, dtype=np.int64)
+    kernels.best_sinks(best, total, sink)
+    parents: list[list[int]] = [[] for _ in range(n)]
+    rest = 2**n - 1
+    while rest:
+        i = int(sink[rest])
+        rest ^= 1 << i
+        allowed = _squeeze(rest, i)
+        equal = np.flatnonzero(scores[i] == best[i, allowed])
+        others = np.delete(np.arange(n), i)
+        parents[i] = members(int(equal[(equal & ~allowed) == 0][0]), others)
+    return Dag.from_parents(parents), float(total[-1])
+
+
+def _squeeze(mask: int, i: int) -> int:
+    """The mask without the place of bit i."""
+    low = (1 << i) - 1
+    return (mask & low) | ((mask >> 1) & ~low)
+
+
+class ExactPosterior(DensityLearner):
+    """Learns the exact posterior over networks of at most 20 variables, and the best of them.
+
+    Parameters: `score` (a name or a score; natural-log marginal likelihoods such as BDeu give
+    posteriors, BIC an approximation), `prior` ("uniform" over DAGs, up to 3ⁿ terms; "order": the
+    weight of a DAG is the number of orders that it fits, n² 2ⁿ terms), `max_parents`,
+    `equivalent_sample_size` of the model's parameters, `missing` ("auto" or "state", "drop",
+    "error"), and those of every learner. A checkpoint has the counts, not the sums.
+
+    Results: `edge_probabilities_` (row: from, column: to), `edges_` (parent, child, probability;
+    largest first), `log_evidence_` (ln Σ exp(score) over all networks; with "order" each times its
+    number of orders), `model_` and `best_model_` (the best `BayesianNetwork`),
+    `best_score_` and `score_`, `graph_` (networkx), `trace_`.
+
+    >>> import counterpane as cp
+    >>> learner = ExactPosterior().fit(cp.load_dataset("titanic"))
+    >>> round(learner.best_score_, 3), round(learner.log_evidence_, 3)
+    (-5246.266, -5243.938)
+    """
+
+    def __init__(
+        self,
+        score: str | LocalScore = "bdeu",
+        *,
+        prior: Prior = "uniform",
+        max_parents: int | None = None,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.score = score
+        self.prior = prior
+        self.max_parents = max_parents
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        score = as_score(vars(self)["score"])
+        if self.prior not in ("uniform", "order"):
+            raise ParameterError(f"prior={self.prior!r}; 'uniform' or 'order' is allowed.")
+        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        n, names = len(source.schema), source.schema.names
+        if n > MAX_VARIABLES:
+            raise TableSizeError(
+                f"{n} variables have {n * 2.0 ** (n - 1):,.0f} families; exact sums hold those of "
+                f"{MAX_VARIABLES} variables: select fewer columns, or use OrderMCMC."
+            )
+        tables = FamilyTables(source, score, range(n), checked_limit(self.max_parents, n))
+        search = PosteriorSearch(tables, self.prior)
+        outcome = self._driver(source).run(search, "summing over networks")
+        self.trace_ = outcome.trace
+        if outcome.stopped is not None:
+            raise FitError(
+                f"the exact posterior was stopped ({outcome.stopped}) before its sums were whole; "
+                "give it more time, fewer columns or a lower max_parents, or use OrderMCMC."
+            )
+        _check_total(np.diag(search.edges))
+        edges = np.clip(search.edges, 0.0, 1.0)
+        np.fill_diagonal(edges, 0.0)
+        self.edge_probabilities_ = edges
+        self.edges_ = ranked(edges, names)
+        self.log_evidence_ = search.log_evidence
+        dag, self.best_score_ = best_network(search.scores)
+        self.score_ = self.best_score_
+        self.model_ = self.best_model_ = fit_parameters(
+            source,
+            dag,
+            equivalent_sample_size=self.equivalent_sample_size,
+            provenance=self._provenance(source, time.monotonic() - began),
+        )
+        self.graph_ = self.model_.graph
+        return self
+
+
+def _check_total(totals: Floats) -> None:
+    worst = float(np.abs(totals - 1.0).max())
+    if not worst <= TOLERANCE:
+        raise FitError(
+            f"the posterior sums to 1 ± {worst:.1e}: the scores lose too many digits in doubles; "
+            "lower max_parents, or use prior='order'."
+        )
+
+
+def ranked(probabilities: Floats, names: tuple[str, ...]) -> list[tuple[str, str, float]]:
+    """(parent, child, probability) of all edges, largest first."""
+    tails, heads = np.nonzero(~np.eye(len(names), dtype=bool))
+    order = np.argsort(-probabilities[tails, heads], kind="stable")
+    return [
+        (names[t], names[h], float(probabilities[t, h]))
+        for t, h in zip(tails[order].tolist(), heads[order].tolist(), strict=True)
+    ]

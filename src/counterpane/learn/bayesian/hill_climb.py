@@ -1,0 +1,128 @@
+"""Hill-climbing over DAGs with add, drop and turn, tabu walks and restarts.
+
+Every step takes the best of all moves. With `tabu` the walk goes on past a local optimum, by the
+least bad move to a graph not visited lately, until as many moves in a row bring no gain. With
+`restarts` the best network is perturbed by random moves and climbed again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from counterpane._core.structure import ADD, DROP, TURN, DagState, make_move
+from counterpane.errors import ParameterError
+from counterpane.graphs.bits import unpack
+from counterpane.learn.bayesian.moves import Moves, dag_of
+from counterpane.learn.bayesian.network import (
+    NetworkLearner,
+    NetworkOptions,
+    NetworkState,
+    bits_of,
+    stored,
+)
+from counterpane.learn.driver import Search
+from counterpane.progress import Control
+from counterpane.scores import LocalScore
+from counterpane.typing import Words
+
+
+class ClimbSearch(Search[NetworkState]):
+    """One climb a step: the first from the start, the others from perturbed best networks."""
+
+    def __init__(
+        self, moves: Moves, start: Words, *, tabu: int, restarts: int, perturb: int, seed: int
+    ) -> None:
+        self.moves = moves
+        self._start = start
+        self.tabu = tabu
+        self.restarts = restarts
+        self.perturb = perturb
+        self.seed = seed
+
+    def start(self) -> NetworkState:
+        score = self.moves.score(dag_of(self._start))
+        rows = stored(self._start)
+        return NetworkState(rows, score, rows, "climb", 0, score)
+
+    def done(self, state: NetworkState) -> bool:
+        return state.rounds > self.restarts
+
+    def size(self, state: NetworkState) -> tuple[float, float]:
+        return state.rounds, self.restarts + 1
+
+    def step(self, state: NetworkState, ctl: Control) -> tuple[NetworkState, dict[str, Any]]:
+        dag = dag_of(bits_of(state.best))
+        if state.rounds:
+            shake(self.moves, dag, self.perturb, np.random.default_rng([self.seed, state.rounds]))
+        moved = self.moves.climb(dag, ctl)
+        if self.tabu:
+            moved += self.moves.tabu_walk(dag, self.tabu)
+        score = self.moves.score(dag)
+        record = {"restart": state.rounds, "moves": moved, "score": score}
+        rounds = state.rounds + 1
+        if score > state.score + self.moves.limits.tolerance:
+            state = state._replace(best=stored(dag.parents), score=score)
+        return state._replace(rounds=rounds), record
+
+
+def shake(moves: Moves, dag: DagState, times: int, rng: np.random.Generator) -> None:
+    """Make `times` random legal moves."""
+    n, limits = moves.n, moves.limits
+    allowed = unpack(limits.allowed, n)
+    for _ in range(times):
+        parents, reach = unpack(dag.parents, n), unpack(dag.reach, n)
+        free = parents & ~unpack(limits.required, n)  # [x, p]
+        few = parents.sum(axis=1) < moves.max_parents
+        adds = [(ADD, p, x) for x, p in np.argwhere(allowed & ~parents & ~reach & few[:, None])]
+        drops = [(DROP, p, x) for x, p in np.argwhere(free)]
+        ways = (parents[:, :, None] & reach.T[:, None, :]).sum(
+            axis=1
+        )  # parents of x that p reaches
+        turns = [(TURN, p, x) for x, p in np.argwhere(free & allowed.T & (ways == 1)) if few[p]]
+        options = [kind for kind in (adds, drops, turns) if kind]
+        if not options:
+            return
+        kind = options[rng.integers(len(options))]
+        move, p, x = kind[rng.integers(len(kind))]
+        make_move(dag, move, int(p), int(x))
+
+
+class HillClimb(NetworkLearner):
+    """Hill-climbing over networks by a score.
+
+    Parameters beyond those of every network learner (`score`, `max_parents`, `start`,
+    `required_edges`, `forbidden_edges`, `tiers`): `tabu` (length of the tabu list, 0 for none),
+    `restarts`, and `perturb`, the number of random moves before each restart.
+
+    >>> import counterpane as cp
+    >>> learner = cp.HillClimb(score="bic").fit(cp.load_dataset("titanic"))
+    >>> learner.model_.dag.n_edges, round(learner.score_, 3)
+    (5, -5251.14)
+    """
+
+    def __init__(
+        self,
+        score: str | LocalScore = "bic",
+        *,
+        tabu: int = 0,
+        restarts: int = 0,
+        perturb: int = 1,
+        **options: Unpack[NetworkOptions],
+    ) -> None:
+        super().__init__(score, **options)
+        self.tabu = tabu
+        self.restarts = restarts
+        self.perturb = perturb
+
+    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+        if min(self.tabu, self.restarts, self.perturb) < 0:
+            raise ParameterError(
+                f"tabu={self.tabu}, restarts={self.restarts}, perturb={self.perturb}; "
+                "none may be negative."
+            )
+        seed = 0 if self.random_state is None else self.random_state
+        return ClimbSearch(
+            moves, start, tabu=self.tabu, restarts=self.restarts, perturb=self.perturb, seed=seed
+        )

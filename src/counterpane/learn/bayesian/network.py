@@ -1,0 +1,253 @@
+"""What all score-based network learners share: from a table to a row cache, and back to a model."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from counterpane._core.structure import Limits
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reordered import reordered
+from counterpane.counts.source import CountSource
+from counterpane.errors import GraphError, ParameterError, TableSizeError
+from counterpane.graphs import Dag
+from counterpane.graphs.bits import unpack
+from counterpane.learn.base import Learned, LearnerOptions
+from counterpane.learn.bayesian.constraints import Edges, make_limits
+from counterpane.learn.bayesian.moves import Moves, dag_of, rows_needed
+from counterpane.learn.bayesian.structural_em import (
+    EFFORTS,
+    StructuralEM,
+    TooManyCells,
+    first_score,
+    learned,
+)
+from counterpane.learn.density import DensityLearner
+from counterpane.learn.driver import Search, to_end
+from counterpane.learn.gains import named_gains
+from counterpane.learn.parameters import fit_parameters
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.progress import Control
+from counterpane.scores import LocalScore, as_score
+from counterpane.scores.row_cache import RowCache, row_bytes
+from counterpane.typing import Ints, Words
+
+MAX_MEMORY = 2**32  # bytes of rows: about 11,000 columns
+
+
+class NetworkOptions(LearnerOptions, total=False):
+    """The parameters that all network learners share; see `NetworkLearner`."""
+
+    max_parents: int | None
+    start: Any
+    required_edges: Edges
+    forbidden_edges: Edges
+    tiers: Sequence[Sequence[str]] | None
+    random_state: int | None
+
+
+class NetworkState(NamedTuple):
+    """The best network so far, and where the search is. Bit rows are viewed as int64, for files."""
+
+    best: Ints
+    score: float
+    parents: Ints
+    stage: str
+    rounds: int
+    floor: float  # the score when this round began
+
+
+def bits_of(rows: Ints) -> Words:
+    """A writable copy of stored bit rows."""
+    return rows.view(np.uint64).copy()
+
+
+def stored(rows: Words) -> Ints:
+    """A copy of bit rows as a state keeps them."""
+    return rows.copy().view(np.int64)
+
+
+class NetworkLearner(DensityLearner):
+    """Learns a Bayesian network by its score.
+
+    Columns are put into an order of their own (by falling entropy, then by name) before the
+    search, so that the result does not depend on how the table was laid out.
+
+    Parameters: `score` (a name or a score), `max_parents`, `start` (a network or networkx graph),
+    `required_edges` and `forbidden_edges` ((parent, child) names), `tiers` (lists of names, earlier
+    before later), `random_state`, and those of every learner.
+
+    Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
+    `strengths_` (parent, child, bits, directed; strongest first), `gains_` (parent, child, the
+    score in nats that would be lost without the edge; largest first), `trace_`. By EM, these are
+    those of the counts that the model expects, and `trace_` has the first structure, the searches,
+    and the iterations for the parameters; `start`, if given, is the first structure.
+    """
+
+    _leaves_gaps = ("available", "em")
+    model_: BayesianNetwork
+
+    def __init__(
+        self,
+        score: str | LocalScore = "bic",
+        *,
+        max_parents: int | None = 10,
+        start: Any = None,
+        required_edges: Edges = (),
+        forbidden_edges: Edges = (),
+        tiers: Sequence[Sequence[str]] | None = None,
+        random_state: int | None = None,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.score = score
+        self.max_parents = max_parents
+        self.start = start
+        self.required_edges = required_edges
+        self.forbidden_edges = forbidden_edges
+        self.tiers = tiers
+        self.random_state = random_state
+
+    @abstractmethod
+    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+        """The search to run, on reordered columns."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        score = as_score(vars(self)["score"])
+        self._check_available(score)
+        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        try:
+            return self._learn(source, score, began)
+        except TooManyCells as error:
+            return self._learn(self._without_em(source, error), score, began)
+
+    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
+        """Learn from a source on which the policy for missing cells is carried out."""
+        source.prepare()
+        order = intrinsic_order(source)
+        inner = reordered(source, order)
+        limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
+        start = start_parents(self.start, inner, limits)
+        driver = self._driver(source)
+        if self.missing_ == "em" and isinstance(inner, MemoryCounts) and inner.has_missing.any():
+            search = self._structural_em(inner, score, limits, start)
+            found = learned(search, driver, source.schema, order)
+            return self._keep(found, self._provenance(source, time.monotonic() - began))
+        moves = make_moves(inner, score, limits, self.max_parents)
+        outcome = driver.run(self._make_search(moves, start), "searching")
+        gains = [
+            (order[p], order[x], g) for p, x, g in moves.edge_gains(bits_of(outcome.state.best))
+        ]
+        dag = Dag(len(order), [(p, x) for p, x, _ in gains])
+        model = fit_parameters(
+            source,
+            dag,
+            equivalent_sample_size=self.equivalent_sample_size,
+            missing=score.missing,
+        )
+        edges = named_gains(source.schema.names, gains)
+        found = Learned(model, float(outcome.state.score), edges, outcome.trace)
+        return self._keep(found, self._provenance(source, time.monotonic() - began))
+
+    def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
+        names = found.model.schema.names
+        known = [[names[p], names[x]] for p, x in self._known_directions(found.model)]
+        return super()._keep(found, provenance | ({"known_directions": known} if known else {}))
+
+    def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
+        """The edges whose direction the user's constraints fix: the other one was not allowed."""
+        if not (list(self.required_edges) or list(self.forbidden_edges) or self.tiers):
+            return []
+        limits = make_limits(model.schema, self.required_edges, self.forbidden_edges, self.tiers)
+        allowed, required = (
+            unpack(limits.allowed, model.dag.n),
+            unpack(limits.required, model.dag.n),
+        )
+        return [(p, x) for p, x in model.dag.edges if required[x, p] or not allowed[p, x]]
+
+    def _structural_em(
+        self, source: MemoryCounts, score: LocalScore, limits: Limits, start: Words
+    ) -> StructuralEM:
+        """This learner's search on rows that are completed again and again."""
+
+        def find(completed: MemoryCounts, ctl: Control) -> Dag:
+            moves = make_moves(completed, score, limits, self.max_parents)
+            return Dag.from_bits(bits_of(to_end(self._make_search(moves, start), ctl).best))
+
+        def first(most_parents: int, ctl: Control) -> Dag:
+            dag = dag_of(start)
+            if self.start is None:
+                most = most_parents if self.max_parents is None else self.max_parents
+                available = first_score(source.table.total_weight)
+                moves = make_moves(source, available, limits, min(most, most_parents))
+                moves.climb(dag, ctl)
+            return Dag.from_bits(dag.parents)
+
+        return StructuralEM(
+            source,
+            score,
+            find,
+            first,
+            Dag.from_bits(start),
+            size=self.equivalent_sample_size,
+            seed=0 if self.random_state is None else self.random_state,
+            effort=EFFORTS[self._em_effort or self.missing],
+        )
+
+
+def make_moves(
+    source: CountSource, score: LocalScore, limits: Limits, max_parents: int | None
+) -> Moves:
+    """The moves of a search over a new row cache, its first rows filled."""
+    n = len(source.schema)
+    memory = max(2**28, rows_needed(n) * row_bytes(n))
+    if memory > MAX_MEMORY:
+        raise TableSizeError(
+            f"a search over {n:,} columns keeps {memory:,} bytes of scores; the limit is "
+            f"{MAX_MEMORY:,}: select fewer columns, or use ChowLiu."
+        )
+    cache = RowCache(source, score, max_parents=max_parents, memory=memory)
+    cache.first_fill()
+    return Moves(cache, limits)
+
+
+def intrinsic_order(source: CountSource) -> list[int]:
+    """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
+    cards = source.schema.cards
+    batch = source.counts([(i,) for i in range(len(cards))], missing="drop")
+    counts = np.zeros((len(cards), cards.max()))
+    counts[np.arange(cards.max()) < cards[:, None]] = np.concatenate(list(batch))
+    totals = counts.sum(axis=1, keepdims=True)
+    totals[totals == 0] = 1.0  # a column may be hidden
+    shares = np.sort(counts / totals, axis=1)  # any order of states
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    entropies = -(shares * logs).sum(axis=1)
+    return sorted(range(len(cards)), key=lambda i: (-entropies[i], source.schema.names[i]))
+
+
+def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:
+    """The parent rows of a start network (a model or a networkx graph), with the required edges."""
+    names, n = source.schema.names, len(source.schema)
+    if start is None:
+        rows = np.zeros_like(limits.required)
+    else:
+        graph = start.graph if isinstance(start, BayesianNetwork) else start
+        if not hasattr(graph, "edges") or set(graph.nodes) - set(names):
+            raise ParameterError(
+                f"start={type(start).__name__}; a network or a networkx graph over the table's "
+                "columns is needed."
+            )
+        edges = [(source.schema.index(p), source.schema.index(x)) for p, x in graph.edges]
+        rows = Dag(n, edges).parent_bits.copy()
+    if (rows & ~limits.allowed).any():
+        raise GraphError("start holds an edge that is forbidden; drop it from one of the two.")
+    try:
+        return Dag.from_bits(rows | limits.required).parent_bits.copy()
+    except GraphError:
+        raise GraphError("start and required_edges together form a cycle; change one.") from None

@@ -1,0 +1,176 @@
+"""Samples of orders and of partitions: edge probabilities for many variables.
+
+An order's weight is Π_i Σ over the parent sets of i that come before it (Friedman & Koller 2003); a
+DAG then counts once for each order it fits. A partition lays the nodes in layers, and a node needs
+a parent in the layer before its own; each DAG has one partition, so that all DAGs count alike
+(Kuipers & Moffa 2017). Both chains move one node at a time to a place drawn from its conditional.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from counterpane._core import posterior as kernels
+from counterpane.errors import FitError, ParameterError
+from counterpane.graphs import Dag
+from counterpane.inference.convergence import effective_sample_size, split_rhat
+from counterpane.lazy import lazy
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.bayesian.chains import Chains, ChainSearch
+from counterpane.learn.bayesian.exact_posterior import ranked
+from counterpane.learn.bayesian.family_tables import checked_limit
+from counterpane.learn.bayesian.parent_tables import parent_tables
+from counterpane.learn.density import DensityLearner
+from counterpane.learn.parameters import fit_parameters
+from counterpane.models.mixture import Mixture
+from counterpane.scores import LocalScore, as_score
+
+nx = lazy("networkx")
+
+
+class OrderMCMC(DensityLearner):
+    """Learns edge probabilities by sampling partitions (unbiased) or orders of the variables.
+
+    Parameters: `score`, `n_samples` kept of each of `n_chains`, `burn_in` (samples that are
+    discarded first, by default half as many), `thin` (moves between samples, by default one for
+    each variable), `max_parents`, `max_candidates` (parents considered for each variable, those of
+    largest score alone), `partition` (False samples orders, which favors DAGs that fit many),
+    `n_models` networks drawn for the mixture, `equivalent_sample_size` of their parameters,
+    `missing`, `random_state`, and those of every learner. Results do not depend on `n_jobs`.
+
+    Results: `edge_probabilities_` (row: from, column: to; averages of exact conditionals, not of
+    indicators), `edges_` (parent, child, probability; largest first), `standard_errors_` and
+    `rhat_` of each edge, `score_rhat_` and `score_effective_size_` of the log-score, `log_scores_`
+    (chains, samples), `model_` (a `Mixture` of sampled networks), `graph_` (networkx: the edges
+    with a probability above ½; not always acyclic), `trace_`.
+
+    >>> import counterpane as cp
+    >>> learner = OrderMCMC(n_samples=200, random_state=0).fit(cp.load_dataset("titanic"))
+    >>> learner.edge_probabilities_.shape
+    (4, 4)
+    """
+
+    def __init__(
+        self,
+        score: str | LocalScore = "bdeu",
+        *,
+        n_samples: int = 1000,
+        n_chains: int = 4,
+        burn_in: int | None = None,
+        thin: int | None = None,
+        max_parents: int = 3,
+        max_candidates: int = 12,
+        partition: bool = True,
+        n_models: int = 20,
+        random_state: int | np.random.Generator | None = None,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.score = score
+        self.n_samples = n_samples
+        self.n_chains = n_chains
+        self.burn_in = burn_in
+        self.thin = thin
+        self.max_parents = max_parents
+        self.max_candidates = max_candidates
+        self.partition = partition
+        self.n_models = n_models
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        score = as_score(vars(self)["score"])
+        self._check()
+        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        n, names = len(source.schema), source.schema.names
+        driver = self._driver(source)
+        tables = parent_tables(
+            source,
+            score,
+            max_parents=checked_limit(self.max_parents, n),
+            max_candidates=self.max_candidates,
+        )
+        search = ChainSearch(
+            tables,
+            int(np.random.default_rng(self.random_state).integers(2**62)),
+            n_chains=self.n_chains,
+            n_samples=self.n_samples,
+            burn_in=self.n_samples // 2 if self.burn_in is None else self.burn_in,
+            thin=n if self.thin is None else self.thin,
+            partition=self.partition,
+            n_jobs=self.n_jobs,
+        )
+        outcome = driver.run(search, "sampling structures")
+        self.trace_ = outcome.trace
+        blocks = outcome.state.next - len(search.burn)
+        if blocks < 2:
+            raise FitError(
+                f"the chains were stopped ({outcome.stopped}) before two blocks of samples were "
+                "done; give more time, or lower burn_in."
+            )
+        self._summarize(search, outcome.state, blocks)
+        self.edges_ = ranked(self.edge_probabilities_, names)
+        self.graph_: Any = nx.DiGraph()
+        self.graph_.add_nodes_from(names)
+        self.graph_.add_weighted_edges_from(
+            (e for e in self.edges_ if e[2] > 0.5), weight="probability"
+        )
+        drawn = self._drawn(search, outcome.state, blocks)
+        provenance = self._provenance(source, time.monotonic() - began)
+        ess = self.equivalent_sample_size
+        self.model_ = Mixture(
+            [fit_parameters(source, dag, equivalent_sample_size=ess) for dag in drawn],
+            list(drawn.values()),
+            provenance=provenance,
+        )
+        return self
+
+    def _check(self) -> None:
+        least = {"n_samples": 2, "n_chains": 1, "thin": 1, "burn_in": 0, "n_models": 1}
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if value is None and name in ("thin", "burn_in"):
+                continue
+            if not isinstance(value, (int, np.integer)) or value < smallest:
+                raise ParameterError(f"{name}={value!r}; a number from {smallest} is needed.")
+
+    def _summarize(self, search: ChainSearch, state: Chains, blocks: int) -> None:
+        """Averages, errors and agreement over the blocks that are done."""
+        tables = search.tables
+        sizes = np.array([s.stop - s.start for s in search.slices[:blocks]], dtype=np.float64)
+        edges, squares = state.edges[:, :blocks], state.squares[:, :blocks]
+        mean = edges.sum(axis=(0, 1)) / (sizes.sum() * self.n_chains)
+        self.edge_probabilities_ = tables.spread(mean, 0.0)
+        by_block = np.concatenate(edges / sizes[:, None, None])
+        error = by_block.std(axis=0, ddof=1) / np.sqrt(len(by_block))
+        self.standard_errors_ = tables.spread(error, 0.0)
+        halves = [slice(0, blocks // 2), slice(blocks // 2, blocks)]
+        lengths = [sizes[h].sum() for h in halves]
+        means, powers = (
+            np.concatenate([a[:, h].sum(axis=1) / t for h, t in zip(halves, lengths, strict=True)])
+            for a in (edges, squares)
+        )
+        variances = np.maximum(powers - means**2, 0.0)
+        self.rhat_ = tables.spread(split_rhat(means, variances, min(lengths)), 1.0)
+        self.log_scores_ = state.log_scores[:, : search.slices[blocks - 1].stop]
+        size = self.log_scores_.shape[1] // 2
+        parts = self.log_scores_[:, : 2 * size].reshape(-1, size)
+        self.score_rhat_ = float(split_rhat(parts.mean(axis=1), parts.var(axis=1), size))
+        self.score_effective_size_ = effective_sample_size(self.log_scores_)
+
+    def _drawn(self, search: ChainSearch, state: Chains, blocks: int) -> Counter[Dag]:
+        """Networks drawn from the ends of evenly spread blocks, with how often each came up."""
+        ends = state.ends[:, :blocks].reshape(-1, state.ends.shape[-1])
+        rng = np.random.default_rng([state.seed, self.n_chains])
+        draw = kernels.draw_by_layers if self.partition else kernels.draw_by_order
+        found: Counter[Dag] = Counter()
+        for where in np.linspace(0, len(ends) - 1, self.n_models).round().astype(np.int64):
+            chosen = np.empty_like(ends[where])
+            draw(search.tables.arrays, ends[where], rng.random(chosen.size), chosen)
+            found[search.tables.dag(chosen)] += 1
+        return found

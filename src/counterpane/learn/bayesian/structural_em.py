@@ -1,0 +1,253 @@
+"""Structural EM: a structure and its parameters from rows with missing cells.
+
+Friedman (1997, 1998): complete the rows as the present network expects them, let the learner search
+on the expected counts, and begin again with what it found, while the expected score rises. Each
+such round also raises the score of what was observed. It ends in a local optimum, and a network
+without an edge expects none in what it completes; so the first structure should rather have too
+many edges. See docs/design/missing.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
+from counterpane.data.schema import Schema
+from counterpane.errors import TableSizeError
+from counterpane.graphs import Dag
+from counterpane.learn.base import Learned
+from counterpane.learn.bayesian.completed_rows import completed_rows
+from counterpane.learn.driver import Driver, Search
+from counterpane.learn.em import EMSearch, EMState, joined
+from counterpane.learn.gains import score_and_gains
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.progress import Control
+from counterpane.scores import LocalScore, NodeAverageLikelihood, score_dag
+from counterpane.typing import Floats, Ints
+
+COMPLETIONS = 8  # of a row, at most: more did not change what was found
+FIRST_PARENTS = (4, 2, 1)  # in the first structure, at most
+FIRST_CELLS = 2**13  # of its junction tree, a row; above this, fewer parents
+EM_STEPS = 2  # between two searches; more did not change what was found
+HIDDEN_STEPS = 100  # before the first search, where nothing but EM tells what a column holds
+MAX_ROUNDS = 20
+TOLERANCE = 1e-7  # of the log-likelihood: an iteration that gains less is the last
+
+
+class TooManyCells(TableSizeError):
+    """An iteration of EM would take too long for a policy that nobody asked for."""
+
+
+class Effort(NamedTuple):
+    """What EM may cost: iterations for the parameters, cells of all rows' junction trees in one."""
+
+    max_steps: int = 500
+    max_cells: float = np.inf
+
+
+FULL = Effort()
+EFFORTS = {
+    "em": FULL,
+    "auto": Effort(50, 2**25),  # a third of a second an iteration
+    "trial": Effort(5, 2**25),  # later iterations change little of what held-out rows tell
+}
+
+
+class StructuralState(NamedTuple):
+    """A structure, its expected counts (see `EMState`), and what is to be done next."""
+
+    parents: Ints  # bit rows, viewed as int64
+    expected: Floats
+    log_likelihood: float
+    gain: float
+    steps: int
+    stage: str  # "first", "search" or "parameters"
+    rounds: int
+
+
+class StructuralEM(Search[StructuralState]):
+    """The first structure, then one search a step, then one iteration of EM a step.
+
+    `find(source, ctl)` is the learner's own search on a source without missing cells. `first(k,
+    ctl)` gives the first structure, in which no node has more than k parents; `start` is returned
+    if all is stopped before the first search. A structure that costs more than `effort`
+    allows raises `TooManyCells`.
+    """
+
+    def __init__(
+        self,
+        source: MemoryCounts,
+        score: LocalScore,
+        find: Callable[[MemoryCounts, Control], Dag],
+        first: Callable[[int, Control], Dag],
+        start: Dag,
+        *,
+        size: float,
+        seed: int,
+        effort: Effort = FULL,
+    ) -> None:
+        self.max_cells = effort.max_cells
+        self.max_steps = effort.max_steps
+        self.table = source.table.distinct()
+        self.n_jobs = source.n_jobs
+        self.score = score
+        self.find = find
+        self.first = first
+        self._start = start
+        self.prior_size = size
+        self.seed = seed
+        cells = self.table.codes == self.table.schema.cards[:, None]
+        self.hidden = np.flatnonzero(cells.all(axis=1))
+        self._em: EMSearch | None = None
+
+    def em(self, dag: Dag) -> EMSearch:
+        """EM for the parameters of `dag`; the last one is kept."""
+        if self._em is None or self._em.dag != dag:
+            self._em = self._limited(dag)
+        return self._em
+
+    def _limited(self, dag: Dag) -> EMSearch:
+        try:
+            em = EMSearch(
+                self.table, dag, self.prior_size, TOLERANCE, self.max_steps, self.seed,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
+        except TableSizeError as error:
+            if self.max_cells == np.inf:
+                raise
+            raise TooManyCells(str(error).split(";")[0]) from None
+        if em.completion.cells > self.max_cells:
+            raise TooManyCells(
+                f"its junction tree has {em.completion.cells:,.0f} cells over all rows, and "
+                f"{self.max_cells:,.0f} are the limit"
+            )
+        return em
+
+    def start(self) -> StructuralState:
+        return _state(self._start, self.em(self._start).start(), "first", 0)
+
+    def done(self, state: StructuralState) -> bool:
+        return state.stage == "parameters" and self.em(_dag(state)).done(_em_state(state))
+
+    def size(self, state: StructuralState) -> tuple[float, float | None]:
+        return state.rounds, None
+
+    def step(self, state: StructuralState, ctl: Control) -> tuple[StructuralState, dict[str, Any]]:
+        if state.stage == "first":
+            em = self._first(ctl)
+            record: dict[str, Any] = {"edges": em.dag.n_edges}
+            new = _state(em.dag, em.start(), "search", 0)
+        elif state.stage == "search":
+            new, record = self._round(state, ctl)
+        else:
+            em = self.em(_dag(state))
+            parameters, record = em.step(_em_state(state), ctl)
+            new = _state(em.dag, parameters, "parameters", state.rounds)
+        return new, {"stage": state.stage, **record}
+
+    def completed(self, model: BayesianNetwork, ctl: Control | None = None) -> MemoryCounts:
+        """The counts that `model` expects."""
+        rows = completed_rows(
+            self.table, model, most=COMPLETIONS, seed=self.seed, n_jobs=self.n_jobs, ctl=ctl
+        )
+        return MemoryCounts(rows, n_jobs=self.n_jobs)
+
+    def model(self, state: StructuralState) -> BayesianNetwork:
+        """The network of a state in which a search has found a structure; else of the start."""
+        if state.rounds == 0:
+            return self.em(self._start).model(self.em(self._start).start())
+        return self.em(_dag(state)).model(_em_state(state))
+
+    def _first(self, ctl: Control) -> EMSearch:
+        """EM for the first structure: where a column is hidden, the start, or else hidden causes.
+
+        Each column that was seen gets one of them as its parent; what the hidden columns then hold
+        is up to EM and the search.
+        """
+        if self.hidden.size and self._start.n_edges:
+            return self.em(self._start)
+        if self.hidden.size:
+            n = len(self.table.schema)
+            seen = [i for i in range(n) if i not in self.hidden]
+            return self.em(Dag(n, zip(cycle(self.hidden.tolist()), seen)))
+        for most_parents in FIRST_PARENTS[:-1]:
+            try:
+                em = self.em(self.first(most_parents, ctl))
+            except TableSizeError:
+                continue
+            if em.completion.cells <= FIRST_CELLS * self.table.n_rows:
+                return em
+        return self.em(self.first(FIRST_PARENTS[-1], ctl))
+
+    def _round(
+        self, state: StructuralState, ctl: Control
+    ) -> tuple[StructuralState, dict[str, Any]]:
+        """Parameters, completion, search. The first structure gives way to any that is found."""
+        em, parameters = self.em(_dag(state)), _em_state(state)
+        many = self.hidden.size > 0 and state.rounds == 0
+        for _ in range(HIDDEN_STEPS if many else EM_STEPS):
+            parameters, record = em.step(parameters, ctl)
+        source = self.completed(em.model(parameters), ctl)
+        found = self.find(source, ctl)
+        now, then = (
+            score_dag(self.score, source, [dag.parents(i) for i in range(dag.n)])
+            for dag in (em.dag, found)
+        )
+        equal = 1e-9 * max(1.0, abs(now))
+        if state.rounds == 0 or then >= now - equal:
+            em = self.em(found)
+            parameters = EMState(joined(source.counts(em.scopes)), -np.inf, np.inf, 1)
+        rounds = state.rounds + 1
+        better = state.rounds == 0 or then > now + equal
+        stage = "search" if better and rounds < MAX_ROUNDS else "parameters"
+        record |= {"score": max(now, then), "edges": em.dag.n_edges}
+        return _state(em.dag, parameters, stage, rounds), record
+
+
+def _state(dag: Dag, parameters: EMState, stage: str, rounds: int) -> StructuralState:
+    rows = dag.parent_bits.copy().view(np.int64)
+    return StructuralState(rows, *parameters, stage, rounds)
+
+
+def _dag(state: StructuralState) -> Dag:
+    return Dag.from_bits(state.parents.view(np.uint64))
+
+
+def _em_state(state: StructuralState) -> EMState:
+    return EMState(state.expected, state.log_likelihood, state.gain, state.steps)
+
+
+def learned(search: StructuralEM, driver: Driver, schema: Schema, order: Sequence[int]) -> Learned:
+    """What a search finds on columns in another order: its column i is `order[i]` of `schema`.
+
+    The score and the gains are those of the counts that the model found expects.
+    """
+    outcome = driver.run(search, "structural EM")
+    model = search.model(outcome.state)
+    source = search.completed(model)
+    score, gains = score_and_gains(search.score, source, model.dag)
+    return Learned(renumbered(model, schema, order), score, gains, outcome.trace)
+
+
+def first_score(total: float) -> NodeAverageLikelihood:
+    """The score of the first structure: BIC's penalty, which here lets in some edges too many."""
+    return NodeAverageLikelihood(0.5 * max(0.0, math.log(total)) / total, alpha=0.0)
+
+
+def renumbered(model: BayesianNetwork, schema: Schema, order: Sequence[int]) -> BayesianNetwork:
+    """`model` over `schema`, whose column `order[i]` is its column i."""
+    dag = Dag(model.dag.n, [(order[p], order[x]) for p, x in model.dag.edges])
+    place = np.argsort(order)
+    tables, strengths = [], []
+    assert model.strengths is not None
+    for i in place.tolist():
+        parents = model.dag.parents(i)
+        axes = np.argsort([order[p] for p in parents]).tolist()
+        tables.append(model.tables[i].transpose([*axes, len(parents)]))
+        strengths.append(model.strengths[i].transpose(axes))
+    return BayesianNetwork(schema, dag, tables, strengths)

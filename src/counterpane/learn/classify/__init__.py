@@ -1,1 +1,0 @@
-"""What classifiers share, and those that are Bayesian networks."""

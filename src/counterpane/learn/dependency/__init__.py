@@ -1,0 +1,1 @@
+"""Learners of dependency networks, and their conversion to Markov networks."""

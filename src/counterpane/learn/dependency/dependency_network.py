@@ -1,0 +1,216 @@
+"""Dependency networks from data: each variable's conditional is learned on its own.
+
+Heckerman et al. (JMLR 1, 2000); the trees are those of Lowd & Davis, as Libra's `dnlearn` grows
+them, the logistic regressions those of Ravikumar, Wainwright & Lafferty (2010).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, Literal, Self, Unpack
+
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.reading import read
+from counterpane.counts.rows import rows_of
+from counterpane.counts.source import CountSource
+from counterpane.data.schema import Schema
+from counterpane.data.table import Table
+from counterpane.errors import DataError, ParameterError, Setting
+from counterpane.learn.base import LearnerOptions, digest
+from counterpane.learn.bayesian.network import intrinsic_order
+from counterpane.learn.density import DensityLearner
+from counterpane.learn.dependency.by_variable import VariableSearch
+from counterpane.learn.dependency.logistic import LogisticSearch
+from counterpane.learn.dependency.tree_growth import TreeSearch
+from counterpane.learn.relatives import Relatives
+from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.typing import Array, Ints
+
+KAPPAS = tuple(10.0**k for k in range(-8, 1))
+L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
+
+Local = Literal["tree", "logistic"]
+
+
+class DependencyNetworkLearner(DensityLearner):
+    """Learns P(x_v | all others) for each variable: by a probability tree, or by L1 regression.
+
+    `local="tree"`: a greedy tree with splits "one value against the rest". Each split must raise
+    the log-likelihood by more than −ln `kappa` nats and leave `min_count` rows on both sides;
+    leaves are (count + prior / states) / (rows + prior). `local="logistic"`: a regression of the
+    variable on the states of the others that maximizes the conditional log-likelihood − `l1` · Σ
+    |w|, with the intercepts in the sum; each variable's first state has the weight 0.
+
+    `kappa` and `l1` may be lists. `fit` then needs `validation` rows and chooses the value with the
+    largest likelihood of these rows. None means 10^-8 … 1 for `kappa` and 1000, 500, 200 … 0.1 for
+    `l1` with validation rows, and `kappa` = 0.01 or `l1` = 1 without. Trees for all κ are grown at
+    once. With `k`, a tree uses only the `k` variables of largest χ² with its variable; among equal
+    ones those of smallest entropy. `equivalent_sample_size` is not used.
+
+    Results: `model_` (a `DependencyNetwork`), `graph_` (networkx, directed), `kappa_` or `l1_`,
+    `validation_scores_` (the mean log pseudo-likelihood of a validation row, in nats, for each
+    value that was tried), `score_` (the log pseudo-likelihood of the training rows), `trace_`.
+
+    >>> import counterpane as cp
+    >>> learner = cp.DependencyNetworkLearner().fit(cp.load_dataset("titanic"))
+    >>> learner.model_
+    DependencyNetwork(4 variables, 0 potentials, 0 rules, 4 trees)
+    """
+
+    def __init__(
+        self,
+        local: Local = "tree",
+        *,
+        kappa: float | Sequence[float] | None = None,
+        min_count: float = 10.0,
+        prior: float = 1.0,
+        l1: float | Sequence[float] | None = None,
+        k: int | None = None,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.local = local
+        self.kappa = kappa
+        self.min_count = min_count
+        self.prior = prior
+        self.l1 = l1
+        self.k = k
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, validation: Any = None
+    ) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
+
+        `validation` is another such table with the same columns.
+        """
+        began = time.monotonic()
+        settings = self._settings(validation is not None)
+        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        judge = None if validation is None else self._judge(validation, source.schema)
+        search = self._search(source, settings, judge)
+        driver = self._driver(source)
+        if judge is not None:
+            driver.fingerprint["validation"] = digest(MemoryCounts(judge))
+        outcome = driver.run(search, f"learning a {self.local} for each variable")
+        self.trace_ = outcome.trace
+        scores = search.validation_scores(outcome.state)
+        best = max(scores, key=lambda value: scores[value]) if scores else settings[0]
+        found = search.conditionals(outcome.state, best)
+        self.model_ = DependencyNetwork(source.schema, found.parts)
+        self.graph_ = self.model_.graph
+        self.model_.provenance = self._provenance(source, time.monotonic() - began)
+        setattr(self, "kappa_" if self.local == "tree" else "l1_", best)
+        self.score_, self.validation_scores_ = found.score, scores
+        return self
+
+    def _settings(self, judged: bool) -> list[float]:
+        """The values of κ or λ to try, checked, λ falling."""
+        if self.local not in ("tree", "logistic"):
+            raise ParameterError(f"local={self.local!r}; 'tree' or 'logistic' is allowed.")
+        for name in ("min_count", "prior"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ParameterError(
+                    f"{name}={getattr(self, name)}; a finite number, not negative, is needed."
+                )
+        by_tree = self.local == "tree"
+        if self.k is not None and not (by_tree and isinstance(self.k, int) and self.k >= 1):
+            raise ParameterError(
+                f"k={self.k!r} with local={self.local!r}; a whole number from 1, for trees, or "
+                "None is allowed."
+            )
+        name, given = ("kappa", self.kappa) if by_tree else ("l1", self.l1)
+        tried, alone, most = (KAPPAS, 0.01, 1.0) if by_tree else (L1S, 1.0, math.inf)
+        if given is None:
+            return list(tried) if judged else [alone]
+        values = sorted({float(value) for value in np.atleast_1d(given)}, reverse=not by_tree)
+        if not values or not all(0 < v <= most and v < math.inf for v in values):
+            limit = "in (0, 1]" if by_tree else "above zero"
+            raise ParameterError(f"{name}={given!r}; numbers {limit} are needed.")
+        if len(values) > 1 and not judged:
+            raise ParameterError(
+                f"{name}={given!r} are {len(values)} values; choosing one needs rows that were not "
+                "learned from: fit(…, validation=…)."
+            )
+        return values
+
+    def _judge(self, given: Any, schema: Schema) -> Table:
+        """The validation rows in terms of `schema`, complete."""
+        if isinstance(given, str | os.PathLike):
+            given = read(given)
+        if isinstance(given, CountSource):
+            given = rows_of(given)
+        table = Table.from_frame(given, schema=schema)
+        if self.missing == "drop":
+            return table.resolve_missing("drop")
+        for i in np.flatnonzero(table.has_missing):
+            raise DataError(
+                f"column {schema.names[i]!r} has missing cells in the validation rows, and none in "
+                "the rows learned from; pass ",
+                Setting("missing", "drop"),
+                ", or leave such rows out.",
+            )
+        return table
+
+    def _search(
+        self, source: CountSource, settings: list[float], judge: Table | None
+    ) -> VariableSearch[Any]:
+        order = intrinsic_order(source)
+        if self.local == "logistic":
+            return LogisticSearch(
+                _distinct(source, order), order, settings, validation=judge, n_jobs=self.n_jobs
+            )
+        rows = source if isinstance(source, MemoryCounts) else MemoryCounts(rows_of(source))
+        return TreeSearch(
+            rows.table,
+            rows.bits,
+            order,
+            settings,
+            min_count=self.min_count,
+            prior=self.prior,
+            validation=judge,
+            relatives=self._relatives(source, order),
+            n_jobs=self.n_jobs,
+        )
+
+    def _relatives(self, source: CountSource, order: Sequence[int]) -> Ints | None:
+        """The columns that each tree may ask about, all where None."""
+        if self.k is None:
+            return None
+        relatives = Relatives(source, self.k, order=order, n_jobs=self.n_jobs)
+        n, block = relatives.n, relatives.block
+        found = [relatives.of(i, min(i + block, n), None) for i in range(0, n, block)]
+        return np.concatenate(found)
+
+
+def _distinct(source: CountSource, order: Sequence[int]) -> Table:
+    """The distinct rows with the columns in some order, sorted, with their weights."""
+    columns, cards = list(order), source.schema.cards[list(order)]
+    if math.prod(cards.tolist()) <= max(2**16, source.n_rows or 0):
+        table = source.counts([columns], missing="error")[0]
+        cells = np.nonzero(table)
+        return Table(source.schema.select(columns), np.array(cells), table[cells])
+    if isinstance(source, MemoryCounts):
+        return sorted_rows(source.table.select(columns))
+    return rows_of(source, columns)
+
+
+def sorted_rows(table: Table) -> Table:
+    """The distinct rows, sorted as strings of bytes: with many columns far faster than by each."""
+    codes = table.codes
+    rows = np.packbits(codes, axis=0) if codes.max() < 2 else codes
+    rows = np.ascontiguousarray(rows.T, dtype=rows.dtype.newbyteorder(">"))
+    keys = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel()
+    kept = slice(None) if table.weights is None else np.flatnonzero(table.weights > 0)
+    order = np.arange(keys.size)[kept]
+    order = order[np.argsort(keys[order], kind="stable")]
+    starts = np.flatnonzero(np.append(True, keys[order[1:]] != keys[order[:-1]]))
+    if table.weights is None:
+        weights: Array = np.diff(np.append(starts, order.size))
+    else:
+        weights = np.add.reduceat(table.weights[order], starts)
+    return Table(table.schema, codes[:, order[starts]], weights)

@@ -1,0 +1,251 @@
+"""One L1 logistic regression for each variable, for falling penalties.
+
+−Σ rows ln P(x_v | rest) + l1 · Σ |w| is minimized over weights of indicators: of each state of x_v
+but the first (a head), alone (the intercept, penalized too) and with each state of another variable
+but the first. Each penalty starts from the weights of the one before, and the last is the first
+that makes the validation rows less probable than the one before did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane._core import fields as kernels
+from counterpane._core.fields import LogisticDesign, LogisticScratch, Quadratic
+from counterpane.counts.bits import BitColumns, words_to
+from counterpane.data.table import Table
+from counterpane.errors import FitError
+from counterpane.features import Rules, Tree
+from counterpane.learn.dependency.by_variable import Conditionals, VariableSearch
+from counterpane.learn.threads import by_threads
+from counterpane.progress import Control
+from counterpane.typing import Array, Floats, Ints
+
+TOLERANCE = 1e-3  # of l1: how far the slope of a weight may be from optimal
+MAX_ACTIVE = 4096  # weights of one state that may differ from zero
+
+
+class Fitted(NamedTuple):
+    """The weights that are not zero: of each penalty, each variable, and each of its heads.
+
+    `level` penalties are done, and of the next one `done` variables, whose log-likelihoods of the
+    rows and of the validation rows are summed in the last of `own` and `told`.
+    """
+
+    level: int
+    done: int
+    sizes: Ints  # of heads
+    features: Ints
+    weights: Floats
+    own: Floats
+    told: Floats
+
+
+class LogisticSearch(VariableSearch[Fitted]):
+    """Fits the regressions of some variables a step, for the largest of `settings` first.
+
+    `table` has distinct rows, and column `order[i]` at place i, so that nothing depends on how the
+    data lay.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        order: Sequence[int],
+        settings: Sequence[float],
+        *,
+        validation: Table | None,
+        n_jobs: int,
+    ) -> None:
+        super().__init__(n_jobs)
+        self.order: Ints = np.array(order, dtype=np.int64)
+        self.place: Ints = np.argsort(self.order)
+        self.settings = settings
+        self.names = table.schema.select(self.place.tolist()).names
+        self.cards = table.schema.cards[self.place]
+        self.design = lay_out(table)
+        self.judged = None
+        if validation is not None:
+            self.total = validation.total_weight
+            self.judged = lay_out(validation.select(self.order.tolist()), like=self.design)
+        self.head_from: Ints = np.concatenate([[0], np.cumsum(self.cards - 1)])
+
+    def start(self) -> Fitted:
+        none = np.zeros(0, dtype=np.int64)
+        return Fitted(0, 0, none, none, np.zeros(0), np.zeros(1), np.zeros(1))
+
+    def done(self, state: Fitted) -> bool:
+        fell = state.level > 1 and state.done == 0 and state.told[-2] < state.told[-3]
+        return state.level == len(self.settings) or (self.judged is not None and fell)
+
+    def size(self, state: Fitted) -> tuple[float, float]:
+        n = self.cards.size
+        return state.level * n + state.done, len(self.settings) * n
+
+    def step(self, state: Fitted, ctl: Control) -> tuple[Fitted, dict[str, Any]]:
+        n, l1 = self.cards.size, self.settings[state.level]
+        ends = np.cumsum(state.sizes)
+
+        def fit(v: int) -> tuple[list[Array], list[Array], float, float, float]:
+            return self._fit(v, l1, state, ends)
+
+        batch = self.batch(state.done, n)
+        found = list(by_threads(fit, batch, self.n_jobs, ctl))
+        features = [f for one in found for f in one[0]]
+        weights = [w for one in found for w in one[1]]
+        own, told = state.own.copy(), state.told.copy()
+        for one in found:  # one by one, so that the size of the batch does not matter
+            own[-1] += one[2]
+            told[-1] += one[3]
+        record = {"l1": l1, "variables": batch.stop, "weights": sum(map(len, features)),
+                  "furthest": max(one[4] for one in found)}  # fmt: skip
+        whole = batch.stop == n
+        return Fitted(
+            state.level + whole,
+            0 if whole else batch.stop,
+            np.concatenate([state.sizes, np.array([len(f) for f in features], dtype=np.int64)]),
+            np.concatenate([state.features, *features]),
+            np.concatenate([state.weights, *weights]),
+            np.append(own, 0.0) if whole else own,
+            np.append(told, 0.0) if whole else told,
+        ), record
+
+    def validation_scores(self, state: Fitted) -> dict[float, float]:
+        if self.judged is None:
+            return {}
+        means = (state.told[: state.level] / self.total).tolist()
+        return dict(zip(self.settings, means, strict=False))
+
+    def conditionals(self, state: Fitted, setting: float) -> Conditionals:
+        level = self.settings.index(setting)
+        ends = np.cumsum(state.sizes)
+        parts: list[list[Rules | Tree]] = []
+        score = float(state.own[level])
+        for v in range(self.cards.size):
+            if level < state.level or v < state.done:
+                parts.append([self._rules(v, *self._read(v, level, state, ends))])
+            else:
+                rules, own = self._margin(v)
+                parts.append([rules])
+                score += own
+        return Conditionals(parts, score)
+
+    def _fit(
+        self, v: int, l1: float, state: Fitted, ends: Ints
+    ) -> tuple[list[Array], list[Array], float, float, float]:
+        """Features and weights of each head, both log-likelihoods, and how far from optimal."""
+        heads, at, design = int(self.cards[v]) - 1, int(self.place[v]), self.design
+        if not heads:
+            return [], [], 0.0, 0.0, 0.0
+        dense: Floats = np.zeros((heads, design.columns.size))
+        margins: Floats = np.zeros((heads, design.weights.size))
+        if state.level:
+            for row, (f, w) in zip(dense, self._read(v, state.level - 1, state, ends), strict=True):
+                row[f] = w
+        else:  # near the intercepts alone, by which other features are judged
+            logs = np.log(np.bincount(design.codes[at], design.weights, heads + 1) + l1)
+            dense[:, 0] = logs[1:] - logs[0]
+        for row, margin in zip(dense, margins, strict=True):
+            f = np.flatnonzero(row)
+            kernels.add_margins(design, f, row[f], margin)
+        use = self.of_thread(heads, self._scratch)
+        far = kernels.solve_logistic(design, at, l1, TOLERANCE * l1, dense, margins, use)
+        if far == np.inf:
+            raise FitError(
+                f"column {self.names[v]!r} would have more than {MAX_ACTIVE:,} weights with "
+                f"l1={l1:g}; raise l1."
+            )
+        features = [np.flatnonzero(row) for row in dense]
+        weights = [row[f] for row, f in zip(dense, features, strict=True)]
+        own, told = kernels.logistic_log_likelihood(design, at, margins), 0.0
+        if self.judged is not None:
+            seen: Floats = np.zeros((heads, self.judged.weights.size))
+            for row, f, w in zip(seen, features, weights, strict=True):
+                kernels.add_margins(self.judged, f, w, row)
+            told = kernels.logistic_log_likelihood(self.judged, at, seen)
+        return features, weights, own, told, far / l1
+
+    def _read(self, v: int, level: int, state: Fitted, ends: Ints) -> list[tuple[Ints, Floats]]:
+        """Features and weights of each head of column v."""
+        first = level * int(self.head_from[-1]) + int(self.head_from[v])
+        stops = ends[first : first + self.cards[v] - 1].tolist()
+        starts = [s - n for s, n in zip(stops, state.sizes[first:], strict=False)]
+        return [
+            (state.features[a:b], state.weights[a:b]) for a, b in zip(starts, stops, strict=True)
+        ]
+
+    def _rules(self, v: int, *heads: tuple[Ints, Floats]) -> Rules:
+        """w on (x_v = s), of an intercept, and on (x_v = s and x_u = t), of a feature."""
+        sizes = [f.size for f, _ in heads]
+        features = np.concatenate([np.zeros(0, dtype=np.int64), *(f for f, _ in heads)])
+        weights = np.concatenate([np.zeros(0), *(w for _, w in heads)])
+        pair = features > 0
+        columns = np.full((features.size, 2), v)
+        values = np.empty_like(columns)
+        values[:, 0] = np.repeat(np.arange(1, len(heads) + 1), sizes)
+        columns[pair, 1] = self.order[self.design.columns[features[pair]]]
+        values[:, 1] = self.design.values[features]
+        there = np.column_stack([np.ones_like(pair), pair])
+        offsets = np.concatenate([[0], np.cumsum(1 + pair)])
+        none = np.zeros(int(offsets[-1]), dtype=np.bool_)
+        return Rules(self.cards, weights, offsets, columns[there], values[there], none)
+
+    def _margin(self, v: int) -> tuple[Rules, float]:
+        """The share of each state of column v, and its log-likelihood."""
+        r = int(self.cards[v])
+        counts = np.bincount(self.design.codes[self.place[v]], self.design.weights, r)
+        logs = np.log((counts + 1.0 / r) / (counts.sum() + 1.0))
+        states = [(float(w), [(v, s, False)]) for s, w in enumerate(logs)]
+        return Rules.from_list(self.cards, states), float(counts @ logs)
+
+    def _scratch(self, heads: int) -> LogisticScratch:
+        """Room for one problem at a time."""
+        n_rows, n = self.design.weights.size, self.design.columns.size
+        most = min(n, MAX_ACTIVE)
+        n_words = words_to(n_rows + 64 * kernels.SPARE_WORDS)
+        rows, few = np.empty((7, n_rows)), np.empty((6, most))
+        whole = np.empty((2, most), dtype=np.int64)
+        places = np.empty((2, n_rows), dtype=np.int32)
+        square = np.empty((2, most, most))
+        fields: list[Any] = [
+            *rows,
+            *places,
+            np.empty(n_words, dtype=np.uint32),
+            np.empty(n_words, dtype=np.uint64),
+            np.empty((most, n_words), dtype=np.uint64),
+            whole[0],
+            np.empty((heads, n), dtype=np.bool_),
+            np.empty(heads),
+            np.empty(n),
+            few[0],
+            Quadratic(few[1], few[2], square[0], few[3], whole[1], square[1], few[4], few[5]),
+        ]
+        return LogisticScratch(*fields)
+
+
+def lay_out(table: Table, like: LogisticDesign | None = None) -> LogisticDesign:
+    """Features of the rows: the same as those of another design, or all that are not constant."""
+    cards = table.schema.cards
+    bits = BitColumns(table.codes, cards)
+    bits.pack(range(cards.size))
+    if like is None:
+        columns = np.repeat(np.arange(cards.size), cards)
+        values = np.arange(columns.size) - np.repeat(bits.first, cards)
+        wanted = (values > 0) & (bits.total > 0) & (bits.total < table.n_rows)
+        columns, values = np.append(-1, columns[wanted]), np.append(0, values[wanted])
+    else:
+        columns, values = like.columns, like.values
+    sets = bits.first[columns[1:]] + values[1:]
+    all_rows = np.bitwise_or.reduce(bits.words[: cards[0]])
+    words = np.concatenate([all_rows[None, :], bits.words[sets]])
+    ones = np.append(table.n_rows, bits.total[sets])
+    flipped = 2 * ones > table.n_rows
+    sizes = np.where(flipped, table.n_rows - ones, ones)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.empty(int(starts[-1]), dtype=np.int32)
+    kernels.list_feature_rows(words, flipped, table.n_rows, starts, rows)
+    weights = np.ones(table.n_rows) if table.weights is None else table.weights.astype(np.float64)
+    return LogisticDesign(table.codes, weights, columns, values, flipped, starts, rows)

@@ -1,1 +1,0 @@
-"""Potentials, rules and weights of Markov and dependency networks."""

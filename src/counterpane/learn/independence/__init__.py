@@ -1,0 +1,1 @@
+"""Learners of Markov networks that test conditional independence."""

@@ -1,1 +1,0 @@
-"""What comes next: items ranked by their conditional probabilities."""

@@ -1,0 +1,120 @@
+"""Potentials for a known undirected graph, so that it becomes a model that answers questions.
+
+A chordal graph has them in closed form: P(x) = Π P(clique) / Π P(separator), with the counts of
+the maximal cliques and of the separators of their junction tree (Lauritzen 1996, section 4.4). For
+any other graph they are tables over the maximal cliques that maximize the pseudo-likelihood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.errors import FitError, ParameterError, TableSizeError
+from counterpane.features import Potential
+from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
+from counterpane.graphs.triangulate import Clique, JunctionTree
+from counterpane.lazy import lazy
+from counterpane.learn.markov.features import Part, with_weights
+from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize
+from counterpane.models.markov_network import MarkovNetwork
+from counterpane.progress import Control
+from counterpane.typing import Floats
+
+nx = lazy("networkx")
+
+MAX_CELLS = 2**22  # of all cliques' tables together: 32 MB
+
+
+def fit_potentials(
+    source: CountSource,
+    graph: UndirectedGraph,
+    *,
+    equivalent_sample_size: float = 1.0,
+    prior_sd: float = 2.0,
+    max_cells: int = MAX_CELLS,
+    provenance: dict[str, Any] | None = None,
+    ctl: Control | None = None,
+) -> MarkovNetwork:
+    """The Markov network of `graph`, whose node i is column i, fitted to the counts of `source`.
+
+    If the graph is chordal, there is a closed form from one batch of counts: each P is the mean
+    under a Dirichlet prior of `equivalent_sample_size`, spread evenly over the joint states, so
+    cliques agree on their separators and Z = 1. Otherwise the potentials maximize the
+    pseudo-likelihood with a Gaussian prior of `prior_sd` on every log-value, from the distinct rows
+    of each variable and its neighbors. If `ctl` stops the search, the result is the best so far,
+    with a warning. Missing cells are an error, and so are tables of more than `max_cells`.
+
+    >>> import counterpane as cp
+    >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))  # status, age, sex, survived
+    >>> model = fit_potentials(source, cp.UndirectedGraph(4, [(0, 3), (2, 3), (0, 2)]))
+    >>> round(model.query("survived", {"sex": "female", "status": "first"})["yes"], 3)
+    0.972
+    """
+    if graph.n != len(source.schema):
+        raise FitError(
+            f"the graph has {graph.n} nodes and the data {len(source.schema)} columns; node i must "
+            "be column i."
+        )
+    if not 0 <= equivalent_sample_size < math.inf:
+        raise ParameterError(
+            f"equivalent_sample_size={equivalent_sample_size} must be finite, not negative."
+        )
+    triangulation = min_fill(graph)
+    potentials: Sequence[Part]
+    if not triangulation.fill_edges:
+        _check_cells(triangulation.cliques, source, max_cells)
+        tree = junction_tree(triangulation)
+        potentials = _closed_form(source, tree, equivalent_sample_size, max_cells, ctl)
+    else:
+        found = nx.find_cliques(graph.to_networkx(range(graph.n)))
+        cliques = sorted(_check_cells(map(tuple, map(sorted, found)), source, max_cells))
+        potentials = _by_pseudo_likelihood(source, cliques, prior_sd, ctl)
+    return MarkovNetwork(source.schema, potentials, provenance=provenance)
+
+
+def _check_cells(cliques: Any, source: CountSource, max_cells: int) -> list[Clique]:
+    """The cliques, unless their tables are too large; those of a dense graph are never all made."""
+    kept, cells = [], 0
+    for clique in cliques:
+        own = math.prod(source.schema.cards[list(clique)].tolist())
+        cells += own
+        if cells > max_cells:
+            names = ", ".join(repr(source.schema.names[v]) for v in clique)
+            raise TableSizeError(
+                f"the clique {names} has {own:,} joint states, {cells:,} with the cliques before "
+                f"it; at most {max_cells:,} are allowed: learn a sparser graph, merge states, or "
+                "raise max_cells."
+            )
+        kept.append(clique)
+    return kept
+
+
+def _closed_form(
+    source: CountSource, tree: JunctionTree, size: float, max_cells: int, ctl: Control | None
+) -> list[Potential]:
+    """ln P(clique | separator towards the root) for each clique; the root's separator is empty."""
+    batch = source.counts(tree.cliques, missing="error", max_cells=max_cells, ctl=ctl)
+    separators = {j: separator for _, j, separator in tree.edges}
+    potentials = []
+    for j, (clique, counts) in enumerate(zip(tree.cliques, batch, strict=True)):
+        joint = counts + size / counts.size
+        others = tuple(k for k, v in enumerate(clique) if v not in separators.get(j, ()))
+        margin = joint.sum(axis=others, keepdims=True)
+        log_values: Floats = np.full(joint.shape, -np.inf)
+        np.log(joint / np.where(margin > 0, margin, 1.0), out=log_values, where=joint > 0)
+        potentials.append(Potential(clique, log_values))
+    return potentials
+
+
+def _by_pseudo_likelihood(
+    source: CountSource, cliques: list[Clique], prior_sd: float, ctl: Control | None
+) -> list[Part]:
+    shapes = [tuple(source.schema.cards[list(clique)].tolist()) for clique in cliques]
+    empty = [Potential(clique, np.zeros(s)) for clique, s in zip(cliques, shapes, strict=True)]
+    objective = PseudoLikelihood(source, empty, ctl=ctl)
+    return with_weights(empty, maximize(objective, prior_sd=prior_sd, ctl=ctl))

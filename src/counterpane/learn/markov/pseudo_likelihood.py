@@ -1,0 +1,289 @@
+"""The weights of potentials and rules that maximize the pseudo-likelihood (Besag 1975).
+
+    minimize −Σ rows weight · Σ v ln P(x_v | rest) + Σ w² / (2 · sd²) + l1 · Σ |w|,
+
+which is convex, by L-BFGS, by OWL-QN where l1 > 0. P(x_v | rest) depends on v and its blanket only:
+where these have few joint states, the variable reads distinct rows of these columns, often a
+thousandth of all. The others read the distinct rows of the whole table, kept in memory; where there
+are too many of these, every evaluation streams the rows instead.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane._core.fields import PseudoView, RowLists, add_pseudo_gradient
+from counterpane.counts.source import CountSource
+from counterpane.data.table import Table
+from counterpane.errors import ParameterError, TableSizeError
+from counterpane.features import Blanket, Potential, Rules
+from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.markov.incidence import Incidence
+from counterpane.learn.markov.owl_qn import Minimum, minimize
+from counterpane.learn.markov.views import Features, Reading
+from counterpane.parallel import thread_pool
+from counterpane.progress import Control, Stopped
+from counterpane.typing import Array, Codes, Floats, Ints
+
+MAX_ROWS = 2**20  # distinct rows that are kept
+MAX_CODES = 2**26  # of the rows of whole tables that are kept: 128 MB
+MAX_POSITIONS = 2**28  # rows in the lists of rules that are kept: 512 MB
+NARROW = 2**14  # joint states of a blanket that has rows of its own
+BLOCK_ROWS = 2**14  # short lists cost most in small blocks, and a place in a block has 16 bits
+CHUNKS = 8  # of variables that threads share; fixed, so that sums do not depend on the threads
+MAX_SHARED = 2**18  # cells of tables of which each chunk may have its own sums
+
+GRADIENT = 1e-6  # nats a row: the largest slope at the end
+MAX_STEPS = 2000
+
+
+class Gradient:
+    """−PLL and its slopes, while views are added to it."""
+
+    def __init__(self, features: Features, w: Floats, n_jobs: int = 1) -> None:
+        self.features = features
+        n_values = features.parts.values.size
+        self.values, rules = np.split(w, [n_values])
+        self.by_slot = features.incidence.by_slot(rules)
+        self.chunks = CHUNKS if n_values <= MAX_SHARED else 1
+        self.minus_pll = np.zeros(features.cards.size)
+        self.value_slopes = np.zeros((self.chunks, n_values))
+        self.slot_slopes = np.zeros(self.by_slot.size)
+        self.n_jobs = n_jobs
+
+    def add(self, view: PseudoView, lists: RowLists) -> None:
+        """Add the variables of one view."""
+        cuts = np.linspace(0, view.variables.size, self.chunks + 1).astype(np.int64)
+        f = self.features
+
+        def run(chunk: int) -> None:
+            add_pseudo_gradient(
+                view, lists, f.cards, f.incidence.entry_from, f.incidence.slot_from,
+                cuts[chunk], cuts[chunk + 1], self.values, self.by_slot,
+                self.minus_pll, self.value_slopes[chunk], self.slot_slopes,
+            )  # fmt: skip
+
+        if self.n_jobs == 1 or self.chunks == 1:
+            for chunk in range(self.chunks):
+                run(chunk)
+        else:
+            with thread_pool(self.n_jobs) as pool:
+                list(pool.map(run, range(self.chunks)))
+
+    def result(self) -> Floats:
+        """−PLL, then its slope by each weight."""
+        by_value = self.value_slopes.sum(axis=0)
+        by_rule = self.features.incidence.by_rule(self.slot_slopes)
+        return np.concatenate([[self.minus_pll.sum()], by_value, by_rule])
+
+
+@dataclass(frozen=True)
+class GradientTask:
+    """−PLL of the variables of `reading` and its slopes at `w` over a block of rows, end to end."""
+
+    reading: Reading
+    w: Floats
+
+    def __call__(self, codes: Codes, weights: Array | None) -> Floats:
+        gradient = Gradient(self.reading.features, self.w)
+        for view in blocks(self.reading, codes, weights):
+            gradient.add(view, self.reading.lists(view))
+        return gradient.result()
+
+
+def blocks(reading: Reading, codes: Codes, weights: Array | None) -> Iterator[PseudoView]:
+    """Views of a few rows at a time."""
+    n_rows = codes.shape[1]
+    n_blocks = -(-n_rows // BLOCK_ROWS)
+    for lo, hi in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1)):
+        rows = slice(lo, hi)
+        yield reading.shared(codes[:, rows], None if weights is None else weights[rows])
+
+
+class PseudoLikelihood:
+    """−PLL of `parts` on the rows of `source`, as a function of their weights; missing cells raise.
+
+    Weights are the log-values of the tables, end to end in the order given, then those of rules.
+
+    >>> from counterpane.counts import MemoryCounts
+    >>> from counterpane.data import load_dataset
+    >>> source = MemoryCounts(load_dataset("titanic"))
+    >>> table = PseudoLikelihood(source, [Potential((1, 2), np.zeros((2, 2)))])
+    >>> value, gradient = table(np.zeros(4))
+    >>> round(value / source.n_rows, 4), gradient.shape  # ln of 4 · 2 · 2 · 2 joint states
+    (3.4657, (4,))
+    """
+
+    def __init__(
+        self,
+        source: CountSource,
+        parts: Sequence[Potential | Rules],
+        *,
+        max_rows: int = MAX_ROWS,
+        n_jobs: int = 1,
+        ctl: Control | None = None,
+    ) -> None:
+        self.source = source
+        self.ctl = ctl
+        self.n_jobs = n_jobs
+        blanket = Blanket(source.schema.cards, parts, source.schema.names)
+        p = blanket.parts
+        rules = Rules(p.cards, p.rule_weights, p.rule_offsets, p.rule_variables, p.rule_values,
+                      p.rule_negated)  # fmt: skip
+        self.features = Features(p, Incidence(rules))
+        self.kept: list[tuple[Reading, PseudoView, RowLists | None]] = []
+        self._free = MAX_POSITIONS
+        wide = self._keep_narrow(max_rows)
+        self.streamed: Ints = wide[:0] if self._keep_wide(wide, max_rows) else wide
+        if self.streamed.size:
+            source.counts([(v,) for v in self._everything], missing="error", ctl=ctl)
+        self._streaming = Reading(self.features, self.streamed)
+
+    @property
+    def _everything(self) -> list[int]:
+        return list(range(len(self.source.schema)))
+
+    def _keep_narrow(self, max_rows: int) -> Ints:
+        """Keep the rows of variables with small blankets; returns the other variables."""
+        bits, most = np.log2(self.features.cards), np.log2(NARROW)
+        columns, tables, wide = [], [], []
+        for v, neighbors in enumerate(self.features.neighbors()):
+            own = np.concatenate([[v], neighbors])
+            table = self._distinct(own.tolist(), max_rows) if bits[own].sum() <= most else None
+            if table is None:
+                wide.append(v)
+                continue
+            columns.append(own)
+            tables.append(table)
+            max_rows -= table.n_rows
+        if columns:
+            variables = np.array([own[0] for own in columns])
+            reading = Reading(self.features, variables, columns)
+            self._keep(reading, reading.stacked(tables))
+        return np.array(wide, dtype=np.int64)
+
+    def _keep_wide(self, variables: Ints, max_rows: int) -> bool:
+        """Keep the distinct rows of the whole table, unless there are too many."""
+        if not variables.size:
+            return True
+        limit = min(max_rows, MAX_CODES // len(self._everything))
+        rows = self._distinct(self._everything, limit)
+        if rows is None:
+            return False
+        reading = Reading(self.features, variables)
+        for view in blocks(reading, rows.codes, rows.weights):
+            self._keep(reading, view)
+        return True
+
+    def _distinct(self, columns: list[int], limit: int) -> Table | None:
+        """The distinct rows of some columns, unless there are too many."""
+        try:
+            rows = self.source.distinct(columns, limit=limit, ctl=self.ctl)
+        except TableSizeError:
+            return None
+        return rows.resolve_missing("error")
+
+    def _keep(self, reading: Reading, view: PseudoView) -> None:
+        """Keep a view, with its lists while there is room."""
+        lists = None
+        with suppress(TableSizeError):
+            lists = reading.lists(view, self._free)
+            self._free -= lists.positions.size
+        self.kept.append((reading, view, lists))
+
+    @property
+    def n_weights(self) -> int:
+        """The number of weights."""
+        return self.features.parts.values.size + self.features.incidence.n_rules
+
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """−PLL in nats, not negative, and its gradient."""
+        gradient = Gradient(self.features, w, self.n_jobs)
+        for reading, view, lists in self.kept:
+            if self.ctl is not None:
+                self.ctl.check()
+            gradient.add(view, reading.lists(view) if lists is None else lists)
+        total = gradient.result()
+        if self.streamed.size:
+            task = GradientTask(self._streaming, w)
+            total += self.source.sum_rows(task, self._everything, ctl=self.ctl)
+        return float(total[0]), total[1:]
+
+
+class Fitted(NamedTuple):
+    """Weights, their penalized −PLL in nats, the steps taken, and whether slopes became small.
+
+    `stopped` is a sentence where the search had to end early.
+    """
+
+    weights: Floats
+    objective: float
+    steps: int
+    converged: bool
+    stopped: str | None
+
+
+def maximize(objective: PseudoLikelihood, **options: Any) -> Floats:
+    """The weights that `fit` finds; a `StoppedEarly` warning where it was stopped."""
+    fitted = fit(objective, **options)
+    if fitted.stopped is not None:
+        warnings.warn(fitted.stopped, StoppedEarly, stacklevel=3)
+    return fitted.weights
+
+
+def fit(
+    objective: PseudoLikelihood,
+    *,
+    prior_sd: float | Floats = 2.0,
+    l1: float = 0.0,
+    start: Floats | None = None,
+    tolerance: float = GRADIENT,
+    max_steps: int = MAX_STEPS,
+    ctl: Control | None = None,
+) -> Fitted:
+    """The largest penalized pseudo-likelihood; `prior_sd` may differ by weight, or be infinite.
+
+    Stops when no slope is above `tolerance` nats a row. Stopped by `ctl` or by Ctrl-C it returns
+    the best so far.
+    """
+    spread = np.broadcast_to(np.asarray(prior_sd, dtype=np.float64), objective.n_weights)
+    if not (spread > 0).all():
+        raise ParameterError(f"prior_sd={prior_sd!r}; standard deviations above zero are needed.")
+    precision = spread**-2.0
+    rows = float(objective.source.total_weight or 1.0)
+    first = np.zeros(objective.n_weights) if start is None else start
+    best = Minimum(first, np.inf, np.inf)
+    steps, stopped = 0, None
+
+    def penalized(w: Floats) -> tuple[float, Floats]:
+        nonlocal best
+        value, gradient = objective(w)
+        value = (value + 0.5 * float((precision * w * w).sum())) / rows
+        whole = value + l1 / rows * float(np.abs(w).sum())
+        if whole < best.value:
+            best = Minimum(w.copy(), whole, np.inf)
+        return value, (gradient + precision * w) / rows
+
+    def told(_: Floats) -> None:
+        nonlocal steps
+        steps += 1
+        if ctl is not None:
+            ctl.report("fitting weights", steps, None)
+
+    limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
+    try:
+        best = minimize(penalized, first, l1=l1 / rows, callback=told, **limits)
+    except (Stopped, KeyboardInterrupt) as reason:
+        why = reason.reason if isinstance(reason, Stopped) else "Ctrl-C"
+        stopped = (
+            f"fitting weights was stopped ({why}) after {steps} steps; the result is the best so "
+            "far: allow more time to come closer."
+        )
+    return Fitted(best.w, rows * best.value, steps, best.steepest <= tolerance, stopped)

@@ -1,1 +1,0 @@
-"""Posterior probabilities of edges: sums over all networks, and samples of orders."""

@@ -1,1 +1,0 @@
-"""Markov network structure from few independence questions."""

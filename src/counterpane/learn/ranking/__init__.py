@@ -1,0 +1,1 @@
+"""Rankings of the items that a row is likely to have next."""

@@ -1,0 +1,91 @@
+"""Rankers judged by links that they have not seen: one link of each user, as it is left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.data.table import Table
+from counterpane.learn.ranking.ranks import expected_reciprocal_ranks
+from counterpane.progress import Report
+from counterpane.typing import Codes, Floats, Ints
+
+MAX_USERS = 2000  # whose links are left out
+N_FOLDS = 5
+ENOUGH, MAX_ROUNDS = 1000, 5  # links to judge by, and rounds over the users to get them
+FEW_CELLS = 2**21  # users × items; beyond, one fold of five is judged
+BLOCK_CELLS = 2**22  # scores at a time
+
+
+class JudgedRanker(NamedTuple):
+    """The mean reciprocal rank of the links left out, its standard error, and each user's mean."""
+
+    name: str
+    mrr: float
+    error: float
+    ranks: Floats
+
+
+Scorer = Callable[[Codes], Floats]
+Fit = Callable[[Table], Scorer]
+
+
+def judge_rankers(
+    rankers: Mapping[str, Fit], table: Table, *, seed: int = 0, report: Report | None = None
+) -> list[JudgedRanker]:
+    """Rankers by the mean reciprocal rank of left-out links, the best first; equals in order.
+
+    Of each user with two links or more, at most 2,000 users, one link is drawn and left out. Users
+    are dealt into five folds; each ranker is fitted without the left-out links of one fold, and
+    ranks them among all items that the user does not have. Of fewer than 1,000 users other links
+    are left out as well, in up to five rounds. Large tables are judged by one fold. Empty where no
+    user has two links. `rankers` fit a table and return a function from codes (items, users) to
+    scores (users, items).
+    """
+    rng = np.random.default_rng(seed)
+    users = _judged_users(table.codes, rng)
+    if not users.size:
+        return []
+    few = table.n_rows * table.n_columns <= FEW_CELLS
+    rounds = min(MAX_ROUNDS, -(-ENOUGH // len(users))) if few else 1
+    fold = rng.permutation(len(users)) % min(N_FOLDS, len(users))
+    tasks = [(r, k) for r in range(rounds) for k in (np.unique(fold).tolist() if few else [0])]
+    ranks: dict[str, Floats] = {name: np.full((rounds, len(users)), np.nan) for name in rankers}
+    for number, (r, k) in enumerate(tasks):
+        some = users[fold == k]
+        wanted = np.array([rng.choice(np.flatnonzero(table.codes[:, user])) for user in some])
+        codes = table.codes.copy()
+        codes[wanted, some] = 0
+        training = Table(table.schema, codes, table.weights)
+        for place, (name, fit) in enumerate(rankers.items()):
+            if report is not None:
+                report(f"judging {name}", number * len(rankers) + place, len(tasks) * len(rankers))
+            ranks[name][r, fold == k] = _ranks(fit(training), codes, some, wanted)
+    judged = []
+    for name, each in ranks.items():
+        means: Floats = each[:, ~np.isnan(each[0])].mean(axis=0)
+        error = float(means.std()) / math.sqrt(means.size)
+        judged.append(JudgedRanker(name, float(means.mean()), error, means))
+    return sorted(judged, key=lambda j: -j.mrr)
+
+
+def _judged_users(codes: Codes, rng: np.random.Generator) -> Ints:
+    """Users with two links or more, or some of them."""
+    users = np.flatnonzero(codes.sum(axis=0, dtype=np.int64) > 1)
+    if len(users) > MAX_USERS:
+        users = np.sort(rng.choice(users, MAX_USERS, replace=False))
+    return users
+
+
+def _ranks(score: Any, codes: Codes, users: Ints, wanted: Ints) -> Floats:
+    """The reciprocal rank of each user's link among the items that the user does not have."""
+    rows = max(1, BLOCK_CELLS // codes.shape[0])
+    found = []
+    for low in range(0, len(users), rows):
+        some = slice(low, low + rows)
+        part = np.ascontiguousarray(codes[:, users[some]])
+        found.append(expected_reciprocal_ranks(score(part), wanted[some], part.T > 0))
+    return np.concatenate(found)

@@ -1,1 +1,0 @@
-"""Searches for the structure of a Bayesian network."""

@@ -1,0 +1,134 @@
+"""Plans, elimination, best explanations and exact draws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from counterpane.errors import ScopeError, TableSizeError
+from counterpane.features import Potential
+from counterpane.inference import map_query, marginal, plan_query, run, sample
+from counterpane.inference.sampling import draw
+
+
+def test_a_chain_is_planned_with_width_one():
+    plan = plan_query([(i, i + 1) for i in range(50)], [3] * 51, keep=[25])
+    assert (plan.width, plan.largest_table, len(plan.order)) == (1, 9, 50)
+    assert 25 not in plan.order
+
+
+def test_a_clique_is_refused_before_anything_is_allocated():
+    scopes = list(itertools.combinations(range(30), 2))
+    with pytest.raises(TableSizeError, match=r"1,073,741,824 cells \(width 29\) over 'x0', 'x1'"):
+        plan_query(scopes, [2] * 30, keep=[0], names=[f"x{i}" for i in range(30)])
+    with pytest.raises(TableSizeError, match="27 cells"):
+        plan_query([], [3] * 3, keep=[0, 1, 2], max_cells=26)
+    assert plan_query([], [3] * 3, keep=[0, 1, 2], joint=False, max_cells=3).largest_table == 1
+
+
+def test_fewest_fill_is_tried_when_the_first_plan_is_dear():
+    # A grid: its best order has width about its side, whichever rule finds it.
+    side = 6
+    grid = [(r * side + c, r * side + c + 1) for r in range(side) for c in range(side - 1)]
+    grid += [(r * side + c, r * side + c + side) for r in range(side - 1) for c in range(side)]
+    plan = plan_query(grid, [4] * side**2, keep=[0])
+    assert plan.width <= 7
+    assert sorted(plan.order) == list(range(1, side**2))
+
+
+def test_keep_must_not_repeat():
+    with pytest.raises(ScopeError):
+        plan_query([(0, 1)], [2, 2], keep=[1, 1])
+
+
+def test_a_thousand_factors_do_not_underflow():
+    tiny = [Potential((0, i), np.full((2, 2), -50.0) + np.eye(2)) for i in range(1, 1001)]
+    answer, log_weight = marginal([*tiny, Potential((0,), [0.0, -2.0])], [2] * 1001, [0], {})
+    np.testing.assert_allclose(answer, [1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))])
+    assert math.isclose(log_weight, 1000 * (math.log(1 + math.e) - 50) + math.log1p(math.exp(-2)))
+
+
+def test_small_entries_survive_until_evidence_needs_them():
+    # Class 1 is e⁻²⁰⁰⁰ times as likely, until a deterministic child excludes class 0.
+    potentials = [Potential((0, i), [[0.0, 0.0], [-20.0, -20.0]]) for i in range(2, 102)]
+    potentials.append(Potential((0, 1), [[0.0, -np.inf], [-np.inf, 0.0]]))
+    answer, log_weight = marginal(potentials, [2] * 102, [0], {1: 1})
+    assert answer.tolist() == [0.0, 1.0]
+    assert math.isclose(log_weight, 100 * (math.log(2) - 20))
+
+
+def test_run_keeps_the_order_of_axes_and_variables_without_a_potential():
+    table = np.log(np.arange(1.0, 7.0).reshape(2, 3))
+    plan = plan_query([(0, 1)], [2, 3, 4], keep=[2, 1, 0])
+    found = run(plan, [Potential((0, 1), table)])
+    assert found.scope == (2, 1, 0)
+    np.testing.assert_allclose(found.log_values, np.broadcast_to(table.T, (4, 3, 2)))
+
+
+def test_impossible_evidence_weighs_nothing():
+    answer, log_weight = marginal([Potential((0, 1), [[0, -np.inf]] * 2)], [2, 2], [0], {1: 1})
+    assert log_weight == -np.inf
+    assert answer.tolist() == [0.0, 0.0]
+
+
+def test_best_explanation_of_some_variables_sums_out_the_rest():
+    # P(a) = .4, .6; given a=1 the three states of b share .6, so the pair's best has a=0.
+    joint = np.log([[0.4, 1e-9, 1e-9], [0.2, 0.2, 0.2]])
+    best, log_weight = map_query([Potential((0, 1), joint)], [2, 3], [0, 1], {})
+    assert best == {0: 0, 1: 0}
+    assert math.isclose(log_weight, math.log(0.4))
+    best, log_weight = map_query([Potential((0, 1), joint)], [2, 3], [0], {})
+    assert best == {0: 1}
+    assert math.isclose(log_weight, math.log(0.6))
+    assert map_query([], [2, 3], [1], {})[0] == {1: 0}
+
+
+def test_more_axes_than_numpy_has_do_not_matter_for_single_states():
+    cards = [2] + [1] * 90
+    potentials = [Potential((0, i), [[0.0], [-0.01]]) for i in range(1, 91)]
+    answer, _ = marginal(potentials, cards, [5], {})
+    assert answer.tolist() == [1.0]
+    assert set(map_query(potentials, cards, range(91), {})[0].values()) == {0}
+
+
+def test_draw_never_takes_a_state_of_weight_zero():
+    weights = np.array([[0.0, 2.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1e-300, 0.0, 0.0]])
+    cells = np.repeat([0, 1], 20_000)
+    drawn = draw(np.random.default_rng(0), weights, cells)
+    assert set(drawn[:20_000]) == {1, 3}
+    assert set(drawn[20_000:]) == {2}
+    assert abs((drawn[:20_000] == 1).mean() - 2 / 3) < 0.02
+
+
+def test_draw_at_the_edge_of_the_unit_interval():
+    class Fixed:
+        def __init__(self, value):
+            self.value = value
+
+        def random(self, n):
+            return np.full(n, self.value)
+
+    weights = np.array([[0.0, 2.0, 0.0, 1.0, 0.0]])
+    assert draw(Fixed(0.0), weights, np.array([0])).tolist() == [1]
+    assert draw(Fixed(np.nextafter(1.0, 0.0)), weights, np.array([0])).tolist() == [3]
+
+
+def test_samples_given_evidence_follow_the_exact_conditional():
+    rng = np.random.default_rng(1)
+    potentials = [Potential(s, rng.normal(size=(2, 3)[: len(s)])) for s in [(0, 1), (2, 3), (0,)]]
+    potentials += [Potential((1, 3), rng.normal(size=(3, 3)))]
+    cards = [2, 3, 2, 3]
+    codes = sample(potentials, cards, {2: 1}, 40_000, np.random.default_rng(2))
+    assert (codes[2] == 1).all()
+    expected, _ = marginal(potentials, cards, [0, 1, 3], {2: 1})
+    found = np.zeros((2, 3, 3))
+    np.add.at(found, (codes[0], codes[1], codes[3]), 1 / 40_000)
+    assert np.abs(found - expected).max() < 5 * math.sqrt(0.25 / 40_000)
+
+
+def test_sampling_says_when_the_evidence_is_impossible():
+    potentials = [Potential((0, 1), [[0, -np.inf]] * 2)]
+    assert sample(potentials, [2, 2], {1: 1}, 5, np.random.default_rng(0)) is None

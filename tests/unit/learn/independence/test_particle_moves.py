@@ -1,0 +1,213 @@
+"""Moves of particles against all 64 graphs of four nodes: the whole chain, number by number."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from counterpane._core import questions as kernels
+from counterpane.graphs import UndirectedGraph
+from counterpane.graphs.bits import mask, pack, unpack
+from counterpane.learn.independence import particles
+from counterpane.learn.independence.particles import Population
+from reference.particles_reference import (
+    all_graphs,
+    all_pairs,
+    class_moves,
+    is_separated,
+    log_likelihood,
+    log_prior,
+    posterior,
+)
+
+N = 4
+GRAPHS = all_graphs(N)
+PLACE = {graph: i for i, graph in enumerate(GRAPHS)}
+SURE = 1e-300  # a uniform number with which any finite ratio is taken
+
+
+def rows_of(graph, n=N):
+    return UndirectedGraph(n, [tuple(edge) for edge in graph]).neighbor_bits
+
+
+def graph_of(rows):
+    flags = unpack(rows, len(rows))
+    return frozenset(frozenset(e) for e in np.argwhere(np.triu(flags)).tolist())
+
+
+def random_tests(n, k, seed, scale=2.0):
+    rng = np.random.default_rng(seed)
+    tests = []
+    for _ in range(k):
+        a, b, *rest = rng.permutation(n).tolist()
+        tests.append((min(a, b), max(a, b), tuple(rest[: rng.integers(0, n - 1)])))
+    return tests, rng.normal(0.0, scale, k)
+
+
+def population(graphs, tests, gaps, n=N, prior="graphs", **options):
+    pairs = np.array([t[:2] for t in tests], dtype=np.int64).reshape(-1, 2)
+    given = np.array([mask(n, t[2]) for t in tests], dtype=np.uint64).reshape(-1, (n + 63) // 64)
+    rows = np.array([rows_of(g, n) for g in graphs])
+    return Population(
+        rows, pairs, given, np.array(gaps, dtype=np.float64), moves=5, prior=prior, **options
+    )
+
+
+def cells(*sizes):
+    """The middles of the cells of a grid of uniform numbers."""
+    grid = np.meshgrid(*[(np.arange(s) + 0.5) / s for s in sizes], indexing="ij")
+    return np.stack([g.ravel() for g in grid], axis=1)
+
+
+def outcomes(kernel, graph, tests, gaps, prior, kind, grid):
+    """Where each cell of draws leads from a graph, and the log-ratio of taking it."""
+    start = population([graph] * len(grid), tests, gaps, prior=prior)
+    draws = np.full((len(grid), 1, 4), SURE)
+    draws[:, 0, 0] = kind
+    draws[:, 0, 1 : 1 + grid.shape[1]] = grid
+    ratios = np.empty((len(grid), 1))
+    state = (start.tests, start.reached, start.sizes, start.totals)
+    kernel(start.graphs, *state, start.log_prior, particles.SHARES, draws, ratios)
+    check_bookkeeping(start, tests, gaps)
+    return [graph_of(rows) for rows in start.graphs], ratios[:, 0]
+
+
+def check_bookkeeping(start, tests, gaps):
+    """What a population remembers of its graphs is what they say."""
+    for rows, size, total, said in zip(
+        start.graphs, start.sizes, start.totals, start.joined(), strict=True
+    ):
+        graph = graph_of(rows)
+        assert size == len(graph)
+        assert total == pytest.approx(log_likelihood(graph, tests, gaps), abs=1e-9)
+        assert said.tolist() == [not is_separated(graph, *t) for t in tests]
+
+
+def add_moves(matrix, graph, chance, moves):
+    ends, log_ratios = moves
+    for end, ratio in zip(ends, log_ratios, strict=True):
+        taken = 0.0 if math.isnan(ratio) else min(1.0, math.exp(ratio))
+        share = chance / len(ends)
+        matrix[PLACE[graph], PLACE[end]] += share * taken
+        matrix[PLACE[graph], PLACE[graph]] += share * (1.0 - taken)
+
+
+def symmetric_chain(tests, gaps, prior):
+    toggle, swap, slide = particles.SHARES
+    rest = 1.0 - particles.SHARES.sum()
+    matrix = np.zeros((64, 64))
+    for graph in GRAPHS:
+        ends = max(2 * len(graph), 1)
+        kinds = [
+            (toggle, toggle / 2, cells(N, N - 1)),
+            (swap, toggle + swap / 2, cells(ends, N * (N - 1))),
+            (slide, toggle + swap + slide / 2, cells(ends, N - 2)),
+            (rest / 2, 1 - 0.75 * rest, cells(ends, 1) if graph else cells(N, N - 1)),
+            (rest / 2, 1 - 0.25 * rest, cells(N, N - 1)),
+        ]
+        for chance, kind, grid in kinds:
+            moves = outcomes(kernels.walk, graph, tests, gaps, prior, kind, grid)
+            add_moves(matrix, graph, chance, moves)
+    return matrix
+
+
+def class_chain(tests, gaps, prior, corrected=True):
+    matrix = np.zeros((64, 64))
+    for graph in GRAPHS:
+        add, drop = class_moves(graph, N, tests)
+        for k, size in enumerate((len(drop), len(add), len(graph))):
+            grid = cells(max(2 * size, 1), N * (N - 1) if k == 2 else 1)
+            kernel = kernels.class_walk
+            ends, ratios = outcomes(kernel, graph, tests, gaps, prior, (k + 0.5) / 3, grid)
+            if not corrected:
+                own = log_prior(graph, N, prior)
+                target = np.array([log_prior(end, N, prior) for end in ends]) - own
+                ratios = np.where(np.isnan(ratios), np.nan, target)
+            add_moves(matrix, graph, 1 / 3, (ends, ratios))
+    return matrix
+
+
+def jump_chain(tests, gaps, prior):
+    matrix = np.zeros((64, 64))
+    masks = np.array([rows_of(toggled) for toggled in GRAPHS])
+    for graph in GRAPHS:
+        start = population([graph] * 64, tests, gaps, prior=prior)
+        ratios = np.empty(64)
+        state = (start.tests, start.reached, start.sizes, start.totals)
+        kernels.jump(start.graphs, *state, start.log_prior, masks, np.full(64, SURE), ratios)
+        check_bookkeeping(start, tests, gaps)
+        for toggled, rows, ratio in zip(GRAPHS, start.graphs, ratios, strict=True):
+            chance = particles.JUMP ** len(toggled) * (1 - particles.JUMP) ** (6 - len(toggled))
+            add_moves(matrix, graph, chance, ([graph_of(rows)], [ratio]))
+    return matrix
+
+
+def distance(matrix, tests, gaps, prior):
+    """Total variation between the stationary distribution and the posterior."""
+    assert np.allclose(matrix.sum(axis=1), 1.0, atol=1e-12)
+    system = np.concatenate([matrix.T - np.eye(64), np.ones((1, 64))])
+    stationary = np.linalg.lstsq(system, np.append(np.zeros(64), 1.0))[0]
+    exact = posterior(N, tests, gaps, prior)
+    return 0.5 * sum(abs(stationary[PLACE[g]] - exact[g]) for g in GRAPHS)
+
+
+@pytest.mark.parametrize("prior", ["graphs", "sizes", "sparse"])
+def test_symmetric_moves_have_the_posterior(prior):
+    tests, gaps = random_tests(N, 5, seed=3)
+    assert distance(symmetric_chain(tests, gaps, prior), tests, gaps, prior) < 1e-10
+
+
+@pytest.mark.parametrize("prior", ["graphs", "sparse"])
+def test_class_moves_and_jumps_have_the_posterior(prior):
+    tests, gaps = random_tests(N, 5, seed=4)
+    jumps = jump_chain(tests, gaps, prior)
+    assert distance(jumps, tests, gaps, prior) < 1e-10
+    assert distance(class_chain(tests, gaps, prior) @ jumps, tests, gaps, prior) < 1e-10
+    wrong = class_chain(tests, gaps, prior, corrected=False) @ jumps
+    assert distance(wrong, tests, gaps, prior) > 0.01
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_edges_that_keep_the_class(seed):
+    tests, gaps = random_tests(N, 1 + seed, seed)
+    all_of_them = population(GRAPHS, tests, gaps)
+    facts = all_of_them.tests
+    free = np.zeros((N, 1), dtype=np.uint64)
+    for p, graph in enumerate(GRAPHS):
+        add, drop = class_moves(graph, N, tests)
+        rows, reached = all_of_them.graphs[p], all_of_them.reached[p]
+        assert kernels.addable(rows, facts, reached, free) == len(add)
+        assert graph_of(free) == add
+        assert kernels.removable(rows, facts, reached, free) == len(drop)
+        assert graph_of(free) == drop
+
+
+@pytest.mark.parametrize("n", [9, 70])
+@pytest.mark.parametrize("proposal", ["symmetric", "class"])
+def test_many_moves_keep_the_books(n, proposal):
+    rng = np.random.default_rng(n)
+    tests, gaps = random_tests(n, 12, seed=n, scale=1.0)
+    pairs = all_pairs(n)
+    graphs = [
+        frozenset(pairs[k] for k in rng.permutation(len(pairs))[: rng.integers(0, 2 * n)])
+        for _ in range(8)
+    ]
+    moved = population(graphs, tests, gaps, n=n, prior="sparse", proposal=proposal)
+    before = moved.graphs.copy()
+    moved.walk(np.random.default_rng(0), 60)
+    assert (moved.graphs != before).any(axis=(1, 2)).all()
+    assert (moved.graphs == pack(unpack(moved.graphs, n).transpose(0, 2, 1))).all()
+    check_bookkeeping(moved, tests, gaps)
+
+
+def test_threads_do_not_matter_to_moves():
+    tests, gaps = random_tests(8, 10, seed=1)
+    graphs = [frozenset(all_pairs(8)[k::3]) for k in (0, 1, 2, 0, 1, 2, 0)]
+    ends = []
+    for n_jobs in (1, 3):
+        moved = population(graphs, tests, gaps, n=8, n_jobs=n_jobs)
+        moved.walk(np.random.default_rng(5), 40)
+        ends.append(moved.graphs)
+    assert np.array_equal(*ends)

@@ -1,0 +1,514 @@
+"""Reports: what they say of each kind of model, and that no name can do harm."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from counterpane.counts.memory import MemoryCounts
+from counterpane.errors import DataError, ParameterError, UnknownNameError
+from counterpane.features import Potential, Rules
+from counterpane.graphs import Dag
+from counterpane.models.mixture import Mixture
+from counterpane.report.links import links_of, maximal, pure_interaction
+from counterpane.report.measures import rebuilt
+from counterpane.report.panels import short
+from counterpane.report.picture import picture_of
+from counterpane.report.rows import pair_information, rows_of
+
+HOSTILE = "</script><img src=x onerror=\"document.title='broken'\">"
+
+
+@pytest.fixture(scope="module")
+def titanic() -> cp.Table:
+    return cp.load_dataset("titanic")
+
+
+def content(path: Path) -> dict[str, Any]:
+    page = path.read_text(encoding="utf-8")
+    found = re.search(r'<script id="content" type="application/json">(.*?)</script>', page, re.S)
+    assert found is not None
+    value: dict[str, Any] = json.loads(found[1])
+    return value
+
+
+def report(tmp_path: Path, model: Any, data: Any = None, **options: Any) -> dict[str, Any]:
+    return content(cp.write_report(model, data, tmp_path / "report.html", **options))
+
+
+NETWORKS: dict[str, Any] = {
+    "chow-liu": lambda: cp.ChowLiu(),
+    "search": lambda: cp.StructureSearch(),
+    "trees": lambda: cp.DependencyNetworkLearner(),
+    "logistic": lambda: cp.DependencyNetworkLearner(local="logistic"),
+    "hybrid": lambda: cp.HybridRandomFieldLearner(),
+    "pairwise": lambda: cp.PairwiseMarkovLearner(),
+    "gsimn": lambda: cp.GSIMN(),
+    "mcmc": lambda: cp.OrderMCMC(random_state=0, n_samples=50),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_each_kind_of_network(name: str, titanic: cp.Table, tmp_path: Path) -> None:
+    learner = NETWORKS[name]().fit(titanic)
+    found = report(tmp_path, learner, titanic)
+    assert [c["n"] for c in found["columns"]] == list(titanic.schema.names)
+    for column, shares in zip(found["columns"], titanic.codes, strict=True):
+        counted = np.bincount(shares, minlength=len(column["s"])) / titanic.n_rows
+        assert column["d"] == [short(x) for x in counted]
+        assert column["m"] == pytest.approx(counted, abs=0.05)
+    assert {n for link in found["links"] for n in link[:-3]} <= set(range(4))
+    joined = {frozenset(link[:-3]) for link in found["links"]}
+    names = titanic.schema.names
+    edges = learner.model_.graph.edges
+    assert joined == {frozenset(map(names.index, edge)) for edge in edges}
+    assert all(found["panels"]["of"][str(c)] for c in range(4) if any(c in j for j in joined))
+    measures = {line[0]: line[2:] for line in found["measures"]["lines"]}
+    fresh, itself, base = measures["pseudo-log-likelihood"]
+    assert base < fresh < 0
+    assert fresh == pytest.approx(itself, abs=0.2)
+    assert "held out" in found["measures"]["held"]
+    assert found["trace"] and found["trace"] == learner.model_.provenance["trace"]
+    told = dict(found["learned"])
+    assert told["learner"] == repr(learner)
+    assert told["fingerprint of the data"] == learner.model_.provenance["data"]
+    assert told["rows learned from"] == "2,201"
+
+
+CLASSIFIERS: dict[str, Any] = {
+    "interaction": lambda: cp.InteractionClassifier(),
+    "markov": lambda: cp.MarkovClassifier(),
+    "tan": lambda: cp.TAN(),
+    "bnc": lambda: cp.BayesNetClassifier(),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_each_kind_of_classifier(name: str, titanic: cp.Table, tmp_path: Path) -> None:
+    learner = CLASSIFIERS[name]().fit(titanic, "survived")
+    learner.model_.save(tmp_path / "model.cp")
+    found = report(tmp_path, tmp_path / "model.cp", titanic)
+    place = titanic.schema.index("survived") if found["shape"] != "faces" else 3
+    assert found["columns"][found["target"]]["n"] == "survived"
+    assert place == titanic.schema.index("survived")
+    measures = {line[0]: line[2:] for line in found["measures"]["lines"]}
+    fresh, itself, base = measures["log-loss"]
+    assert fresh < base and itself < base
+    held = found["measures"]["held"]
+    assert held.startswith("440 of 2,201 rows, drawn by seed 0, were held out.")
+    assert "from scratch" in held
+    confusion = np.array(found["measures"]["confusion"])
+    assert confusion.sum() == 440
+    assert confusion.trace() / 440 == pytest.approx(measures["accuracy"][0])
+    for curve in found["measures"]["calibration"]:
+        assert sum(n for n, _, _ in curve) == 440
+    no, yes = found["measures"]["calibration"]
+    assert sum(n * p for n, p, _ in no) + sum(n * p for n, p, _ in yes) == pytest.approx(440, abs=1)
+    assert sum(n * s for n, _, s in yes) == pytest.approx(confusion[1].sum(), abs=0.5)
+
+
+def test_faces_of_a_classifier_have_their_shares_and_tables(
+    titanic: cp.Table, tmp_path: Path
+) -> None:
+    learner = cp.InteractionClassifier(bootstrap=20).fit(titanic, "survived")
+    found = report(tmp_path, learner.model_, titanic)
+    assert "share of 20 half samples" in found["shares"]
+    names = [c["n"] for c in found["columns"]]
+    listed = {tuple(names[c] for c in k[0]): k for k in found["listed"]}
+    for record in learner.interactions_:
+        _, _, strength, share, bits, explained = listed[tuple(record["columns"])]
+        assert strength == pytest.approx(record["effect"], rel=0.01)
+        assert explained == pytest.approx(record["explained"], abs=1e-4)
+        assert share == record.get("share")
+        assert bits >= 0
+    sex = names.index("sex")
+    blocks = [found["panels"]["blocks"][b] for b in found["panels"]["of"][str(sex)]]
+    alone = next(b for b in blocks if b["c"] == [sex, 3])
+    table = np.array(alone["t"]).reshape(2, 2)
+    assert alone["labels"] == [["male", "female"]]
+    assert table[1, 1] > table[0, 1] + 0.5  # women survived
+
+
+def test_numbers_in_a_classifier(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=300), rng.choice(["a", "b"], 300)
+    frame = {"x": x, "z": z, "y": np.where(x + 0.3 * rng.normal(size=300) > 0, "up", "down")}
+    learner = cp.InteractionClassifier().fit(frame, "y")
+    found = report(tmp_path, learner, frame)
+    block = next(b for b in found["panels"]["blocks"] if b["c"] == [0, 2])
+    assert len(block["labels"][0]) == 5 and block["labels"][0][0].startswith("≈ ")
+    assert np.diff(np.array(block["t"]).reshape(5, 2)[:, 1]).min() > 0
+    assert "cuts of numbers included" in found["measures"]["held"]
+
+
+def test_conditional_table_and_parents(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.StructureSearch().fit(titanic).model_
+    found = report(tmp_path, model)
+    assert found["shape"] == "dag" and found["measures"] is None
+    assert all("d" not in c for c in found["columns"])
+    for c in range(4):
+        (block,) = (found["panels"]["blocks"][b] for b in found["panels"]["of"][str(c)])
+        assert block["c"] == [*model.dag.parents(c), c]
+        assert block["t"] == [short(x) for x in model.tables[c].reshape(-1).tolist()]
+
+
+def test_strength_is_conditional_mutual_information() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 2, (2, 4000))
+    c = np.where(rng.random(4000) < 0.1, 1 - (a ^ b), a ^ b)
+    table = cp.Table.from_frame({"a": a, "b": b, "c": c})
+    model = cp.fit_parameters(
+        MemoryCounts(table), Dag(3, [(0, 2), (1, 2)]), equivalent_sample_size=1e-9
+    )
+    links = links_of(model, None, None, [None] * 3)
+    want = 1 - (-0.1 * math.log2(0.1) - 0.9 * math.log2(0.9))
+    assert [link.strength for link in links.links] == pytest.approx([want] * 2, abs=0.03)
+    assert pair_information(table, [0, 1], [2]) == pytest.approx(want, abs=0.03)
+    assert pair_information(table, [0], [2]) == pytest.approx(0, abs=0.01)
+    bare = cp.BayesianNetwork(model.schema, model.dag, model.tables)
+    halves = [np.array([0.5, 0.5])] * 3
+    assert links_of(bare, None, None, halves).links[0].strength == pytest.approx(want, abs=0.03)
+
+
+def test_the_report_has_the_strengths_of_the_model(titanic: cp.Table, tmp_path: Path) -> None:
+    """The same number as the command's, also where the model does not bring it along."""
+    learner = cp.StructureSearch().fit(titanic)
+    want = {frozenset((e.parent, e.child)): e.bits for e in learner.strengths_}
+    bare = cp.BayesianNetwork(titanic.schema, learner.model_.dag, learner.model_.tables)
+    for model, data in ((learner.model_, None), (learner.model_, titanic), (bare, titanic)):
+        found = report(tmp_path, model, data, held_out=0)
+        names = [c["n"] for c in found["columns"]]
+        assert found["measure"] == "bits per row"
+        for columns, _, strength, _, bits, _ in found["listed"]:
+            assert f"{strength:.4f}" == f"{want[frozenset(names[c] for c in columns)]:.4f}"
+            assert bits is None  # one number for an edge
+    drawn = report(tmp_path, learner.model_)["picture"]["edges"]
+    assert not any("d" in edge for edge in drawn)  # no direction can be known
+    assert all("d" in edge for edge in report(tmp_path, bare)["picture"]["edges"])
+
+
+def test_a_mixture_of_networks_draws_no_direction_that_is_arbitrary(
+    titanic: cp.Table, tmp_path: Path
+) -> None:
+    found = report(tmp_path, cp.OrderMCMC(random_state=0).fit(titanic), titanic, held_out=0)
+    assert len(found["links"]) == 5
+    assert not any(link[-3] for link in found["links"])
+
+
+def test_noise_of_many_states_does_not_rank_first(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 700)
+    weak = np.where(rng.random(700) < 0.61, y, 1 - y)
+    frame = {"noise": rng.integers(0, 50, 700).astype(str), "weak": weak.astype(str), "y": y}
+    for learner in (cp.NaiveBayes(), cp.PairwiseMarkovLearner()):
+        fitted = learner.fit(frame, "y") if hasattr(learner, "predict") else learner.fit(frame)
+        found = report(tmp_path, fitted, frame, held_out=0)
+        names = [c["n"] for c in found["columns"]]
+        ranked = [{names[c] for c in k[0]} for k in found["listed"]]
+        assert ranked[0] == {"weak", "y"}
+        assert {"noise", "y"} in ranked
+        assert found["measure"] == "bits per row"
+
+
+def test_pure_interaction_leaves_out_what_single_columns_do() -> None:
+    assert pure_interaction(np.add.outer([1.0, 5.0], [2.0, 3.0])) == pytest.approx(0)
+    assert pure_interaction(np.array([[1.0, -1.0], [-1.0, 1.0]])) == pytest.approx(1)
+
+
+def test_hyperedges_are_drawn_as_such(tmp_path: Path) -> None:
+    schema = cp.Schema.from_cards([2, 2, 2, 2])
+    three = Potential((0, 1, 2), np.random.default_rng(0).normal(size=(2, 2, 2)))
+    inside = Potential((0, 1), np.eye(2))
+    outside = Potential((2, 3), np.eye(2))
+    model = cp.MarkovNetwork(schema, [three, inside, outside])
+    picture = report(tmp_path, model)["picture"]
+    assert [h["c"] for h in picture["hyperedges"]] == [[0, 1, 2]]
+    assert [e["c"] for e in picture["edges"]] == [[2, 3]]
+    links = links_of(model, None, None, [None] * 4).links
+    assert {k.scope for k in links} == {(0, 1), (0, 1, 2), (2, 3)}
+    assert {k.scope for k in maximal(links)} == {(0, 1, 2), (2, 3)}
+    rules = Rules.from_list(schema.cards, [(2.0, [(0, 1, False), (1, 1, False), (3, 0, True)])])
+    model = cp.MarkovNetwork(schema, [rules])
+    found = report(tmp_path, model)
+    assert [h["c"] for h in found["picture"]["hyperedges"]] == [[0, 1, 3]]
+    block = found["panels"]["blocks"][found["panels"]["of"]["3"][0]]
+    assert block["rows"] == [[[[3, 0, 1], [0, 1, 0], [1, 1, 0]], 2.0]]
+
+
+def test_potentials_are_shown_from_each_side(tmp_path: Path) -> None:
+    values = np.array([[0.0, 1.0, 5.0], [0.0, 0.0, 0.0]])
+    model = cp.MarkovNetwork(cp.Schema.from_cards([2, 3]), [Potential((0, 1), values)])
+    found = report(tmp_path, model)
+    blocks = [found["panels"]["blocks"][found["panels"]["of"][c][0]] for c in "01"]
+    assert [b["c"] for b in blocks] == [[1, 0], [0, 1]]
+    assert blocks[0]["t"] == [0.0, 0.0, 1.0, -1.0, 5.0, -5.0]  # log-odds of two states
+    assert blocks[1]["t"] == [-2.0, -1.0, 3.0, 0.0, 0.0, 0.0]
+
+
+def test_trees_and_logistic_weights_are_in_the_panels(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.DependencyNetworkLearner().fit(titanic).model_
+    found = report(tmp_path, model)
+    for c, parts in enumerate(model.conditionals):
+        (block,) = (found["panels"]["blocks"][b] for b in found["panels"]["of"][str(c)])
+        assert block["k"] == "tree" and len(block["nodes"]) == parts[0].variables.size
+        leaves = [node[0] for node in block["nodes"] if len(node) == 1]
+        assert all(sum(leaf) == pytest.approx(1, abs=0.01) for leaf in leaves)
+        for codes in titanic.codes[:, :50].T:
+            at = block["nodes"][0]
+            while len(at) > 1:
+                at = block["nodes"][at[2] if codes[at[0]] == at[1] else at[3]]
+            row = cp.Table(titanic.schema, codes[:, None])
+            told = np.exp(model.full_conditionals(row, [titanic.schema.names[c]]))[0]
+            assert at[0] == pytest.approx(told, rel=0.01)
+    model = cp.DependencyNetworkLearner(local="logistic").fit(titanic).model_
+    found = report(tmp_path, model)
+    kinds = {b["k"] for b in found["panels"]["blocks"]}
+    assert "rules" in kinds
+
+
+def test_confidence_makes_the_width(titanic: cp.Table, tmp_path: Path) -> None:
+    learner = cp.StructureSearch()
+    shares = cp.bootstrap(learner, titanic, n=20, random_state=0)
+    model = learner.fit(titanic).model_
+    found = report(tmp_path, model, confidence=shares)
+    for k in found["links"]:
+        a, b = (shares.names.index(found["columns"][c]["n"]) for c in k[:2])
+        assert k[-1] == pytest.approx(min(shares.strengths[a, b], 1.0), abs=1e-3)
+    assert found["shares"] == "share of 20 bootstrap samples that join the columns"
+    assert found["samples"] == 20
+    few = report(tmp_path, model, confidence=cp.bootstrap(learner, titanic, n=19, random_state=0))
+    assert (few["shares"], few["samples"], few["links"][0][-1]) == ("", None, None)
+    told = [["status", "sex", 0.5], ["sex", "status", 0.25]]
+    model.provenance |= {"edge_confidence": told, "edge_samples": 19}
+    assert report(tmp_path, model)["links"][0][-1] is None
+    model.provenance["edge_samples"] = 40
+    found = report(tmp_path, model)
+    by_names = {frozenset(found["columns"][c]["n"] for c in k[:2]): k[-1] for k in found["links"]}
+    assert by_names[frozenset(["status", "sex"])] == 0.75
+    exact = report(tmp_path, cp.ExactPosterior().fit(titanic))
+    assert all(k[-1] > 0 for k in exact["links"])
+    with pytest.raises(ParameterError, match="confidence of shape"):
+        report(tmp_path, model, confidence=np.zeros((2, 2)))
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 200)
+    frame = {
+        HOSTILE: np.where(a, "<b>&amp;", "\u2028</script>"),
+        "%%SCRIPT%%": np.where(a ^ (rng.random(200) < 0.1), "x", "y"),
+        "列の名前": rng.choice(["ä", "ß"], 200),
+    }
+    model = cp.ChowLiu().fit(frame).model_
+    path = cp.write_report(model, frame, tmp_path / "report.html", title=HOSTILE)
+    page = path.read_text(encoding="utf-8")
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "<img" not in page and "\u2028" not in page
+    found = content(path)
+    assert [c["n"] for c in found["columns"]] == list(frame)
+    assert found["title"] == HOSTILE
+    assert "&lt;/script&gt;" in page
+
+
+def test_nothing_may_load_from_elsewhere(titanic: cp.Table, tmp_path: Path) -> None:
+    page = cp.write_report(cp.ChowLiu().fit(titanic), path=tmp_path / "r.html").read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None and policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy[1]
+    addresses = set(re.findall(r"https?://[^\"'\s)]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<link|@import|url\(|\bfetch\(|XMLHttpRequest|\ssrc=", page)
+
+
+def test_same_model_and_data_give_the_same_bytes(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.MarkovClassifier().fit(titanic, "survived").model_
+    first = cp.write_report(model, titanic, tmp_path / "a.html").read_bytes()
+    assert cp.write_report(model, titanic, tmp_path / "b.html").read_bytes() == first
+    other = cp.write_report(model, titanic, tmp_path / "c.html", random_state=1).read_bytes()
+    assert other != first
+
+
+def test_data_that_does_not_fit(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.ChowLiu().fit(titanic).model_
+    for lacking, words in ((["age", "sex"], "'status' and 1 more"), (["age", "sex", "status"], "")):
+        with pytest.raises(DataError, match="the data lacks the column") as error:
+            cp.write_report(model, titanic.select(lacking), tmp_path / "r.html")
+        assert words in str(error.value)
+    with pytest.raises(UnknownNameError, match="did you mean 'survived'"):
+        cp.write_report(model, titanic, tmp_path / "r.html", target="survive")
+    with pytest.raises(ParameterError, match="held_out=1"):
+        cp.write_report(model, titanic, tmp_path / "r.html", held_out=1)
+    with pytest.raises(ParameterError, match="not of a Table"):
+        cp.write_report(titanic, path=tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_missing_cells_and_unknown_states(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.ChowLiu().fit(titanic).model_
+    frame = {c.name: np.array(c.states, object)[c.codes] for c in titanic.labels()}
+    frame["sex"][:100] = None
+    frame["age"][:50] = "unborn"
+    rows = rows_of(frame, model.schema)
+    assert (~rows.complete).sum() == 100
+    assert rows.shares[model.schema.index("sex")].sum() == pytest.approx(1)
+    found = report(tmp_path, model, frame)
+    assert "100 rows have a missing cell" in found["measures"]["note"]
+
+
+def test_what_was_held_out_is_told(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.StructureSearch().fit(titanic).model_
+    assert (
+        "learned structure and parameters" in report(tmp_path, model, titanic)["measures"]["held"]
+    )
+    model.provenance = None
+    told = report(tmp_path, model, titanic)["measures"]
+    assert "The structure was kept" in told["held"] and "parameters" in told["held"]
+    markov = cp.PairwiseMarkovLearner().fit(titanic).model_
+    markov.provenance = {"learner": "fit_weights(prior_sd=1)"}
+    told = report(tmp_path, markov, titanic)["measures"]
+    assert told["held"] == "" and told["note"].startswith("Nothing was held out")
+    assert all(line[2] is None for line in told["lines"])
+    told = report(tmp_path, model, titanic, held_out=0)["measures"]
+    assert told["held"] == "" and "as asked" in told["note"]
+
+
+def test_held_out_measures_are_of_the_rows_held_out(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.ChowLiu().fit(titanic).model_
+    line = report(tmp_path, model, titanic, random_state=5)["measures"]["lines"][0]
+    chance = np.random.default_rng(5).permutation(2201)
+    test, train = np.sort(chance[:440]), np.sort(chance[440:])
+    again = cp.ChowLiu().fit(titanic.take(train)).model_
+    assert line[0] == "log-likelihood"
+    assert line[2] == pytest.approx(again.score_samples(titanic.take(test)).mean())
+    assert line[3] == pytest.approx(model.score_samples(titanic).mean())
+
+
+def test_learners_are_rebuilt_from_plain_parameters_only() -> None:
+    learner = cp.StructureSearch("bdeu", max_parents=3, required_edges=[("a", "b")], n_jobs=2)
+    again = rebuilt({"learner": repr(learner), "seconds": 1.0})
+    assert repr(again) == repr(learner.set_params(random_state=0))
+    assert rebuilt({"learner": repr(learner), "seconds": 1e4}) is None
+    for text in (
+        "",
+        "open('x')",
+        "__import__('os')",
+        "write_report(path='x')",
+        "TAN(1)",
+        "TAN(no=1)",
+    ):
+        assert rebuilt({"learner": text}) is None
+
+
+def test_large_models_show_a_part(tmp_path: Path) -> None:
+    n = 10_000
+    rng = np.random.default_rng(0)
+    schema = cp.Schema.from_cards([2] * n, prefix="some_long_column_name_")
+    edges = [(max(0, v - 1 - int(rng.integers(0, 9))), v) for v in range(1, n)]
+    tables: list[Any] = [np.array([0.5, 0.5])]
+    for _ in edges:
+        p = rng.uniform(0.05, 0.95, 2)
+        tables.append(np.column_stack([p, 1 - p]))
+    model = cp.BayesianNetwork(schema, Dag(n, edges), tables)
+    path = cp.write_report(model, model.sample(200, random_state=0), tmp_path / "r.html")
+    assert path.stat().st_size < 5_000_000
+    found = content(path)
+    assert len(found["columns"]) == n and len(found["links"]) == n - 1
+    assert 10 < len(found["picture"]["nodes"]) <= 60
+    assert "of 10,000 columns are drawn: those of the strongest" in found["picture"]["note"]
+    strongest = max(found["links"], key=lambda k: k[-2])
+    assert {strongest[0], strongest[1]} <= {node[0] for node in found["picture"]["nodes"]}
+
+
+def test_tables_are_kept_up_to_a_size(
+    titanic: cp.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = cp.StructureSearch().fit(titanic).model_
+    monkeypatch.setattr("counterpane.report.content.PANEL_BYTES", 300)
+    found = report(tmp_path, model)
+    assert 1 <= len(found["panels"]["of"]) < 4
+    first = found["links"][0]
+    assert set(found["panels"]["of"]) <= {str(c) for k in found["links"] for c in k[:2]}
+    assert str(first[0]) in found["panels"]["of"]
+
+
+def test_dense_graphs_are_thinned_but_do_not_fall_apart() -> None:
+    n = 30
+    rng = np.random.default_rng(0)
+    potentials = [
+        Potential((a, b), rng.normal() * np.eye(2)) for a in range(n) for b in range(a + 1, n)
+    ]
+    model = cp.MarkovNetwork(cp.Schema.from_cards([2] * n), potentials)
+    links = links_of(model, None, None, [None] * n)
+    picture = picture_of(model.schema.names, links, None)
+    assert len(picture["edges"]) == 45
+    assert {c for e in picture["edges"] for c in e["c"]} == set(range(n))
+    assert "The strongest 45 of 435 links are drawn." in picture["note"]
+    boxes = np.array([[x - w / 2, y - 19, x + w / 2, y + 19] for _, x, y, w in picture["nodes"]])
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            assert (a[2:] < b[:2]).any() or (b[2:] < a[:2]).any()
+
+
+def test_a_mixture_tells_the_weight_of_its_edges(tmp_path: Path) -> None:
+    two = cp.Schema.from_cards([2, 2])
+    apart = cp.BayesianNetwork(two, Dag(2), [[0.5, 0.5], [0.5, 0.5]])
+    joined = cp.BayesianNetwork(two, Dag(2, [(0, 1)]), [[0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]])
+    found = report(tmp_path, Mixture([apart, joined], [1, 3]))
+    ((parent, child, directed, _, share),) = found["links"]
+    assert (parent, child, directed, share) == (0, 1, 1, 0.75)
+    turned = cp.BayesianNetwork(two, Dag(2, [(1, 0)]), [[[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]])
+    for weights, expected in (([2, 1, 1], [0, 1, 0, 0.5]), ([4, 1, 11], [1, 0, 1, 0.75])):
+        mixed = report(tmp_path, Mixture([apart, joined, turned], weights))["links"]
+        assert [[*k[:3], k[-1]] for k in mixed] == [expected]
+
+
+def test_alarm_is_small_and_drawn_whole(shared_data: Path, tmp_path: Path) -> None:
+    table = cp.read(shared_data / "bnlearn" / "alarm.csv.gz")
+    path = cp.write_report(cp.ChowLiu().fit(table), table, tmp_path / "alarm.html")
+    assert path.stat().st_size < 2_000_000
+    assert len(content(path)["picture"]["nodes"]) == 37
+
+
+def test_trace_and_seed_are_kept_in_the_model(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.OrderMCMC(random_state=3, n_samples=700).fit(titanic).model_
+    model.save(tmp_path / "m.cp")
+    told = cp.load(tmp_path / "m.cp").provenance
+    assert told is not None and told["random_state"] == 3
+    assert 1 < len(told["trace"]) <= 200
+    assert told["trace"][0]["step"] == 0 and "log_score" in told["trace"][-1]
+    assert model.provenance == told
+
+
+def test_command(run: Any, titanic: cp.Table, tmp_path: Path) -> None:
+    assert run("learn", "titanic", "--target", "survived", "-o", "t.cp")[0] == 0
+    code, out, _ = run("report", "t.cp", "--data", "titanic", "-o", "out.html")
+    assert code == 0 and "out.html" in out
+    found = content(tmp_path / "out.html")
+    assert found["title"] == "t" and found["measures"]["confusion"]
+    code, out, _ = run("report", "t.cp", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["report"] == "t.html"
+    assert told["bytes"] == (tmp_path / "t.html").stat().st_size
+    (tmp_path / "few.csv").write_text("sex,age\nmale,adult\n")
+    code, _, said = run("report", "t.cp", "--data", "few.csv")
+    assert code == 2 and "the data lacks the column 'status'" in " ".join(said.split())
+
+
+def test_ctrl_c_while_learning_again_writes_nothing(tmp_path, monkeypatch):
+    def stopped(self, X, y=None):
+        warnings.warn("searching was stopped (Ctrl-C)", cp.StoppedEarly, 2)
+
+    table = cp.load_dataset("titanic")
+    model = cp.ChowLiu().fit(table).model_
+    monkeypatch.setattr(cp.ChowLiu, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        cp.write_report(model, table, tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
