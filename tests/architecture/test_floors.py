@@ -10,8 +10,10 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
     {"errors", "typing", "lazy"},
+    {"ragged"},
     {"_core"},
-    {"progress", "parallel", "plotting", "markup"},
+    {"progress", "plotting", "markup"},
+    {"parallel"},
     {"data", "graphs"},
     {"drawing"},
     {"counts"},

@@ -27,7 +27,7 @@ from counterpane.counts.tasks import (
 )
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, Setting
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
@@ -167,21 +167,11 @@ class MemoryCounts(CountSource):
         n_rows = self.table.n_rows
         cuts = [*range(0, n_rows, step), n_rows]
         blocks = list(pairwise(cuts))
-        if self.n_jobs == 1 or len(blocks) == 1:
-            for block in blocks:
-                yield run(block)
-                if ctl is not None:
-                    ctl.report("counting rows", block[1], n_rows)
-            return
-        with thread_pool(self.n_jobs) as pool:
-            try:
-                for block, part in zip(blocks, pool.map(run, blocks), strict=True):
-                    yield part
-                    if ctl is not None:
-                        ctl.report("counting rows", block[1], n_rows)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        results = map_in_threads(run, blocks, self.n_jobs)
+        for block, part in zip(blocks, results, strict=True):
+            yield part
+            if ctl is not None:
+                ctl.report("counting rows", block[1], n_rows)
 
     def _count(self, layout: Layout, queries: Ints, ctl: Control | None) -> Array:
         """The counts of `queries`, in their places, by one pass over the rows."""

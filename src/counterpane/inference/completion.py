@@ -12,7 +12,7 @@ from counterpane._core import inference as kernels
 from counterpane._core.inference import TreeRoom
 from counterpane.inference.calibrate import Factors
 from counterpane.inference.junction import CliqueTree
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -130,7 +130,7 @@ class Completion:
                     rooms.put(room)
 
             for block, (part, found) in zip(
-                blocks, in_order(one, blocks, self.n_jobs), strict=True
+                blocks, map_in_threads(one, blocks, self.n_jobs), strict=True
             ):
                 yield block, part, found + scale
                 if ctl is not None:
@@ -143,19 +143,6 @@ class Completion:
             messages=np.empty(self._most),
             spare=np.empty(2 * self._most),
         )
-
-
-def in_order(run: Callable[[Ints], Any], blocks: Sequence[Ints], n_jobs: int) -> Iterator[Any]:
-    """The results of `run(block)` in the order of the blocks, by threads."""
-    if n_jobs == 1 or len(blocks) <= 1:
-        yield from map(run, blocks)
-        return
-    with thread_pool(n_jobs) as pool:
-        try:
-            yield from pool.map(run, blocks)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _runs(tree: CliqueTree, missing: Bools) -> tuple[Array, float, float]:

@@ -11,10 +11,10 @@ import numpy as np
 from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, check_cells
-from counterpane.inference.completion import in_order
 from counterpane.inference.convergence import rhat, standard_errors
 from counterpane.inference.factors import gather
 from counterpane.inference.scan import compile_scan
+from counterpane.parallel import map_in_threads
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 STRETCHES = 250  # means along a chain from which its convergence is told
@@ -281,7 +281,7 @@ class Sampler:
         updates = max(1, scan.free.size * (settings.burn_in + settings.n_samples))
         size = max(1, min(BLOCK_UPDATES // updates, -(-len(seeds) // settings.n_jobs)))
         every = np.arange(len(seeds))
-        list(in_order(run, np.split(every, every[size::size]), settings.n_jobs))
+        list(map_in_threads(run, np.split(every, every[size::size]), settings.n_jobs))
         self._check(faults, rows)
         return sums, kept
 

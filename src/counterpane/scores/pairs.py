@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpane._core import scores as kernels
 from counterpane.counts.source import CountSource
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.scores.base import LocalScore, clogc_table, score_families
 from counterpane.typing import Floats
@@ -48,12 +48,8 @@ def score_pairs(
         kernels.score_pairs(counts, left, pairs.right_from, *form, logs, rows)
 
     n_jobs = getattr(source, "n_jobs", 1)
-    if n_jobs == 1:
-        fill(range(len(children)))
-    else:
-        cuts = [len(children) * k // n_jobs for k in range(n_jobs + 1)]
-        with thread_pool(n_jobs) as pool:
-            list(pool.map(fill, (range(a, b) for a, b in pairwise(cuts))))
+    cuts = [len(children) * k // n_jobs for k in range(n_jobs + 1)]
+    list(map_in_threads(fill, [range(a, b) for a, b in pairwise(cuts)], n_jobs))
     prior = score.structure_prior
     by_edge, one = prior.by_edge(n), prior.by_count(n)[1]
     out += one + by_edge[np.ix_(parents, children)].T if by_edge.size else one

@@ -15,7 +15,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.scores.base import Form, LocalScore, clogc_table
 from counterpane.scores.pairs import score_pairs
@@ -123,11 +123,9 @@ class RowCache:
     def _fill_claimed(self, slots: Ints) -> None:
         if not self.fused:
             self._fill_by_counts(slots)
-        elif self.n_jobs == 1 or len(slots) == 1:
-            self._fill_fused(slots)
         else:
-            with thread_pool(self.n_jobs) as pool:
-                list(pool.map(self._fill_fused, np.array_split(slots, self.n_jobs)))
+            parts = np.array_split(slots, min(self.n_jobs, max(len(slots), 1)))
+            list(map_in_threads(self._fill_fused, parts, self.n_jobs))
 
     def _fill_fused(self, slots: Ints) -> None:
         if self.score.available_case:

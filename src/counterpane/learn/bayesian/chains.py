@@ -10,7 +10,7 @@ import numpy as np
 from counterpane._core import posterior as kernels
 from counterpane.learn.bayesian.parent_tables import ParentTables
 from counterpane.learn.driver import Search
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
@@ -106,8 +106,7 @@ class ChainSearch(Search[Chains]):
                 kernels.fill_layers(arrays.candidates, chosen, place)
             return place, edges, squares, log_scores + self.tables.offsets.sum()
 
-        with thread_pool(self.n_jobs) as pool:
-            done = list(pool.map(run, range(self.n_chains)))
+        done = list(map_in_threads(run, range(self.n_chains), self.n_jobs))
         places, edges, squares, log_scores = (np.array(part) for part in zip(*done, strict=True))
         state = state._replace(next=state.next + 1, places=places)
         if block >= 0:

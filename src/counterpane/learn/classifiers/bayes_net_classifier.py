@@ -14,7 +14,7 @@ from counterpane.graphs import Dag
 from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.classifiers.network_classifier import NetworkClassifier
 from counterpane.learn.driver import Search
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
@@ -77,11 +77,7 @@ class ConditionalClimb(Search[EdgeState]):
             where = (parents, above, self.posterior, child)
             return kernels.best_move(*self.data, *where, self.max_cells, tie, move), move
 
-        children = range(len(parents))
-        if self.n_jobs == 1:
-            return [best(child) for child in children]
-        with thread_pool(self.n_jobs) as pool:
-            return list(pool.map(best, children))
+        return list(map_in_threads(best, range(len(parents)), self.n_jobs))
 
     def _score(self, parents: Ints) -> float:
         """The conditional log-likelihood; fills the posterior."""

@@ -20,7 +20,7 @@ from counterpane.data.table import Table
 from counterpane.errors import FitError
 from counterpane.features import Rules, Tree
 from counterpane.learn.dependency.by_variable import Conditionals, VariableSearch
-from counterpane.learn.threads import by_threads
+from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats, Ints
 
@@ -93,7 +93,7 @@ class LogisticSearch(VariableSearch[Fitted]):
             return self._fit(v, l1, state, ends)
 
         batch = self.batch(state.done, n)
-        found = list(by_threads(fit, batch, self.n_jobs, ctl))
+        found = list(map_in_workers(fit, batch, self.n_jobs, ctl))
         features = [f for one in found for f in one[0]]
         weights = [w for one in found for w in one[1]]
         own, told = state.own.copy(), state.told.copy()

@@ -22,7 +22,7 @@ from counterpane.counts.bits import BitColumns
 from counterpane.data.table import Table
 from counterpane.features import Rules, Tree
 from counterpane.learn.dependency.by_variable import Conditionals, VariableSearch
-from counterpane.learn.threads import by_threads
+from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats, Ints
 
@@ -90,7 +90,7 @@ class TreeSearch(VariableSearch[Forest]):
 
     def step(self, state: Forest, ctl: Control) -> tuple[Forest, dict[str, Any]]:
         batch = self.batch(state.done, self.cards.size)
-        trees = list(by_threads(self._grow, batch, self.n_jobs, ctl))
+        trees = list(map_in_workers(self._grow, batch, self.n_jobs, ctl))
         joined = [
             np.concatenate([old, *(tree[k] for tree in trees)]) for k, old in enumerate(state[1:])
         ]

@@ -13,7 +13,7 @@ from counterpane._core.hybrid import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.data.table import Table
 from counterpane.features import Potential, check_cells
 from counterpane.learn.bayesian.constraints import TOLERANCE
-from counterpane.learn.threads import by_threads
+from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
@@ -58,7 +58,7 @@ class LocalNetworks:
             return parents[part], scores[part]
 
         parts = self._parts(variables)
-        for part, found in zip(parts, by_threads(run, parts, self.n_jobs, ctl), strict=True):
+        for part, found in zip(parts, map_in_workers(run, parts, self.n_jobs, ctl), strict=True):
             parents[part], scores[part] = found  # of another process, perhaps
 
     def conditionals(self, members: Ints, parents: Ints) -> list[list[Potential]]:
@@ -79,7 +79,7 @@ class LocalNetworks:
             )  # fmt: skip
             return out
 
-        values = np.concatenate(list(by_threads(run, self._parts(np.arange(n)), self.n_jobs)))
+        values = np.concatenate(list(map_in_workers(run, self._parts(np.arange(n)), self.n_jobs)))
         found = []
         start = 0
         for own, own_shapes in zip(families, shapes, strict=True):

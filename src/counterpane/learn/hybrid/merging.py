@@ -20,7 +20,7 @@ from counterpane._core import hybrid as kernels
 from counterpane.learn.driver import Search
 from counterpane.learn.hybrid.local_networks import LocalNetworks
 from counterpane.learn.relatives import Relatives
-from counterpane.learn.threads import by_threads
+from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
@@ -110,7 +110,7 @@ class MergingSearch(Search[Field]):
 
         firsts = range(state.done, stop, block)
         for first, found in zip(
-            firsts, by_threads(run, firsts, relatives.n_jobs, ctl), strict=True
+            firsts, map_in_workers(run, firsts, relatives.n_jobs, ctl), strict=True
         ):
             kernels.insert_relatives(found, first, self.rank, wanted)
         return state._replace(done=stop, wanted=wanted)

@@ -18,7 +18,7 @@ import numpy as np
 
 from counterpane._core import questions as kernels
 from counterpane.graphs.bits import pack
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.typing import Floats, Ints, Words
 
 Prior = Literal["sparse", "sizes", "graphs"]
@@ -233,11 +233,7 @@ class Population:
     def _in_threads(self, part: Callable[[slice], None]) -> None:
         cuts = np.linspace(0, self.n_particles, self.n_jobs + 1).astype(np.int64).tolist()
         slices = [slice(a, b) for a, b in pairwise(cuts)]
-        if self.n_jobs == 1:
-            part(slices[0])
-        else:
-            with thread_pool(self.n_jobs) as pool:
-                list(pool.map(part, slices))
+        list(map_in_threads(part, slices, self.n_jobs))
 
 
 def count_edges(graphs: Words) -> Ints:

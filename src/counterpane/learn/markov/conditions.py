@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpane.features import Rules
+from counterpane.ragged import offsets_of, ranges
 from counterpane.typing import Array, Bools, Ints, Words
 
 
@@ -90,15 +91,3 @@ def grouped(*columns: Array) -> tuple[Ints, Ints]:
     groups = np.empty(order.size, dtype=np.int64)
     groups[order] = np.cumsum(fresh) - 1
     return groups, order[fresh]
-
-
-def offsets_of(sizes: Ints) -> Ints:
-    """Where parts of these sizes start and end when they lie end to end."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def ranges(first: Ints, last: Ints) -> Ints:
-    """first[c] … last[c]−1 for each c, end to end."""
-    sizes = last - first
-    shifts: Ints = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
-    return shifts + np.arange(shifts.size)

@@ -13,13 +13,13 @@ from counterpane.learn.markov.conditions import (
     canonical,
     fingerprints,
     grouped,
-    offsets_of,
     segment_sums,
 )
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.markov_network import MarkovNetwork
+from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Floats, Ints
 
 Part = Potential | Rules

@@ -15,10 +15,9 @@ from counterpane.learn.markov.conditions import (
     canonical,
     fingerprints,
     grouped,
-    offsets_of,
-    ranges,
     segment_sums,
 )
+from counterpane.ragged import offsets_of, ranges
 from counterpane.typing import Floats, Ints
 
 PAIRS_AT_A_TIME = 2**22  # of conditions of one rule, while neighbors are looked for

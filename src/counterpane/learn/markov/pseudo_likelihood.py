@@ -28,7 +28,7 @@ from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.markov.incidence import Incidence
 from counterpane.learn.markov.owl_qn import Minimum, minimize
 from counterpane.learn.markov.views import Features, Reading
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -70,12 +70,7 @@ class Gradient:
                 self.minus_pll, self.value_slopes[chunk], self.slot_slopes,
             )  # fmt: skip
 
-        if self.n_jobs == 1 or self.chunks == 1:
-            for chunk in range(self.chunks):
-                run(chunk)
-        else:
-            with thread_pool(self.n_jobs) as pool:
-                list(pool.map(run, range(self.chunks)))
+        list(map_in_threads(run, range(self.chunks), self.n_jobs))
 
     def result(self) -> Floats:
         """−PLL, then its slope by each weight."""

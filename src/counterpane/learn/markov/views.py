@@ -17,8 +17,8 @@ from counterpane._core.fields import Conjunctions, PseudoView, RowLists
 from counterpane.counts.bits import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
-from counterpane.learn.markov.conditions import offsets_of, ranges
 from counterpane.learn.markov.incidence import Incidence
+from counterpane.ragged import offsets_of, ranges
 from counterpane.typing import Array, Codes, Ints
 
 

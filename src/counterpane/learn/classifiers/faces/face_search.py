@@ -26,7 +26,7 @@ from counterpane.learn.classifiers.faces.face_climb import (
 )
 from counterpane.learn.classifiers.faces.face_tables import FaceTables, Odds, group_rows, saturated
 from counterpane.learn.driver import Search
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -175,12 +175,7 @@ class FaceSearch(Search[Climb]):
             )
 
         starts = range(0, places.size, width)
-        if self.n_jobs > 1 and len(starts) > 1:
-            with thread_pool(self.n_jobs) as pool:
-                list(pool.map(work, starts))
-        else:
-            for start in starts:
-                work(start)
+        list(map_in_threads(work, starts, self.n_jobs))
 
     def _free_with(self, subsets: Ints) -> Floats:
         """The degrees of freedom of the structure with faces added, given all their subsets."""

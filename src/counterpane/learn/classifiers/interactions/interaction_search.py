@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from counterpane.learn.classifiers.interactions.interaction_structures import (
 )
 from counterpane.learn.classifiers.interactions.ridge import Ridge, smooth
 from counterpane.learn.driver import Search
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Floats
 
@@ -94,7 +93,7 @@ class InteractionSearch(Search[Looked]):
             return self._path(name, k).scores
 
         scores = state.scores.copy()
-        scores[state.done] = list(self._map(look, range(len(self.held))))
+        scores[state.done] = list(map_in_threads(look, range(len(self.held)), self.n_jobs))
         found = Looked(state.done + 1, scores)
         best, own = self.choose(found), self._choice(name, scores[state.done])
         for (other, _), path in self._paths.items():
@@ -119,7 +118,7 @@ class InteractionSearch(Search[Looked]):
                 return self._path(name, k).at(strength)
             return fit_at(self._parts[-1], self._parts[-1].structure(name), strength)
 
-        return list(self._map(fit, tasks))
+        return list(map_in_threads(fit, tasks, self.n_jobs))
 
     def held_out(self, choice: Choice) -> HeldOut:
         """What the fits of each fold say of its held-out rows."""
@@ -149,12 +148,6 @@ class InteractionSearch(Search[Looked]):
                 path = Path(self._parts[k], structure)
             self._paths[name, k] = path
         return self._paths[name, k]
-
-    def _map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterable[R]:
-        if self.n_jobs == 1:
-            return map(work, tasks)
-        with thread_pool(self.n_jobs) as pool:
-            return list(pool.map(work, tasks))
 
 
 class Path:

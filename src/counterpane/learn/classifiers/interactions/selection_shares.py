@@ -21,7 +21,7 @@ from counterpane.learn.classifiers.interactions.fold_coding import RawRows
 from counterpane.learn.classifiers.interactions.fold_rows import deal_folds
 from counterpane.learn.classifiers.interactions.interaction_structures import Part
 from counterpane.learn.driver import Search
-from counterpane.parallel import thread_pool
+from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Floats
 
@@ -76,12 +76,7 @@ class SelectionShares(Search[SamplesDone]):
         """The two halves of one more division of the rows."""
         halves = deal_folds(self.rows.labels, self.weights, 2, self.rng)
         some = [*halves][: self.samples - state.done]
-        if self.n_jobs == 1:
-            selected = [*map(self._select, some)]
-        else:
-            with thread_pool(self.n_jobs) as pool:
-                selected = [*pool.map(self._select, some)]
-        for faces in selected:
+        for faces in map_in_threads(self._select, some, self.n_jobs):
             self.counts.update(faces)
         return SamplesDone(state.done + len(some)), {}
 
