@@ -1,8 +1,8 @@
 """Measures of the source tree: sizes, repeated names, importers, and the files that a walk crosses.
 
-`python tools/house.py [ROOT]` prints a JSON object for the tree at ROOT (by default this one). A walk
-is a public call, run under a tracer: the files of the package in which a function ran, and the
-distinct lines that ran there, once everything is imported. The package must be importable from ROOT's `src`.
+`python tools/house.py [ROOT]` prints a JSON object for the tree at ROOT (by default this one).
+A walk is a public call, run under a tracer once everything is imported: the files of the package
+in which a function ran, and the distinct lines that ran there. Walks run the installed package.
 """
 
 from __future__ import annotations
