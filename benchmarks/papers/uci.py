@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
-from counterpane.data.cuts import cut_labels, mdl_cuts
+from counterpane.data.intervals import cut_labels, mdl_cuts
 
 # Table 1, log-loss in nats: NB TN BC M2 M3 M4 B2 BT B3 B4 (its second "M2" is B2).
 METHODS = ("NB", "TN", "BC", "M2", "M3", "M4", "B2", "BT", "B3", "B4")

@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 from counterpane.counts import MemoryCounts
-from counterpane.data import Schema, Table, read
+from counterpane.data import Schema, Table
+from counterpane.data.files import read_table
 from counterpane.scores import AIC, BIC, K2, BDeu, LogLikelihood, score_dag, score_families
 from reference.random_codes import random_codes
 
@@ -68,7 +69,7 @@ def source_of(shared_data):
 
     def find(name):
         if name not in held:
-            held[name] = MemoryCounts(read(shared_data / "bnlearn" / f"{name}.csv.gz"))
+            held[name] = MemoryCounts(read_table(shared_data / "bnlearn" / f"{name}.csv.gz"))
         return held[name]
 
     return find

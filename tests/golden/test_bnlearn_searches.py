@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from counterpane.data import Table, read
+from counterpane.data import Table
+from counterpane.data.files import read_table
 from counterpane.graphs import Dag, same_class
 from counterpane.learn import GES, HillClimb, StructureSearch
 from counterpane.scores import BDeu
 
 
 def table_of(shared_data: Path, name: str) -> Table:
-    return read(shared_data / "bnlearn" / f"{name}.csv.gz")
+    return read_table(shared_data / "bnlearn" / f"{name}.csv.gz")
 
 
 @pytest.mark.parametrize("score", ["bic", "aic", BDeu(10)], ids=str)

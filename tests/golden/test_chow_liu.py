@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from counterpane.counts import MemoryCounts
-from counterpane.data import read
+from counterpane.data.files import read_table
 from counterpane.learn import ChowLiu
 from counterpane.scores import BIC, BDeu, LogLikelihood, score_dag
 from reference import count_reference
@@ -28,7 +28,7 @@ BNLEARN = {
 
 @pytest.fixture(scope="module", params=BNLEARN)
 def learned(request, shared_data):
-    table = read(shared_data / "bnlearn" / f"{request.param}.csv.gz")
+    table = read_table(shared_data / "bnlearn" / f"{request.param}.csv.gz")
     return request.param, table, MemoryCounts(table), ChowLiu().fit(table)
 
 
@@ -93,7 +93,7 @@ def gains_of(score, table, source):
 
 
 def test_no_tree_is_better(shared_data):
-    table = read(shared_data / "bnlearn" / "learning.test.csv.gz")
+    table = read_table(shared_data / "bnlearn" / "learning.test.csv.gz")
     n, cards = table.n_columns, table.schema.cards
     information = np.zeros((n, n))
     for i, j in itertools.combinations(range(n), 2):
@@ -114,7 +114,7 @@ def test_no_tree_is_better(shared_data):
 @pytest.mark.parametrize("score", [BIC(), BDeu(10)])
 @pytest.mark.parametrize("name", ["learning.test", "asia"])
 def test_no_forest_is_better(shared_data, score, name):
-    table = read(shared_data / "bnlearn" / f"{name}.csv.gz")
+    table = read_table(shared_data / "bnlearn" / f"{name}.csv.gz")
     chosen = table if table.n_columns < 7 else table.select(range(6))
     source = MemoryCounts(chosen)
     empty, gain = gains_of(score, chosen, source)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterpane.data.cuts import cut_labels, mdl_cuts, quantile_cuts
-from counterpane.data.readers import read
+from counterpane.data.files import read_table
+from counterpane.data.intervals import cut_labels, mdl_cuts, quantile_cuts
 from counterpane.data.schema import Variable
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
@@ -121,7 +121,7 @@ def test_texts_survive_a_csv_file(table, tmp_path_factory):
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     with open(path, "w", newline="", encoding="utf-8") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows([names, *rows])
-    found = read(path, delimiter=",", discretize=None)
+    found = read_table(path, delimiter=",", discretize=None)
     assert list(found.schema.names) == names
     back = zip(*(found.column(name).tolist() for name in names), strict=True)
     assert list(back) == rows
@@ -139,7 +139,7 @@ def test_hostile_files_raise_our_errors_only(tmp_path_factory, text, name):
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(text.encode())
     try:
-        table = read(path, discretize="quantile")
+        table = read_table(path, discretize="quantile")
     except CounterpaneError as error:
         assert "\n" not in str(error)
     else:

@@ -204,7 +204,7 @@ CsvFile = Annotated[
 def text_options(
     encoding: str | None, delimiter: str | None, decimal: str | None, sheet: str | None
 ) -> dict[str, str | None]:
-    """How a file is written, as the options of `counterpane.data.readers.read_any`."""
+    """How a file is written, as the options of `counterpane.data.files.read_any`."""
     return {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "sheet": sheet}
 
 

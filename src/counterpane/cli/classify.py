@@ -19,8 +19,8 @@ import counterpane as cp
 from counterpane.cli.tables import as_learned, read_raw, what_a_model_lacks
 from counterpane.data.columns import Column, Labels, n_rows
 from counterpane.data.dates import date_texts
-from counterpane.data.exporting import column_list
-from counterpane.data.frames import encode_column
+from counterpane.data.encoder import encode_column
+from counterpane.data.export import column_list
 from counterpane.data.schema import Variable, state_text
 from counterpane.errors import DataError
 from counterpane.lazy import lazy

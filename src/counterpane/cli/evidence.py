@@ -13,7 +13,7 @@ from counterpane.lazy import lazy
 
 dates = lazy("counterpane.data.dates")
 np = lazy("numpy")
-preparing = lazy("counterpane.data.preparing")
+prepare = lazy("counterpane.data.prepare")
 ranges = lazy("counterpane.data.ranges")
 schemas = lazy("counterpane.data.schema")
 
@@ -52,7 +52,7 @@ def evidence_of(model: Any, options: Sequence[str] | None) -> Given:
     """
     told = model.provenance or {}
     order = told.get("day_first", {})
-    formats = preparing.formats_of(told) if "number_formats" in told else {}
+    formats = prepare.formats_of(told) if "number_formats" in told else {}
     written = {n: Written(order.get(n), formats.get(n)) for n in model.schema.names}
     evidence: dict[str, Any] = {}
     texts: dict[str, str] = {}

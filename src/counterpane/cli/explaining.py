@@ -32,8 +32,8 @@ from counterpane.errors import ParameterError, StateError, unknown_name
 from counterpane.lazy import lazy
 
 columns_of = lazy("counterpane.data.columns")
-texts = lazy("counterpane.data.texts")
-preparing = lazy("counterpane.data.preparing")
+clean = lazy("counterpane.data.clean")
+prepare = lazy("counterpane.data.prepare")
 classify = lazy("counterpane.cli.classify")
 explaining = lazy("counterpane.models.explaining")
 schemas = lazy("counterpane.data.schema")
@@ -139,11 +139,11 @@ def _of_pairs(model: Any, pairs: Sequence[str], decimal: str | None) -> list[Any
             raise ParameterError(f"column {name!r} is given twice; give each column once.")
         cells[name] = pair[signs[names.index(name)] + 1 :].strip()
     told = model.provenance or {}
-    columns = texts.text_columns(
+    columns = clean.text_columns(
         list(cells),
-        texts.collect([tuple(cells.values())], len(cells)),
+        clean.collect([tuple(cells.values())], len(cells)),
         decimal=decimal or told.get("decimal"),
-        formats=preparing.formats_of(told),
+        formats=prepare.formats_of(told),
     )
     for column in tables().as_learned(model, columns):
         variable = model.schema[column.name]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from counterpane.cli.tables import as_learned
+from counterpane.data.clean import NO_NUMBER
 from counterpane.data.columns import Column, Labels, Numbers
-from counterpane.data.texts import NO_NUMBER
 from counterpane.models.imputing import Completed, impute
 
 CHUNK = 2**14  # cells written at a time

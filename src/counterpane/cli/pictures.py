@@ -13,7 +13,7 @@ from rich.tree import Tree
 from counterpane.cli.app import many
 from counterpane.lazy import lazy
 
-preparing = lazy("counterpane.data.preparing")
+prepare = lazy("counterpane.data.prepare")
 schema = lazy("counterpane.data.schema")  # numpy comes with it, and --help needs none
 BAR = 30
 SHOWN = 12  # variables, and neighbors of one
@@ -192,6 +192,6 @@ def what_was_done(schema: Any, missing_note: str, rows: Any) -> str:
     lines += rows.notes
     lines += [f"Read {name} as {words}." for name, words in done.read_as.items()]
     lines += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
-    lines += preparing.gap_word_notes(schema)
+    lines += prepare.gap_word_notes(schema)
     lines += [missing_note] if missing_note else []
     return "".join(f"[dim]{escape(line)}[/dim]\n" for line in lines)

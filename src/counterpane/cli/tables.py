@@ -14,13 +14,12 @@ import numpy as np
 
 import counterpane as cp
 from counterpane.counts.reading import is_large
+from counterpane.data.clean import NO_NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
-from counterpane.data.cuts import quantile_cuts
-from counterpane.data.frames import encode_column
-from counterpane.data.preparing import Prepared, formats_of, prepare, prepare_like
-from counterpane.data.readers import read_any
-from counterpane.data.states import cut_variable
-from counterpane.data.texts import NO_NUMBER
+from counterpane.data.encoder import cut_variable, encode_column
+from counterpane.data.files import read_any
+from counterpane.data.intervals import quantile_cuts
+from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.progress import TextBar
 from counterpane.typing import Bools

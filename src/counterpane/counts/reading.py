@@ -17,10 +17,9 @@ from counterpane.counts.engines.file_readers import kind_of
 from counterpane.counts.engines.files import FileSource, ScanOptions
 from counterpane.counts.engines.frames import FrameSource
 from counterpane.counts.source import CountSource
-from counterpane.data.frames import Unseen
-from counterpane.data.readers import read as read_table
+from counterpane.data.encoder import Discretize, Unseen
+from counterpane.data.files import read_table
 from counterpane.data.schema import Schema
-from counterpane.data.states import Discretize
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from counterpane.data.clean import Cell, collect, number_column
 from counterpane.data.columns import Column, Labels, make_labels
+from counterpane.data.csv import open_text
 from counterpane.data.schema import Variable
-from counterpane.data.texts import Cell, collect, number_column, open_text
 from counterpane.errors import FileFormatError
 from counterpane.typing import Array
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from counterpane.data.cuts import cut_labels
 from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
+from counterpane.data.intervals import cut_labels
 from counterpane.data.number_formats import NumberFormat
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, unknown_name

@@ -15,15 +15,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from counterpane.data.cuts import mdl_cuts
+from counterpane.data.intervals import mdl_cuts
 from counterpane.typing import Array, Floats, Ints
 
 
 class MDLDiscretizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Codes of intervals that separate the classes, by minimum description length.
 
-    Each column is cut on its own; see `counterpane.data.cuts.mdl_cuts` for the rule. A column that
-    is unrelated to the class gets one interval. Weights are counts: a row of weight 2 is two rows.
+    Each column is cut on its own; see `counterpane.data.intervals.mdl_cuts` for the rule. A column
+    unrelated to the class gets one interval. Weights are counts: a row of weight 2 is two rows.
 
     Attributes: `cuts_`, the rising cuts of each column; `classes_`; `n_features_in_`;
     `feature_names_in_` if the columns had names.

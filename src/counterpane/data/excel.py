@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from counterpane.data.clean import typed_columns
 from counterpane.data.columns import Column
-from counterpane.data.records import typed_columns
 from counterpane.errors import (
     DataError,
     FileFormatError,

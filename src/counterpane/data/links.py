@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from counterpane.data.columns import Labels, columns_of, find_column
-from counterpane.data.readers import read_columns
+from counterpane.data.files import read_columns
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting, TableSizeError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.dates import date_texts, day_number
-from counterpane.data.quantiles import interval_points, n_intervals, share_below
+from counterpane.data.intervals import interval_points, n_intervals, share_below
 from counterpane.data.schema import Variable
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.typing import Floats, State

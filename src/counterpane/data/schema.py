@@ -9,16 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from counterpane.data.dates import are_dates, day_number
-from counterpane.data.quantiles import Quantiles
 from counterpane.errors import DataError, StateError, unknown_name
 from counterpane.typing import Ints, State
 
 MAX_STATES = 65_535  # a code fits uint16, and one code is kept for the missing cell
+Quantiles: TypeAlias = tuple[tuple[float, ...], ...]
+"""For each interval its least value, quantiles at even levels, and its largest; () if empty."""
+
 MISSING = "(missing)"  # how the state None, the missing cell, is written wherever text is shown
 
 

@@ -12,24 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.data.columns import Column, Labels
-from counterpane.data.exporting import Exportable, column_array, frame_kind_of, numbers_column
-from counterpane.data.frames import Unseen, encode_frame
-from counterpane.data.quantiles import draw_numbers
+from counterpane.data.encoder import Discretize, Unseen, encode_frame
+from counterpane.data.encoder import check_weights as check_weights
+from counterpane.data.export import Exportable, column_array, frame_kind_of, numbers_column
+from counterpane.data.intervals import draw_numbers
 from counterpane.data.ranges import Range
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, state_text
 from counterpane.data.schema import code_dtype as code_dtype
-from counterpane.data.states import Discretize
-from counterpane.data.weights import check_weights as check_weights
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
+from counterpane.markup import framed, grid
 from counterpane.plotting import draw
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
-    from counterpane.data import notebook, preparing
+    from counterpane.data import prepare
 else:
-    notebook = lazy("counterpane.data.notebook")
-    preparing = lazy("counterpane.data.preparing")
+    prepare = lazy("counterpane.data.prepare")
 
 Missing = Literal["state", "drop", "error"]
 
@@ -224,7 +223,7 @@ class Table(Exportable):
     @property
     def notes(self) -> list[str]:
         """A sentence for each change that was made to the columns when they were read."""
-        return preparing.preparation_notes(self.preparation, self.schema)
+        return prepare.preparation_notes(self.preparation, self.schema)
 
     @property
     def n_rows(self) -> int:
@@ -246,7 +245,7 @@ class Table(Exportable):
         return f"Table({self.n_rows} rows × {self.n_columns} columns{weighted}: {self.schema!r})"
 
     def _repr_html_(self) -> str:
-        return notebook.table_html(self)
+        return table_html(self)
 
     def plot(self, **options: Any) -> Any:
         """The shares of the states of each column; see `counterpane.plots.marginals`."""
@@ -363,3 +362,56 @@ def with_missing_state(schema: Schema, columns: Iterable[bool]) -> Schema:
         replace(v, states=(*v.states, None)) if flag else v
         for v, flag in zip(schema, columns, strict=True)
     )
+
+
+def in_text_order(table: Table) -> Table:
+    """The same rows, sorted by the texts of their states, columns taken by name.
+
+    What is drawn from rows in this order is the same for equal cells, whatever the order of rows,
+    columns and states.
+
+    >>> rows = Table.from_frame({"b": ["y", "x", "x"], "a": [1, 1, 0]})
+    >>> in_text_order(rows).column("b").tolist()
+    ['x', 'x', 'y']
+    """
+    columns = sorted(range(table.n_columns), key=table.schema.names.__getitem__)
+    ranks = [_ranks(table, c)[table.codes[c]] for c in columns]
+    return table.take(np.lexsort(ranks[::-1]))
+
+
+def _ranks(table: Table, column: int) -> Ints:
+    """The place of each code among the sorted texts of its states; missing cells come last."""
+    states = table.schema[column].states
+    texts = sorted((s is None, state_text(s), type(s).__name__, c) for c, s in enumerate(states))
+    ranks: Ints = np.empty(len(states) + 1, dtype=np.int64)
+    ranks[[code for *_, code in texts]] = np.arange(len(states))
+    ranks[-1] = len(states)
+    return ranks
+
+
+SHOWN_COLUMNS = 20
+SHOWN_STATES = 4
+
+
+def table_html(table: Table) -> str:
+    """A small page on a table, of a size that does not grow with its columns or rows."""
+    rows = []
+    for name in table.schema.names[:SHOWN_COLUMNS]:
+        variable = table.schema[name]
+        shares = table.shares(name)
+        order = np.argsort(-shares, kind="stable")[:SHOWN_STATES].tolist()
+        states = ", ".join(f"{state_text(variable.states[k])[:30]} {shares[k]:.0%}" for k in order)
+        rest = variable.card - len(order)
+        missing = 1.0 - float(shares.sum())
+        rows.append(
+            (
+                name,
+                variable.card,
+                states + (f", … {rest} more" if rest else ""),
+                f"{missing:.1%}" if missing > 1e-12 else "",
+            )
+        )
+    weighted = "" if table.weights is None else f", weight {table.total_weight:g}"
+    title = f"Table: {table.n_rows:,} rows × {table.n_columns:,} columns{weighted}"
+    head = ("column", "states", "most frequent", "missing")
+    return framed(title, grid(head, rows, more=table.n_columns - len(rows)))

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from counterpane.data.columns import Column, Numbers, n_rows
-from counterpane.data.frames import encode_column
+from counterpane.data.encoder import encode_column
 from counterpane.data.schema import Variable
 from counterpane.errors import unknown_name
 from counterpane.learn.classifiers.features import class_labels

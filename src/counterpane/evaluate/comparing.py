@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, columns_of
-from counterpane.data.readers import read, read_columns
+from counterpane.data.files import read_columns, read_table
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError, ParameterError, Setting
 from counterpane.evaluate.baselines import BASELINES, Baseline
@@ -103,7 +103,7 @@ class _Rows:
         if isinstance(X, str) or hasattr(X, "__fspath__"):
             X = read_columns(X)
         self.columns: list[Column] = list(table.labels()) if table is not None else columns_of(X)
-        table = table or read(self.columns, discretize=discretize)
+        table = table or read_table(self.columns, discretize=discretize)
         self.table = table.resolve_missing("state")
         self.target = None if y is None else self.table.schema[y]
         told = next((c for c in self.columns if c.name == y), None)

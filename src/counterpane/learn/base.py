@@ -23,8 +23,8 @@ from counterpane.counts.reading import read
 from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
-from counterpane.data.exporting import frame_kind_of
-from counterpane.data.states import Discretize
+from counterpane.data.encoder import Discretize
+from counterpane.data.export import frame_kind_of
 from counterpane.data.table import Table
 from counterpane.errors import (
     DataError,

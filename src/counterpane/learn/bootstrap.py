@@ -19,8 +19,7 @@ import numpy as np
 from counterpane.counts.reading import read
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
-from counterpane.data.row_order import in_text_order
-from counterpane.data.table import Table
+from counterpane.data.table import Table, in_text_order
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
 from counterpane.lazy import lazy

@@ -9,9 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from counterpane.data.frames import Unseen
+from counterpane.data.encoder import Unseen, check_weights
 from counterpane.data.table import Table
-from counterpane.data.weights import check_weights
 from counterpane.errors import FitError
 from counterpane.learn.base import Learner
 from counterpane.models.dependency_network import DependencyNetwork

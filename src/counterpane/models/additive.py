@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Numbers, columns_of, is_missing, n_rows
+from counterpane.data.encoder import encode_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, ScopeError, Setting

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
-from counterpane.data.exporting import Exportable
+from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty

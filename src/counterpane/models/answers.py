@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.data.columns import Column, Numbers
-from counterpane.data.exporting import Exportable
+from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
 from counterpane.models.answer import Answer
 from counterpane.models.certainty import Certainty

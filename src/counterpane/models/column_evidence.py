@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.data.cells import as_numbers
 from counterpane.data.columns import columns_of, is_missing
+from counterpane.data.encoder import as_numbers
 from counterpane.data.ranges import Range
 from counterpane.data.schema import Variable
 from counterpane.errors import EvidenceError

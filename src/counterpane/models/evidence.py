@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.columns import columns_of
-from counterpane.data.frames import Unseen as Unseen
+from counterpane.data.encoder import Unseen as Unseen
 from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.data.columns import Column, columns_of
-from counterpane.data.filling import Patch, cell_values, filled, gaps_in
-from counterpane.data.frames import encode_column
+from counterpane.data.encoder import encode_column
+from counterpane.data.fill import Patch, cell_values, filled, gaps_in
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError

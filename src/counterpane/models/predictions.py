@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
-from counterpane.data.returning import like
+from counterpane.data.export import frame_like
 from counterpane.data.schema import Variable, state_text
 from counterpane.typing import Floats
 
@@ -19,4 +19,4 @@ def prediction_frame(frame: Any, target: Variable, probabilities: Floats) -> Any
     columns: list[Column] = [Labels("predicted", target.states, best, declared=True)]
     for state, share in zip(target.states, probabilities.T, strict=True):
         columns.append(Numbers(f"P({state_text(state)})", share, none))
-    return like(frame, columns)
+    return frame_like(frame, columns)

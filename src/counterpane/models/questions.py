@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from counterpane.data.exporting import frame_kind_of
+from counterpane.data.export import frame_kind_of
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError

@@ -13,8 +13,8 @@ import numpy as np
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, columns_of, n_rows
-from counterpane.data.preparing import formats_of, prepare_like
-from counterpane.data.readers import read_columns
+from counterpane.data.files import read_columns
+from counterpane.data.prepare import formats_of, prepare_like
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError

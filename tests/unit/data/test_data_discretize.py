@@ -11,8 +11,8 @@ from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from counterpane.data.cuts import cut_labels, mdl_cuts, quantile_cuts
 from counterpane.data.discretize import MDLDiscretizer
+from counterpane.data.intervals import cut_labels, mdl_cuts, quantile_cuts
 from counterpane.data.schema import Variable
 from counterpane.data.table import Table
 from counterpane.errors import DiscretizeError, ParameterError, UnknownNameError

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from counterpane.data.readers import read
+from counterpane.data.files import read_table
 from counterpane.data.table import Table
 from counterpane.errors import DataError, FileFormatError, NoFileError, ParameterError, StateError
 
@@ -34,7 +34,7 @@ def test_kinds_of_csv_columns(tmp_path):
         'FALSE,NA,"1e1",None,008,?,\n'
         ',-3, 2.,"a ""b"", c",007,null,x\n'
     )
-    table = read(csv(tmp_path, text), discretize={"real": [1.0]})
+    table = read_table(csv(tmp_path, text), discretize={"real": [1.0]})
     assert columns(table) == {
         "truth": [True, False, None],
         "whole": [1, None, -3],
@@ -51,23 +51,25 @@ def test_kinds_of_csv_columns(tmp_path):
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 def test_delimiters_packing_and_marks(tmp_path, name, mark):
     text = f"\ufeffnaïve{mark}b\r\nä{mark}1\r\n\r\nö{mark}2"
-    assert columns(read(str(csv(tmp_path, text, name)))) == {"naïve": ["ä", "ö"], "b": [1, 2]}
+    assert columns(read_table(str(csv(tmp_path, text, name)))) == {"naïve": ["ä", "ö"], "b": [1, 2]}
 
 
 def test_csv_options_and_quoted_headers(tmp_path):
     path = csv(tmp_path, '"a,b;c";d\n1;é\n', encoding="latin-1")
-    assert columns(read(path, encoding="latin-1")) == {"a,b;c": [1], "d": ["é"]}
-    assert read(csv(tmp_path, "a:b\n1:2\n"), delimiter=":").n_columns == 2
-    weighted = read(csv(tmp_path, "a,n\nx,2\ny,3\n"), weights="n", states={"a": ("y", "x")})
+    assert columns(read_table(path, encoding="latin-1")) == {"a,b;c": [1], "d": ["é"]}
+    assert read_table(csv(tmp_path, "a:b\n1:2\n"), delimiter=":").n_columns == 2
+    weighted = read_table(csv(tmp_path, "a,n\nx,2\ny,3\n"), weights="n", states={"a": ("y", "x")})
     assert weighted.weights.tolist() == [2, 3] and weighted.codes.tolist() == [[1, 0]]
-    multiline = read(csv(tmp_path, 'a,b\n"one\ntwo",1\n'))
+    multiline = read_table(csv(tmp_path, 'a,b\n"one\ntwo",1\n'))
     assert columns(multiline)["a"] == ["one\ntwo"]
 
 
 def test_rows_beyond_one_block(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterpane.data.texts.BLOCK", 8)
+    monkeypatch.setattr("counterpane.data.clean.BLOCK", 8)
     cells = [f"s{i % 5}" for i in range(100)]
-    table = read(csv(tmp_path, "a,b\n" + "".join(f"{c},{i % 3}\n" for i, c in enumerate(cells))))
+    table = read_table(
+        csv(tmp_path, "a,b\n" + "".join(f"{c},{i % 3}\n" for i, c in enumerate(cells)))
+    )
     assert columns(table) == {"a": cells, "b": [i % 3 for i in range(100)]}
 
 
@@ -77,7 +79,7 @@ def test_csv_equals_the_frame_it_was_written_from(tmp_path):
         {"i": rng.integers(0, 5, 50), "s": rng.choice(["u", "v"], 50), "b": rng.random(50) < 0.5}
     )
     frame.to_csv(tmp_path / "f.csv.gz", index=False)
-    table, expected = read(tmp_path / "f.csv.gz"), Table.from_frame(frame)
+    table, expected = read_table(tmp_path / "f.csv.gz"), Table.from_frame(frame)
     assert table.schema == expected.schema
     np.testing.assert_array_equal(table.codes, expected.codes)
 
@@ -100,7 +102,7 @@ def test_csv_equals_the_frame_it_was_written_from(tmp_path):
 )
 def test_bad_csv(tmp_path, text, words):
     with pytest.raises((FileFormatError, DataError), match=words) as caught:
-        read(csv(tmp_path, text), discretize=None)
+        read_table(csv(tmp_path, text), discretize=None)
     assert "\n" not in str(caught.value)
 
 
@@ -126,22 +128,22 @@ def test_damaged_and_absent_files(tmp_path):
         "odd.xlsx": "cannot be read as an Excel workbook",
     }.items():
         with pytest.raises(FileFormatError, match=words) as caught:
-            read(tmp_path / name, discretize=None)
+            read_table(tmp_path / name, discretize=None)
         assert "\n" not in str(caught.value) and name in str(caught.value)
     with pytest.raises(NoFileError, match=r"did you mean 'good.csv.gz'"):
-        read(tmp_path / "god.csv.gz")
+        read_table(tmp_path / "god.csv.gz")
     with pytest.raises(NoFileError, match=r"no file 'nowhere/x.csv'; check the path"):
-        read("nowhere/x.csv")
+        read_table("nowhere/x.csv")
     with pytest.raises(NoFileError, match="is a folder"):
-        read(tmp_path)
+        read_table(tmp_path)
     with pytest.raises(NoFileError, match=r"use load_dataset\('titanic'\)"):
-        read("titanic")
+        read_table("titanic")
     with pytest.raises(ParameterError, match="utf-99"):
-        read(good, encoding="utf-99")
+        read_table(good, encoding="utf-99")
     with pytest.raises(ParameterError, match="one character"):
-        read(good, delimiter="::")
+        read_table(good, delimiter="::")
     with pytest.raises(FileFormatError, match="not utf-16 text"):
-        read(tmp_path / "plain.txt", encoding="utf-16")
+        read_table(tmp_path / "plain.txt", encoding="utf-16")
 
 
 def test_parquet_keeps_declared_states(tmp_path, monkeypatch):
@@ -154,14 +156,14 @@ def test_parquet_keeps_declared_states(tmp_path, monkeypatch):
         {"s": pl.Series(cells, dtype=pl.Enum(order)), "b": [True, False, None]}
     ).write_parquet(tmp_path / "polars.pq")
     for name in ("pandas.parquet", "polars.pq"):
-        table = read(tmp_path / name)
+        table = read_table(tmp_path / name)
         assert table.schema["s"].states == tuple(order)
         assert columns(table) == {"s": cells, "b": [True, False, None]}
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    assert columns(read(tmp_path / "polars.pq"))["s"] == cells
+    assert columns(read_table(tmp_path / "polars.pq"))["s"] == cells
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(DataError, match=r"install counterpane\[duckdb\]"):
-        read(tmp_path / "polars.pq")
+        read_table(tmp_path / "polars.pq")
 
 
 ARFF = r"""% a comment
@@ -182,7 +184,7 @@ sunny, 85, "it's, hot", no
 
 
 def test_arff(tmp_path):
-    table = read(csv(tmp_path, ARFF, "w.arff.gz"), discretize={"temperature in C": [60]})
+    table = read_table(csv(tmp_path, ARFF, "w.arff.gz"), discretize={"temperature in C": [60]})
     assert columns(table) == {
         "outlook": ["sunny", "very 'wet'", None, "?"],
         "temperature in C": ["≥60", None, "≥60", "<60"],
@@ -195,7 +197,7 @@ def test_arff(tmp_path):
 
 def test_sparse_arff(tmp_path):
     head = "@relation r\n@attribute a {n,y}\n@attribute b numeric\n@attribute c {p,q}\n@data\n"
-    table = read(csv(tmp_path, head + "{0 y, 2 'q'}\n{}\n{1 3}\n{2 ?}\n", "s.arff"))
+    table = read_table(csv(tmp_path, head + "{0 y, 2 'q'}\n{}\n{1 3}\n{2 ?}\n", "s.arff"))
     assert columns(table) == {
         "a": ["y", "n", "n", "n"],
         "b": [0, 0, 3, 0],
@@ -207,7 +209,7 @@ def test_sparse_arff(tmp_path):
         "{0}": "cannot be read",
     }.items():
         with pytest.raises(FileFormatError, match=f"line 6: .*{words}"):
-            read(csv(tmp_path, head + row, "s.arff"))
+            read_table(csv(tmp_path, head + row, "s.arff"))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_sparse_arff(tmp_path):
 )
 def test_bad_arff(tmp_path, text, words):
     with pytest.raises((FileFormatError, StateError, DataError), match=words) as caught:
-        read(csv(tmp_path, text, "b.arff"))
+        read_table(csv(tmp_path, text, "b.arff"))
     assert "\n" not in str(caught.value)
 
 
@@ -238,7 +240,7 @@ def test_csv_needs_no_frame_library(tmp_path):
     path = csv(tmp_path, "a,b\nx,1\ny,2\n")
     code = (
         "import sys; sys.modules |= dict.fromkeys(['pandas', 'polars', 'pyarrow']);"
-        f"from counterpane.data import read; print(read({str(path)!r}));"
+        f"from counterpane.data.files import read_table; print(read_table({str(path)!r}));"
         "assert 'sklearn' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -282,10 +282,10 @@ def test_a_table_comes_back_or_moves_to_another_schema():
     ],
 )
 def test_bad_frames_get_one_sentence(frame, words):
-    from counterpane.data.readers import read
+    from counterpane.data.files import read_table
 
     with pytest.raises(DataError, match=words) as caught:
-        read(frame, discretize=None)
+        read_table(frame, discretize=None)
     assert "\n" not in str(caught.value)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
-from counterpane.data.preparing import ColumnsLeftOut, prepare, prepare_like
-from counterpane.data.readers import read_prepared
+from counterpane.data.files import read_prepared
+from counterpane.data.prepare import ColumnsLeftOut, prepare, prepare_like
 from counterpane.errors import DataError, FileFormatError, ParameterError, UnknownNameError
 
 N = 100

@@ -15,7 +15,7 @@ import pytest
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers, columns_of
 from counterpane.data.excel import SheetChosen
-from counterpane.data.readers import read_any
+from counterpane.data.files import read_any
 from counterpane.errors import DataError, FileFormatError, MissingExtraError, ParameterError
 
 ROWS = [

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from counterpane.data.datasets import dataset_names, load_dataset
-from counterpane.data.readers import read
+from counterpane.data.files import read_table
 from counterpane.errors import UnknownNameError
 
 DATA = os.environ.get("COUNTERPANE_DATA")
@@ -83,14 +83,14 @@ def test_every_benchmark_table_reads():
     classed = sorted(Path(DATA, "uci").glob("*.csv.gz"))
     assert len(plain) >= 6 and len(classed) >= 60
     for path in plain:
-        table = read(path)
+        table = read_table(path)
         assert table.n_rows > 400 and not table.has_missing.any()
         for variable in table.schema:
             assert list(variable.states) == sorted(variable.states)
     for path in classed:
         with gzip.open(path, "rt", newline="") as lines:
             rows = list(csv.reader(lines))
-        table = read(path, discretize="mdl", target="class")
+        table = read_table(path, discretize="mdl", target="class")
         assert table.schema.names == tuple(rows[0]) and table.n_rows == len(rows) - 1
         missing = np.array([[cell == "" for cell in row] for row in rows[1:]]).T
         np.testing.assert_array_equal(table.codes == table.schema.cards[:, None], missing)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
+from counterpane.data.files import read_any
 from counterpane.data.number_formats import NumberFormat, file_decimal, find_format
-from counterpane.data.preparing import prepare, prepare_like
-from counterpane.data.readers import read_any
+from counterpane.data.prepare import prepare, prepare_like
 from counterpane.errors import ParameterError
 
 

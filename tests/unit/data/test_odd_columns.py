@@ -23,7 +23,7 @@ from counterpane.counts.engines.frames import FrameSource
 from counterpane.counts.engines.parts import split_files
 from counterpane.counts.engines.survey import plan_survey
 from counterpane.data import Table, Variable
-from counterpane.data import read as read_table
+from counterpane.data.files import read_table
 from counterpane.errors import DataError, ParameterError
 
 needs_duckdb = pytest.mark.skipif(not has_duckdb(), reason="DuckDB is not installed")

@@ -14,8 +14,8 @@ from scipy.stats import ks_2samp
 from sklearn import datasets
 
 import counterpane as cp
-from counterpane.data.quantiles import find_quantiles, find_step
-from counterpane.data.returning import like
+from counterpane.data.export import frame_like
+from counterpane.data.intervals import find_quantiles, find_step
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, MissingExtraError, ParameterError
 from counterpane.models.formats import native
@@ -224,16 +224,16 @@ def test_samples_are_frames_of_the_kind_that_was_learned_from(kind, tmp_path):
 def test_like_gives_the_types_of_the_frame(kind, table):
     frame = MAKERS[kind]({k: COLUMNS[k] for k in ("port", "size", "price", "count")})
     again = cp.Table.from_frame(frame, discretize="quantile").with_numbers(0)
-    found = like(frame, again)
+    found = frame_like(frame, again)
     assert type(found) is type(frame)
     types = [str(t) for t in (found.schema.types if kind == "pyarrow" else found.dtypes)]
     assert types == [str(t) for t in (frame.schema.types if kind == "pyarrow" else frame.dtypes)]
 
 
 def test_like_knows_mappings_arrays_and_tables(table):
-    assert like({}, table)["port"] == COLUMNS["port"]
-    assert like(np.zeros((2, 2)), table).shape == (40, 6)
-    assert like(table, table) is table and like("a.csv", table) is table
+    assert frame_like({}, table)["port"] == COLUMNS["port"]
+    assert frame_like(np.zeros((2, 2)), table).shape == (40, 6)
+    assert frame_like(table, table) is table and frame_like("a.csv", table) is table
 
 
 def test_what_is_not_installed_is_said(table, monkeypatch):

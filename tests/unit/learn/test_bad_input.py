@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import counterpane as cp
-from counterpane.data import read
+from counterpane.data.files import read_table
 from counterpane.errors import (
     DataError,
     FileFormatError,
@@ -182,7 +182,7 @@ def test_a_table_above_the_cell_limit(refused):
 def test_a_file_that_is_not_there(refused, tmp_path):
     (tmp_path / "adult.csv").write_text("a\n1\n")
     refused(NoFileError, r"no file 'adlt\.csv'.*'adult\.csv'", lambda: cp.read("adlt.csv"))
-    refused(NoFileError, "is a folder", lambda: read(tmp_path))
+    refused(NoFileError, "is a folder", lambda: read_table(tmp_path))
     (tmp_path / "empty").mkdir()
     refused(NoFileError, "holds no file", lambda: cp.ChowLiu().fit(tmp_path / "empty"))
     refused(NoFileError, "load_dataset", lambda: cp.read("titanic"))

@@ -9,11 +9,11 @@ from functools import cache
 import joblib
 import numpy as np
 import pytest
+from counterpane.learn.threads import by_threads
 
 import counterpane as cp
 from counterpane.counts import MemoryCounts
 from counterpane.data import Schema, Table
-from counterpane.learn.threads import by_threads
 from counterpane.progress import Control, Stopped
 from reference.random_codes import random_codes
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from counterpane.counts.engines.arrow_types import arrow, family
 from counterpane.counts.engines.database import plain
+from counterpane.data.clean import NO_NUMBER
 from counterpane.data.schema import Variable
-from counterpane.data.texts import NO_NUMBER
 from counterpane.errors import DataError, StateError
 from counterpane.typing import Array, Codes
 

@@ -14,8 +14,7 @@ from counterpane.counts.engines.arrow_types import arrow
 from counterpane.counts.engines.encoding import weights_of
 from counterpane.counts.engines.file_readers import BlockReader
 from counterpane.counts.engines.survey import Survey, declared_variables
-from counterpane.data.cuts import mdl_cuts, quantile_cuts
-from counterpane.data.quantiles import find_quantiles, find_step
+from counterpane.data.intervals import find_quantiles, find_step, mdl_cuts, quantile_cuts
 from counterpane.data.schema import Variable, code_dtype
 from counterpane.errors import DiscretizeError, ParameterError, Setting
 from counterpane.progress import Control

@@ -20,8 +20,7 @@ from typing import Any
 from counterpane.counts.engines.arrow_types import Block, ColumnTypes, arrow, family
 from counterpane.counts.engines.folder_columns import Values, constant, folder_columns, is_whole
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.delimited import DELIMITERS
-from counterpane.data.texts import open_text
+from counterpane.data.csv import DELIMITERS, open_text
 from counterpane.errors import (
     CounterpaneError,
     DataError,

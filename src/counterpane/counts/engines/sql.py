@@ -20,8 +20,8 @@ from counterpane.counts.kept import Block, KeptRows
 from counterpane.counts.source import CountSource, Policy, choose_columns
 from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
 from counterpane.data.columns import Column, Numbers, from_objects
+from counterpane.data.encoder import infer_schema
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
-from counterpane.data.states import infer_schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, WeightError, unknown_name
 from counterpane.progress import Control

@@ -22,10 +22,10 @@ from counterpane.counts.engines.arrow_types import (
 from counterpane.counts.engines.database import plain
 from counterpane.counts.engines.encoding import RowEncoder, weights_of
 from counterpane.counts.source import choose_columns
+from counterpane.data.clean import NO_NUMBER, NUMBER, text_column
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
+from counterpane.data.encoder import infer_schema
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
-from counterpane.data.states import infer_schema
-from counterpane.data.texts import NO_NUMBER, NUMBER, text_column
 from counterpane.errors import DataError, DiscretizeError, ParameterError, WeightError
 from counterpane.typing import Array, State
 

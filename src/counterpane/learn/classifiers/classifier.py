@@ -15,14 +15,12 @@ from counterpane.counts.reordered import reordered
 from counterpane.counts.resolved import resolved
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
-from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Numbers, n_rows
-from counterpane.data.exporting import frame_kind_of
-from counterpane.data.frames import encode_column
-from counterpane.data.preparing import Prepared, preparation_notes, prepare_like
+from counterpane.data.encoder import check_weights, encode_column, encode_rows
+from counterpane.data.export import frame_kind_of
+from counterpane.data.prepare import Prepared, preparation_notes, prepare_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
-from counterpane.data.weights import check_weights
 from counterpane.errors import DataError, NotFittedError, ParameterError
 from counterpane.learn.base import Learner, LearnerOptions, policy_used
 from counterpane.learn.classifiers.features import (

@@ -11,8 +11,8 @@ import numpy as np
 
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
-from counterpane.data.preparing import Prepared, prepare
-from counterpane.data.readers import read_any
+from counterpane.data.files import read_any
+from counterpane.data.prepare import Prepared, prepare
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.learn.classifiers.training import missing_cells

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane.data.row_order import in_text_order
-from counterpane.data.table import Table
+from counterpane.data.table import Table, in_text_order
 from counterpane.learn.classifiers.interactions.fold_rows import deal_folds
 from counterpane.typing import Codes, Floats, Ints
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from counterpane.data.cells import encode_rows
 from counterpane.data.columns import Column, Labels, Numbers
-from counterpane.data.cuts import mdl_cuts
+from counterpane.data.encoder import cut_variable, encode_rows
+from counterpane.data.intervals import mdl_cuts
 from counterpane.data.schema import Schema, Variable
-from counterpane.data.states import cut_variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import Missing

@@ -13,7 +13,7 @@ import counterpane as cp
 from counterpane.counts import cutting, survey
 from counterpane.counts.engines.cutting import _keys, _numbers, _Values
 from counterpane.data import Table
-from counterpane.data import read as read_table
+from counterpane.data.files import read_table
 from counterpane.errors import DiscretizeError, ParameterError, UnknownNameError
 from counterpane.progress import Control, Stopped
 

@@ -21,7 +21,7 @@ from counterpane.counts import MemoryCounts, duckdb_reader
 from counterpane.counts.engines.duckdb_reader import has_duckdb
 from counterpane.counts.packed import PackedRows, packed_bytes
 from counterpane.data import Table
-from counterpane.data import read as read_table
+from counterpane.data.files import read_table
 from counterpane.errors import (
     DataError,
     DiscretizeError,

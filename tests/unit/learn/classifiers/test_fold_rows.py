@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from counterpane.data.cuts import mdl_cuts
+from counterpane.data.intervals import mdl_cuts
 from counterpane.errors import DataError
 from counterpane.learn.classifiers.interactions import fold_rows
 from counterpane.learn.classifiers.interactions.fold_coding import RawRows, find_coding, with_thirds

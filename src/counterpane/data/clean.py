@@ -1,28 +1,17 @@
-"""Text files: opened safely, their cells collected column by column, their meaning guessed."""
+"""Cells as they are written in files to columns of truth values, numbers or texts."""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
+import datetime
 import re
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from counterpane.data.columns import Column, Labels, Numbers, make_labels
-from counterpane.data.number_formats import (
-    NumberFormat,
-    file_decimal,
-    find_format,
-    is_number_like,
-)
-from counterpane.errors import FileFormatError, ParameterError, Setting
+from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
+from counterpane.data.number_formats import NumberFormat, file_decimal, find_format, is_number_like
 from counterpane.typing import Array
 
 Cell: TypeAlias = str | None
@@ -32,42 +21,6 @@ _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _TRUTH = {"true": 1, "false": 0}
 NO_NUMBER = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"})
-
-
-@contextmanager
-def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
-    """The text of a file, unpacked where its name ends in .gz; every failure is one sentence."""
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise ParameterError(
-            Setting("encoding", encoding), " is not known; try 'latin-1'."
-        ) from None
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opener(path, "rt", encoding=encoding, newline="") as file:
-            yield cast("IO[str]", file)
-    except EOFError:
-        raise FileFormatError(
-            f"file {str(path)!r} is cut short: its gzip data have no end; fetch it again."
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(
-            f"file {str(path)!r} is not a sound gzip file ({error}); fetch it again, or "
-            "drop .gz from its name."
-        ) from None
-    except UnicodeError as error:
-        raise FileFormatError(
-            f"file {str(path)!r} is not {encoding} text ({error}); pass ",
-            Setting("encoding"),
-            " if it is text of another kind.",
-        ) from None
-    except csv.Error as error:
-        raise FileFormatError(f"file {str(path)!r} cannot be read as text: {error}.") from None
-    except OSError as error:
-        raise FileFormatError(
-            f"file {str(path)!r} cannot be read: {error.strerror or error}."
-        ) from None
 
 
 def collect(rows: Iterable[Sequence[Cell]], width: int) -> list[tuple[list[Cell], Array]]:
@@ -165,3 +118,39 @@ def number_column(name: str, texts: Sequence[Cell], codes: Array) -> Numbers:
     whole = all(map(_INTEGER.fullmatch, figures))
     values = np.array(figures, dtype=object).astype(np.int64 if whole else np.float64)
     return Numbers(name, values[codes], missing[codes])
+
+
+NUMERIC = {bool, int, float}
+
+
+def typed_columns(cells: Mapping[str, list[Any]]) -> dict[str, Column | list[Any]]:
+    """Columns by name; a column of lists or objects stays as it is, for `columns_of` to refuse.
+
+    Numbers, truth values, dates and lengths of time keep their kind. A column of texts is read as
+    that of a text file is. So is a column of several kinds, whose cells become texts first.
+    """
+    found: dict[str, Column | list[Any]] = {}
+    for name, values in cells.items():
+        kinds = {type(value) for value in values} - {type(None)}
+        dates = all(issubclass(kind, datetime.date) for kind in kinds)
+        if kinds & {list, dict}:
+            found[name] = values
+        elif kinds <= NUMERIC or dates or kinds == {datetime.timedelta}:
+            found[name] = from_objects(name, values)
+        else:
+            texts = [None if value is None else _text(value) for value in values]
+            found[name] = text_columns([name], collect(_as_rows(texts), 1))[0]
+    return found
+
+
+def _as_rows(texts: Sequence[str | None]) -> list[tuple[str | None]]:
+    return [(text,) for text in texts]
+
+
+def _text(value: Any) -> str:
+    """A cell as a text file has it: whole numbers without a point, dates in ISO form."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return value if isinstance(value, str) else str(value)

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.dates import date_texts
-from counterpane.data.quantiles import draw_numbers, interval_points
+from counterpane.data.intervals import draw_numbers, interval_points
 from counterpane.data.schema import Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError

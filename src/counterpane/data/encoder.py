@@ -1,21 +1,124 @@
-"""Which states the columns of a frame have: declared, observed, or cut from numbers."""
+"""Columns to codes: the states of each column, the codes of its cells, the weights of the rows."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from counterpane.data.columns import Column, Labels, Numbers, find_column
-from counterpane.data.cuts import mdl_cuts, quantile_cuts
+from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.dates import day_number
-from counterpane.data.quantiles import find_quantiles, find_step
-from counterpane.data.schema import MAX_STATES, Schema, Variable
-from counterpane.errors import Advice, DataError, DiscretizeError, ParameterError, Setting
-from counterpane.typing import Array, Floats, State
+from counterpane.data.intervals import find_quantiles, find_step, mdl_cuts, quantile_cuts
+from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
+from counterpane.errors import (
+    Advice,
+    DataError,
+    DiscretizeError,
+    ParameterError,
+    Setting,
+    StateError,
+    WeightError,
+)
+from counterpane.typing import Array, Codes, Floats, Ints, State
+
+Unseen = Literal["error", "missing", "unknown"]
+"""What a value outside the states is: a mistake, a missing cell, or a cell that was not observed.
+
+The last two differ where missing is a state of its own.
+"""
+
+
+def encode_frame(
+    frame: Any,
+    *,
+    schema: Schema | None,
+    states: Mapping[str, Sequence[State]],
+    weights: str | npt.ArrayLike | None,
+    discretize: Discretize,
+    target: str | None,
+    unseen: Unseen,
+    max_states: int,
+    n_bins: int,
+) -> tuple[Schema, Codes, Ints | Floats | None]:
+    """The schema of a frame (or the one given), its codes and its weights.
+
+    Parameters are those of `Table.from_frame`.
+    """
+    if unseen not in get_args(Unseen):
+        raise ParameterError(f"unseen={unseen!r}; 'error', 'missing' or 'unknown' is allowed.")
+    if max_states < 1 or n_bins < 1:
+        raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
+    columns = check_columns(columns_of(frame, None if schema is None else schema.names))
+    rows = n_rows(next(iter(columns.values())))
+    if isinstance(weights, str):
+        column = find_column(columns, weights)
+        del columns[column.name]
+        if not isinstance(column, Numbers):
+            raise WeightError(f"the weight column {column.name!r} holds no numbers; it must.")
+        weights = np.where(column.missing, np.nan, column.values)
+    checked = None if weights is None else check_weights(weights, rows)
+    if schema is None:
+        plain = np.ones(rows) if checked is None else checked.astype(np.float64)
+        schema = infer_schema(
+            columns, states, discretize, target, plain, max_states=max_states, n_bins=n_bins
+        )
+    codes: Codes = np.empty((len(schema), rows), dtype=code_dtype(schema.cards))
+    for i, variable in enumerate(schema):
+        codes[i] = encode_column(find_column(columns, variable.name), variable, unseen)
+    return schema, codes, checked
+
+
+def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") -> Ints:
+    """The codes of a column's rows among the states of `variable`; missing cells get `card`."""
+    absent = variable.find(None)  # missing may be a state of its own
+    missing = variable.card if absent is None else absent
+    if isinstance(column, Numbers):
+        if variable.cuts is not None and column.dated == variable.dated:
+            codes = np.searchsorted(variable.cuts, column.values, side="right")
+            return np.where(column.missing, missing, codes)
+        column = column.labels()
+    places = [missing if state is None else variable.find(state) for state in column.states]
+    lookup = np.array([-1 if p is None else p for p in places] + [missing], dtype=np.int64)
+    codes = lookup[column.codes]
+    strange = codes < 0
+    if strange.any():
+        if unseen == "error":
+            row = int(np.argmax(strange))
+            value = column.states[column.codes[row]]
+            raise StateError(
+                f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; ",
+                Advice('pass states=… or unseen="missing"', "leave such rows out"),
+                ".",
+            )
+        codes[strange] = missing if unseen == "missing" else variable.card
+    return codes
+
+
+def check_columns(columns: Iterable[Column]) -> dict[str, Column]:
+    """Columns by name; refuses none, no rows, a name that occurs twice, and different lengths."""
+    found: dict[str, Column] = {}
+    for column in columns:
+        if column.name in found:
+            raise DataError(f"the column name {column.name!r} occurs twice; each needs its own.")
+        found[column.name] = column
+    lengths = {name: n_rows(column) for name, column in found.items()}
+    if not lengths:
+        raise DataError("the table has no columns; at least one is needed.")
+    if len(set(lengths.values())) > 1:
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        raise DataError(
+            f"column {short!r} has {lengths[short]} rows and column {long!r} has {lengths[long]}; "
+            "all columns need the same number."
+        )
+    if not max(lengths.values()):
+        raise DataError("the table has no rows; at least one is needed.")
+    return found
+
 
 Discretize: TypeAlias = Any
 """How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
@@ -200,3 +303,60 @@ def _find_cuts(
         f"discretize={discretize!r} has neither cuts_ nor bin_edges_ after fit, so that new "
         "numbers could not be cut alike; pass MDLDiscretizer(), KBinsDiscretizer() or a mapping."
     )
+
+
+def encode_rows(
+    columns: Sequence[Column], variables: Sequence[Variable], numeric: Sequence[int]
+) -> tuple[Codes, Floats]:
+    """The codes (variables, rows) and the numbers (len(numeric), rows) of columns.
+
+    A code equal to the variable's card stands for a state that the variable does not have.
+    """
+    rows = n_rows(columns[0])
+    cards = np.array([v.card for v in variables])
+    codes: Codes = np.empty((len(variables), rows), dtype=code_dtype(cards))
+    for column, variable, out in zip(columns, variables, codes, strict=True):
+        out[:] = encode_column(column, variable, "unknown")
+    numbers = np.empty((len(numeric), rows))
+    for i, out in zip(numeric, numbers, strict=True):
+        out[:] = as_numbers(columns[i], dated=variables[i].dated)
+    return codes, numbers
+
+
+def as_numbers(column: Column, *, dated: bool = False) -> Floats:
+    """The numbers of a column, also where they are written as texts; NaN for anything else.
+
+    Where `dated`, they are those of dates, which alone count.
+    """
+    if isinstance(column, Numbers):
+        usable = ~column.missing & (column.dated == dated)
+        return np.where(usable, column.values.astype(np.float64), np.nan)
+    values = np.full(len(column.states) + 1, np.nan)  # code -1 finds the last
+    for i, state in enumerate(column.states):
+        with suppress(TypeError, ValueError):
+            number = day_number(state) if dated else float(state)  # type: ignore[arg-type]
+            values[i] = np.nan if number is None else number
+    found: Floats = values[column.codes]
+    return found
+
+
+def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
+    """`weights` as int64 where all are whole numbers, else float64; checked and read-only."""
+    array = np.asarray(weights)
+    if array.shape != (n_rows,):
+        raise WeightError(f"weights have shape {array.shape}; {n_rows} rows need ({n_rows},).")
+    if array.dtype.kind not in "biuf":
+        raise WeightError(f"weights have type {array.dtype}; whole or real numbers are allowed.")
+    values = array.astype(np.float64)
+    bad = ~np.isfinite(values) | (values < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise WeightError(
+            f"the weight of row {row} is {array[row]}; weights must be finite and not negative."
+        )
+    if n_rows and values.sum() == 0:
+        raise WeightError("all weights are zero; at least one row needs a positive weight.")
+    whole = bool((values == np.floor(values)).all()) and values.sum() < 2**53
+    result: Ints | Floats = values.astype(np.int64) if whole else values
+    result.flags.writeable = False
+    return result

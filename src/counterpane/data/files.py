@@ -1,8 +1,9 @@
-"""Tables from files and frames: the one way in."""
+"""Tables from files and frames."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -12,18 +13,16 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from counterpane.data.arff import read_arff
-from counterpane.data.columns import columns_of
+from counterpane.data.clean import typed_columns
+from counterpane.data.columns import Column, columns_of
+from counterpane.data.csv import EVERY, MEGABYTE, open_text, read_delimited, read_libra_data
 from counterpane.data.datasets import dataset_names
-from counterpane.data.delimited import read_delimited
+from counterpane.data.encoder import Discretize, Unseen
 from counterpane.data.excel import read_excel
-from counterpane.data.exporting import frame_kind_of
-from counterpane.data.frames import Unseen
-from counterpane.data.json_lines import read_json_lines
-from counterpane.data.libra import read_libra_data
+from counterpane.data.export import frame_kind_of
 from counterpane.data.number_formats import NumberFormat, check_decimal
-from counterpane.data.preparing import ColumnsLeftOut, Prepared, choose_columns, prepare
+from counterpane.data.prepare import ColumnsLeftOut, Prepared, choose_columns, prepare
 from counterpane.data.schema import Schema
-from counterpane.data.states import Discretize
 from counterpane.data.table import Table
 from counterpane.errors import (
     DataError,
@@ -44,7 +43,7 @@ _OTHERS = {
 }
 
 
-def read(
+def read_table(
     source: Any,
     *,
     discretize: Discretize = "auto",
@@ -66,10 +65,10 @@ def read(
     """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
 
     The options are those of `counterpane.read`, which also reads what does not fit into memory.
-    With discretize="auto" the columns are prepared as `counterpane.data.preparing.prepare` says;
+    With discretize="auto" the columns are prepared as `counterpane.data.prepare.prepare` says;
     the target, the weights and columns with `states` stay in any case.
 
-    >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
+    >>> table = read_table({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
     >>> table.schema["age"].states
     ('<23', '[23, 29.62)', '[29.62, 37.75)', '≥37.75')
     >>> table.notes
@@ -238,3 +237,63 @@ def _read_parquet(path: Path) -> Any:
     raise DataError(
         f"file {str(path)!r} needs pyarrow or polars to be read; install counterpane[duckdb]."
     )
+
+
+MAX_CELLS = 2**28  # columns × rows: what is larger has keys that are no columns
+
+
+def read_json_lines(
+    path: Path, *, encoding: str, report: Report | None = None
+) -> dict[str, Column | list[Any]]:
+    """The columns of a file; a key that a line lacks is a missing cell.
+
+    Values are texts, numbers, truth values or null. A column with lists or objects among its cells
+    is for `columns_of` to refuse or to leave out.
+    """
+    cells: dict[str, list[Any]] = {}
+    rows = 0
+    with open_text(path, encoding) as opened:
+        file: Any = opened
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            record = _record(line, number, path)
+            for key, value in record.items():
+                column = cells.get(key)
+                if column is None:
+                    column = cells[key] = []
+                column.extend([None] * (rows - len(column)))
+                column.append(value)
+            rows += 1
+            if len(cells) * rows > MAX_CELLS:
+                raise FileFormatError(
+                    f"file {str(path)!r}, line {number}: {len(cells):,} keys in {rows:,} lines "
+                    f"make more than {MAX_CELLS:,} cells; keys that name things are no columns."
+                )
+            if report is not None and rows % EVERY == 0:
+                report("reading, megabytes", file.buffer.tell() / MEGABYTE, None)
+    if not rows:
+        raise FileFormatError(f"file {str(path)!r} is empty; one JSON object a line is needed.")
+    for column in cells.values():
+        column.extend([None] * (rows - len(column)))
+    return typed_columns(cells)
+
+
+def _record(line: str, number: int, path: Path) -> dict[str, Any]:
+    where = f"file {str(path)!r}, line {number}"
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        words = getattr(error, "msg", None) or type(error).__name__
+        raise FileFormatError(
+            f"{where} is no JSON ({words}); one object a line is needed, such as "
+            '{"age": 41, "sex": "male"}.'
+        ) from None
+    if not isinstance(record, dict):
+        raise FileFormatError(
+            f"{where} is a JSON {type(record).__name__}; one object a line is needed, such as "
+            '{"age": 41, "sex": "male"}.'
+        )
+    if "" in record:
+        raise FileFormatError(f"{where} has an empty key; each column needs a name.")
+    return record

@@ -1,4 +1,4 @@
-"""Columns as people have them, made fit to learn from; what was done is told by column."""
+"""Columns made fit to learn from, and what was done to each of them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.data.clean import NO_NUMBER, NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
 from counterpane.data.dates import day_number, find_day_first
-from counterpane.data.frames import check_columns, encode_column
+from counterpane.data.encoder import check_columns, encode_column
 from counterpane.data.number_formats import PLAIN, NumberFormat, find_format, is_number_like
 from counterpane.data.schema import Schema, Variable
-from counterpane.data.texts import NO_NUMBER, NUMBER
 from counterpane.errors import DataError, unknown_name
 from counterpane.typing import Array
 

@@ -1,0 +1,219 @@
+"""Text files: opened safely, CSV files, and Libra's files of state numbers."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import math
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from counterpane.data.clean import Cell, collect, text_columns
+from counterpane.data.columns import Column
+from counterpane.data.number_formats import NumberFormat
+from counterpane.data.schema import MAX_STATES, Schema
+from counterpane.data.table import Table
+from counterpane.errors import FileFormatError, ParameterError, Setting
+from counterpane.progress import Report
+from counterpane.typing import Array, Floats, Ints
+
+
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
+    """The text of a file, unpacked where its name ends in .gz; every failure is one sentence."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ParameterError(
+            Setting("encoding", encoding), " is not known; try 'latin-1'."
+        ) from None
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opener(path, "rt", encoding=encoding, newline="") as file:
+            yield cast("IO[str]", file)
+    except EOFError:
+        raise FileFormatError(
+            f"file {str(path)!r} is cut short: its gzip data have no end; fetch it again."
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise FileFormatError(
+            f"file {str(path)!r} is not a sound gzip file ({error}); fetch it again, or "
+            "drop .gz from its name."
+        ) from None
+    except UnicodeError as error:
+        raise FileFormatError(
+            f"file {str(path)!r} is not {encoding} text ({error}); pass ",
+            Setting("encoding"),
+            " if it is text of another kind.",
+        ) from None
+    except csv.Error as error:
+        raise FileFormatError(f"file {str(path)!r} cannot be read as text: {error}.") from None
+    except OSError as error:
+        raise FileFormatError(
+            f"file {str(path)!r} cannot be read: {error.strerror or error}."
+        ) from None
+
+
+DELIMITERS = ",;\t|"
+EVERY = 10_000  # rows between two reports
+MEGABYTE = 1e6
+
+
+def read_delimited(
+    path: Path,
+    *,
+    delimiter: str | None,
+    encoding: str,
+    name_blanks: bool = False,
+    report: Report | None = None,
+    decimal: str | None = None,
+    formats: Mapping[str, NumberFormat] | None = None,
+) -> list[Column]:
+    """The columns of a file with a header row; see `text_columns` for their kinds.
+
+    Without `delimiter`, it is the one of comma, semicolon, tab and bar that splits the header most.
+    Blank lines are skipped; a row with more or fewer fields than the header is refused, and so is
+    a column without a name, unless `name_blanks` calls it after its place.
+    """
+    with open_text(path, encoding) as file:
+        start: list[str] = []
+        for line in file:
+            start.append(line)
+            if line.strip():
+                break
+        mark = delimiter or _sniff(start)
+        reader = csv.reader(chain(start, file), delimiter=mark, strict=True)
+        try:
+            header = _header(reader, path, name_blanks=name_blanks)
+            rows = _rows(reader, len(header), path)
+            if report is not None:
+                rows = _reported(rows, file, path.stat().st_size / MEGABYTE, report)
+            columns = collect(rows, len(header))
+        except csv.Error as error:
+            raise FileFormatError(f"file {str(path)!r}, line {reader.line_num}: {error}.") from None
+    return text_columns(header, columns, decimal=decimal, semicolons=mark == ";", formats=formats)
+
+
+def _sniff(lines: list[str]) -> str:
+    return max(DELIMITERS, key=lambda mark: sum(map(len, csv.reader(lines, delimiter=mark))))
+
+
+def _reported(
+    rows: Iterator[list[str]], file: Any, size: float, report: Report
+) -> Iterator[list[str]]:
+    """The rows, with a word now and then on how much of the file is read."""
+    packed = getattr(file.buffer, "fileobj", file.buffer)
+    for place, row in enumerate(rows):
+        if place % EVERY == 0:
+            report("reading, megabytes", packed.tell() / MEGABYTE, size)
+        yield row
+
+
+def _header(reader: Any, path: Path, *, name_blanks: bool) -> list[str]:
+    header: list[str] = next(filter(None, reader), [])
+    if not header:
+        raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
+    if name_blanks:
+        return [name or f"column {place}" for place, name in enumerate(header, start=1)]
+    if "" in header:
+        raise FileFormatError(
+            f"file {str(path)!r}: column {header.index('') + 1} has no name in the header; name "
+            "each column (pandas writes an unnamed index unless told index=False)."
+        )
+    return header
+
+
+def _rows(reader: Any, width: int, path: Path) -> Iterator[list[str]]:
+    """The rows of a reader, each as wide as the header; blank lines are left out."""
+    for row in reader:
+        if len(row) == width:
+            yield row
+        elif row:
+            raise FileFormatError(
+                f"file {str(path)!r}, line {reader.line_num}: {len(row)} fields where the header "
+                f"has {width}; repair the line, or pass ",
+                Setting("delimiter"),
+                " if it is not as guessed.",
+            )
+
+
+MAX_PLACES = 2**24  # states of all columns together
+
+
+def read_libra_data(path: Path, *, encoding: str) -> Table:
+    """The table of a file of rows such as `0,2,*,1` or, with a weight, `2.5|0,2,*,1`.
+
+    `*` is a missing cell. Columns are v0, v1, … with the states 0, 1, … up to the largest seen. A
+    first row that exceeds all others in every column holds the numbers of states instead.
+    """
+    weights = array("d")
+    with open_text(path, encoding) as file:
+        rows = _libra_rows(file, path, weights)
+        first = next(rows, None)
+        if first is None:
+            raise FileFormatError(f"file {str(path)!r} is empty; rows of numbers are needed.")
+        columns = collect(chain([first], rows), len(first))
+    codes = np.stack([_libra_codes(v, *column, path) for v, column in enumerate(columns)])
+    head, rest = codes[:, 0], codes[:, 1:]
+    if rest.size and (head > rest.max(axis=1)).all():
+        cards, codes = head, rest
+    else:
+        cards = np.maximum(codes.max(axis=1) + 1, 1)
+    if cards.sum() > MAX_PLACES:
+        raise FileFormatError(
+            f"file {str(path)!r} has {cards.sum():,} states in all; {MAX_PLACES:,} are allowed."
+        )
+    told = np.array(weights)[-codes.shape[1] :]
+    schema = Schema.from_cards(cards, prefix="v")
+    return Table(schema, np.where(codes < 0, cards[:, None], codes), _libra_weights(told))
+
+
+def _libra_rows(lines: Iterable[str], path: Path, weights: array[float]) -> Iterator[list[Cell]]:
+    """The cells of each row; its weight is appended to `weights`, NaN where there is none."""
+    width = 0
+    for number, line in enumerate(lines, 1):
+        if not (text := line.strip()):
+            continue
+        head, bar, body = text.partition("|")
+        cells: list[Cell] = [*(body if bar else head).split(",")]
+        width = width or len(cells)
+        if len(cells) != width:
+            raise FileFormatError(
+                f"file {str(path)!r}, line {number}: {len(cells)} numbers where the first row has "
+                f"{width}."
+            )
+        try:
+            weights.append(float(head) if bar else math.nan)
+        except ValueError:
+            raise FileFormatError(
+                f"file {str(path)!r}, line {number}: {head[:40]!r} is not a weight; a number is "
+                "needed before '|'."
+            ) from None
+        yield cells
+
+
+def _libra_codes(v: int, cells: list[Cell], codes: Array, path: Path) -> Ints:
+    """The state number of each row, −1 where it is missing."""
+    states = []
+    for text in (str(cell).strip() for cell in cells):
+        if text != "*" and not (text.isdecimal() and len(text) < 6 and int(text) <= MAX_STATES):
+            raise FileFormatError(
+                f"file {str(path)!r}, column {v}: {text[:40]!r} is no state; a whole number up to "
+                f"{MAX_STATES} or '*' is needed."
+            )
+        states.append(-1 if text == "*" else int(text))
+    numbers: Ints = np.array(states, dtype=np.int64)
+    return numbers[codes]
+
+
+def _libra_weights(weights: Floats) -> Floats | None:
+    """1 for a row without a weight; None where no row has one."""
+    return None if np.isnan(weights).all() else np.where(np.isnan(weights), 1.0, weights)
