@@ -1,8 +1,13 @@
-"""Numbers for a test: is x independent of y given these, and what did it cost to know."""
+"""Tests of conditional independence, their cost, and measures of information."""
 
-from counterpane.independence.asymptotic import ChiSquare, GTest
 from counterpane.independence.base import IndependenceTest, Question, Verdict
-from counterpane.independence.bayesian import BayesianTest
+from counterpane.independence.count_tests import (
+    BayesianTest,
+    ChiSquare,
+    GTest,
+    StratifiedTest,
+    as_test,
+)
 from counterpane.independence.information import (
     entropy,
     interaction_information,
@@ -10,9 +15,7 @@ from counterpane.independence.information import (
     mutual_information_matrix,
 )
 from counterpane.independence.ledger import Ledger, Record
-from counterpane.independence.names import as_test
 from counterpane.independence.oracle import Oracle
-from counterpane.independence.stratified import StratifiedTest
 
 __all__ = [
     "BayesianTest",

@@ -1,4 +1,4 @@
-"""What an independence test is: an answer to "is x independent of y, given these?"."""
+"""The protocol of independence tests: questions x ⊥ y | given, and verdicts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import ScopeError, unknown_name
 from counterpane.progress import Control
 
-Column: TypeAlias = int | str
+ColumnKey: TypeAlias = int | str
 """A variable, by position or by name."""
 
-Columns: TypeAlias = Column | Iterable[Column]
+ColumnKeys: TypeAlias = ColumnKey | Iterable[ColumnKey]
 """One variable or several."""
 
-ONE = (int, str, np.integer)  # the types of a single column
+ONE_COLUMN = (int, str, np.integer)  # the types of a single key
 
 Question: TypeAlias = tuple[int, int, tuple[int, ...]]
 """(x, y, given) in normal form: positions, x < y, given rising."""
@@ -54,46 +54,48 @@ class Verdict(NamedTuple):
 
 
 class IndependenceTest(ABC):
-    """Answers to x ⊥ y | given, one at a time by calling it, or many by `verdicts`.
+    """Verdicts on x ⊥ y | given: one by calling the test, many by `verdicts`.
 
-    A test of data is bound first, `test = GTest().bind(source)`, so that learners and the ledger
-    ask every test alike. Answers depend on neither the order of x and y nor that of `given`.
+    A test of data is first bound to a source, `test = GTest().bind(source)`. Verdicts depend
+    neither on the order of x and y nor on that of `given`.
     """
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The variables that can be asked about, in order."""
+        """The names of the variables, in order."""
 
     @abstractmethod
     def bind(self, source: CountSource, *, ctl: Control | None = None) -> Self:
-        """This test, asked of the data in `source`; `ctl` may stop a long count."""
+        """This test on the data in `source`; `ctl` may stop a long count."""
 
     @abstractmethod
     def answer(self, questions: Sequence[Question]) -> list[Verdict]:
-        """The verdicts on questions already in normal form, together."""
+        """The verdicts on a batch of questions in normal form."""
 
-    def __call__(self, x: Column, y: Column, given: Columns = ()) -> Verdict:
+    def __call__(self, x: ColumnKey, y: ColumnKey, given: ColumnKeys = ()) -> Verdict:
         """The verdict on x ⊥ y | given; variables by position or name."""
         return self.answer([self.question(x, y, given)])[0]
 
-    def verdicts(self, questions: Iterable[tuple[Column, Column, Columns]]) -> list[Verdict]:
+    def verdicts(
+        self, questions: Iterable[tuple[ColumnKey, ColumnKey, ColumnKeys]]
+    ) -> list[Verdict]:
         """The verdicts on several (x, y, given), from one batch of counts."""
-        return self.answer([self.question(*asked) for asked in questions])
+        return self.answer([self.question(*question) for question in questions])
 
-    def question(self, x: Column, y: Column, given: Columns = ()) -> Question:
+    def question(self, x: ColumnKey, y: ColumnKey, given: ColumnKeys = ()) -> Question:
         """The checked normal form of a question.
 
         A variable that occurs twice raises `ScopeError`, an unknown one `UnknownNameError`.
         """
         names = self.names
-        several = (given,) if isinstance(given, ONE) else given
-        scope = [v if type(v) is int else position(v, names) for v in (x, y, *several)]
+        rest = (given,) if isinstance(given, ONE_COLUMN) else given
+        scope = [v if type(v) is int else position(v, names) for v in (x, y, *rest)]
         if len(set(scope)) < len(scope) or min(scope) < 0 or max(scope) >= len(names):
             raise self._malformed(scope)
-        first, second, *rest = scope
-        rest.sort()
-        return (first, second, tuple(rest)) if first < second else (second, first, tuple(rest))
+        first, second, *others = scope
+        others.sort()
+        return (min(first, second), max(first, second), tuple(others))
 
     def _malformed(self, scope: list[int]) -> ScopeError:
         for v in scope:
@@ -103,22 +105,22 @@ class IndependenceTest(ABC):
                 )
         x, y, *given = scope
         if x == y:
-            what = f"x and y are both {self.names[x]!r}; a test needs two variables."
+            message = f"x and y are both {self.names[x]!r}; a test needs two variables."
         elif x in given or y in given:
             clash = self.names[x if x in given else y]
-            what = f"{clash!r} is both asked about and given; take it out of `given`."
+            message = f"{clash!r} is both asked about and given; take it out of `given`."
         else:
             twice = next(v for i, v in enumerate(given) if v in given[:i])
-            what = f"{self.names[twice]!r} is given more than once; name each column once."
-        return ScopeError(what)
+            message = f"{self.names[twice]!r} is given more than once; name each column once."
+        return ScopeError(message)
 
     def __repr__(self) -> str:
-        shown = (f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
-        return f"{type(self).__name__}({', '.join(shown)})"
+        parameters = (f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        return f"{type(self).__name__}({', '.join(parameters)})"
 
 
 def position(column: Any, names: tuple[str, ...]) -> int:
-    """The position of a column given by position or by name; an unknown name raises."""
+    """The position of a column from its position or name; an unknown name raises."""
     try:
         return operator.index(column)
     except TypeError:

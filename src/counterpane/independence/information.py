@@ -1,9 +1,9 @@
-"""Entropy, mutual information and interaction information, as the counts give them.
+"""Entropy, mutual information and interaction information of counts: plug-in estimates.
 
-Plug-in (maximum likelihood) estimates: relative frequencies stand for probabilities. All take one
-column or several, by position or name, use the rows complete in every column named, and answer in
-nats, or to another `base`. A measure asks for one table and sums it down, so that the identities
-between entropies hold for each answer.
+Relative frequencies take the place of probabilities. All functions take one column or several, by
+position or name, use the rows that are complete in all of these, and return nats, or units of
+another `base`. Each value comes from the margins of a single table, so that identities between
+entropies hold.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from counterpane._core import independence as kernels
 from counterpane.counts.source import CountSource
 from counterpane.data.table import distinct_rows
 from counterpane.errors import ParameterError, ScopeError
-from counterpane.independence.base import ONE, Column, Columns, position
+from counterpane.independence.base import ONE_COLUMN, ColumnKey, ColumnKeys, position
 from counterpane.typing import Floats
 
 
 def entropy(
-    source: CountSource, variables: Columns, given: Columns = (), *, base: float = math.e
+    source: CountSource, variables: ColumnKeys, given: ColumnKeys = (), *, base: float = math.e
 ) -> float:
     """H(variables | given) = −Σ p(v, g) ln p(v | g).
 
@@ -33,12 +33,28 @@ def entropy(
     0.9077
     """
     v, z = _positions(source, variables), _positions(source, given)
-    whole, fixed = _entropies(source, [v | z, z], base)
-    return max(whole - fixed, 0.0)
+    joint, condition = _entropies(source, [v | z, z], base)
+    return max(joint - condition, 0.0)
+
+
+def binary_entropy(p: Floats) -> Floats:
+    """−p log₂ p − (1 − p) log₂(1 − p), in bits, for an array of probabilities.
+
+    >>> binary_entropy(np.array([0.5])).tolist()
+    [1.0]
+    """
+    p = np.clip(p, 1e-12, 1 - 1e-12)
+    bits: Floats = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+    return bits
 
 
 def mutual_information(
-    source: CountSource, x: Columns, y: Columns, given: Columns = (), *, base: float = math.e
+    source: CountSource,
+    x: ColumnKeys,
+    y: ColumnKeys,
+    given: ColumnKeys = (),
+    *,
+    base: float = math.e,
 ) -> float:
     """I(x; y | given) = H(x, given) + H(y, given) − H(x, y, given) − H(given), never negative.
 
@@ -49,22 +65,22 @@ def mutual_information(
     0.1116
     """
     a, b, z = (_positions(source, columns) for columns in (x, y, given))
-    left, right, both, fixed = _entropies(source, [a | z, b | z, a | b | z, z], base)
-    return max(left + right - both - fixed, 0.0)
+    left, right, joint, condition = _entropies(source, [a | z, b | z, a | b | z, z], base)
+    return max(left + right - joint - condition, 0.0)
 
 
 def interaction_information(
     source: CountSource,
-    variables: Iterable[Column],
-    given: Columns = (),
+    variables: Iterable[ColumnKey],
+    given: ColumnKeys = (),
     *,
     base: float = math.e,
 ) -> float:
     """The k-way interaction of two or more variables, in the sign of Jakulin & Bratko (2003).
 
-    I(V) = −Σ_{T ⊆ V} (−1)^{|V| − |T|} H(T | given): for two variables their mutual information,
-    and I(a; b; c) = I(a; b | c) − I(a; b), positive where they are synergic and negative where
-    they are redundant.
+    I(V) = −Σ_{T ⊆ V} (−1)^{|V| − |T|} H(T | given). For two variables it is their mutual
+    information; I(a; b; c) = I(a; b | c) − I(a; b) is positive for synergy and negative for
+    redundancy.
 
     >>> from counterpane.counts import MemoryCounts
     >>> from counterpane.data import load_dataset
@@ -75,9 +91,9 @@ def interaction_information(
     v, z = _positions(source, variables), _positions(source, given)
     if len(v) < 2:
         raise ScopeError(f"an interaction needs two or more different columns; got {len(v)}.")
-    parts = list(chain.from_iterable(combinations(sorted(v), k) for k in range(len(v) + 1)))
-    terms = _entropies(source, [z.union(part) for part in parts], base)
-    signs = [-((-1) ** (len(v) - len(part))) for part in parts]
+    subsets = list(chain.from_iterable(combinations(sorted(v), k) for k in range(len(v) + 1)))
+    terms = _entropies(source, [z.union(subset) for subset in subsets], base)
+    signs = [-((-1) ** (len(v) - len(subset))) for subset in subsets]
     return math.fsum(sign * term for sign, term in zip(signs, terms, strict=True))
 
 
@@ -86,7 +102,7 @@ def mutual_information_matrix(
 ) -> Floats:
     """I(i; j) of all pairs of `columns` (all by default), with the entropies on the diagonal.
 
-    From one scan. Each pair uses the rows complete in its two columns.
+    One scan of the data; each pair uses the rows that are complete in its two columns.
 
     >>> from counterpane.counts import MemoryCounts
     >>> from counterpane.data import load_dataset
@@ -101,9 +117,9 @@ def mutual_information_matrix(
     return matrix / unit
 
 
-def _positions(source: CountSource, columns: Columns) -> frozenset[int]:
-    several = (columns,) if isinstance(columns, ONE) else columns
-    return frozenset(position(c, source.schema.names) for c in several)
+def _positions(source: CountSource, columns: ColumnKeys) -> frozenset[int]:
+    keys = (columns,) if isinstance(columns, ONE_COLUMN) else columns
+    return frozenset(position(key, source.schema.names) for key in keys)
 
 
 def _unit(base: float) -> float:

@@ -1,4 +1,4 @@
-"""How many looks at the data: a test that remembers, and adds up what it cost."""
+"""A cache around an independence test that counts the executed tests and adds up their cost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from counterpane.independence.base import IndependenceTest, Question, Verdict
 from counterpane.progress import Control
 
 Price: TypeAlias = Callable[[tuple[str, ...]], float]
-"""What it costs to look at some columns together, by name."""
+"""The cost of a test, from the names of its columns."""
 
 
 class Record(NamedTuple):
-    """One executed test, its variables by name; `cost` is |given| + 2 unless columns have prices.
+    """One executed test with the names of its variables.
 
-    `gap` is the log evidence for independence minus that for dependence, where the test has one.
+    `cost` is |given| + 2, or what the ledger's price says. `gap` is the log evidence for
+    independence minus that for dependence, where the test has one.
     """
 
     x: str
@@ -32,10 +33,29 @@ class Record(NamedTuple):
 class Ledger(IndependenceTest):
     """A test with a cache: a repeated test, with x and y in any order, is not executed again.
 
-    `n_tests` counts the executed tests, and `cost` sums the number of variables in each,
-    |given| + 2 (Bromberg, Margaritis & Honavar 2009), or its `price`, a function of the names of
-    these variables.
+    Parameters
+    ----------
+    test : IndependenceTest
+        The test to execute.
+    price : callable, optional
+        The cost of a test, a function of the names of its columns. By default their number,
+        |given| + 2 (Bromberg, Margaritis & Honavar 2009).
+    verdicts : mapping, optional
+        Verdicts of tests that were executed before, by question; they count in `n_tests`, `cost`.
 
+    Attributes
+    ----------
+    n_tests : int
+        The number of executed tests.
+    cost : float
+        The sum of their costs.
+    answered : mapping
+        The verdicts of the executed tests by question, in order.
+    records : list of Record
+        The executed tests with the names of their variables, in order.
+
+    Examples
+    --------
     >>> from counterpane.graphs import UndirectedGraph
     >>> from counterpane.independence import Oracle
     >>> ledger = Ledger(Oracle(UndirectedGraph(3, [(0, 1), (1, 2)])))
@@ -45,11 +65,16 @@ class Ledger(IndependenceTest):
     (2, 5)
     """
 
-    def __init__(self, test: IndependenceTest, price: Price = len) -> None:
+    def __init__(
+        self,
+        test: IndependenceTest,
+        price: Price = len,
+        verdicts: Mapping[Question, Verdict] | None = None,
+    ) -> None:
         self.test = test
         self._price = price
-        self.cost: float = 0
-        self._known: dict[Question, Verdict] = {}
+        self._verdicts = dict(verdicts or {})
+        self.cost: float = sum(map(self.price_of, self._verdicts))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,28 +85,28 @@ class Ledger(IndependenceTest):
         return type(self)(self.test.bind(source, ctl=ctl), self._price)
 
     def answer(self, questions: Sequence[Question]) -> list[Verdict]:
-        known = self._known
-        fresh = [asked for asked in dict.fromkeys(questions) if asked not in known]
-        if fresh:
-            known.update(zip(fresh, self.test.answer(fresh), strict=True))
-            self.cost += sum(map(self.price_of, fresh))
-        return [known[asked] for asked in questions]
+        verdicts = self._verdicts
+        new = [question for question in dict.fromkeys(questions) if question not in verdicts]
+        if new:
+            verdicts.update(zip(new, self.test.answer(new), strict=True))
+            self.cost += sum(map(self.price_of, new))
+        return [verdicts[question] for question in questions]
 
     def price_of(self, question: Question) -> float:
-        """The cost of a question, known or not."""
+        """The cost of a test, executed or not."""
         x, y, given = question
         names = self.names
         return self._price(tuple(names[v] for v in (x, y, *given)))
 
     @property
     def n_tests(self) -> int:
-        """The number of tests executed."""
-        return len(self._known)
+        """The number of executed tests."""
+        return len(self._verdicts)
 
     @property
     def answered(self) -> Mapping[Question, Verdict]:
-        """The executed tests, in order."""
-        return self._known
+        """The verdicts of the executed tests, in order."""
+        return self._verdicts
 
     @property
     def records(self) -> list[Record]:
@@ -98,5 +123,5 @@ class Ledger(IndependenceTest):
                 self.price_of((x, y, given)),
                 verdict.log_evidence,
             )
-            for (x, y, given), verdict in self._known.items()
+            for (x, y, given), verdict in self._verdicts.items()
         ]

@@ -1,4 +1,4 @@
-"""A test that knows the graph: separation instead of data."""
+"""A test that answers by separation in a graph that is known."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from counterpane.progress import Control
 class Oracle(IndependenceTest):
     """Independence by d-separation in a `Dag`, or by separation in an `UndirectedGraph`.
 
-    `names` are those of the nodes, their numbers by default.
+    Parameters
+    ----------
+    graph : Dag or UndirectedGraph
+        The graph that decides.
+    names : sequence of str, optional
+        The names of its nodes; by default their numbers.
 
+    Examples
+    --------
     >>> rain = Dag(3, [(0, 2), (1, 2)])
     >>> test = Oracle(rain, names=["rain", "sprinkler", "wet"])
     >>> test("rain", "sprinkler").independent, test("rain", "sprinkler", "wet").independent

@@ -9,7 +9,7 @@ from scipy.stats import chi2, chi2_contingency
 from counterpane.counts import MemoryCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import ParameterError, TableSizeError
-from counterpane.independence import ChiSquare, GTest, counted
+from counterpane.independence import ChiSquare, GTest, count_tests
 from reference import independence_reference as naive
 
 BOTH = [(ChiSquare, True), (GTest, False)]
@@ -145,7 +145,7 @@ def test_tables_too_large_for_memory_are_tested_from_their_cells(
 
 
 def test_compact_table_above_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counted, "MAX_BATCH_CELLS", 100)
+    monkeypatch.setattr(count_tests, "MAX_BATCH_CELLS", 100)
     codes = np.random.default_rng(5).integers(0, 3, (16, 300))
     test = GTest().bind(MemoryCounts(Table(Schema.from_cards([3] * 16), codes)))
     with pytest.raises(TableSizeError, match=r"by 3×3 states are .* the limit is 100"):

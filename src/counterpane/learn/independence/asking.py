@@ -15,7 +15,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Oracle, Question, Verdict, as_test
-from counterpane.independence.counted import CountTest
+from counterpane.independence.count_tests import CountTest
 from counterpane.independence.ledger import Price
 from counterpane.learn.base import LearnerOptions
 from counterpane.learn.bayesian.network import intrinsic_order

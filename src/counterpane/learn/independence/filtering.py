@@ -11,7 +11,7 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Question, Verdict
-from counterpane.independence.bayesian import TIE
+from counterpane.independence.count_tests import TIE
 from counterpane.independence.ledger import Price
 from counterpane.learn.driver import Search
 from counterpane.learn.independence.asking import Asked, Remembered

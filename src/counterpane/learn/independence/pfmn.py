@@ -25,7 +25,7 @@ from counterpane.errors import ParameterError
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest
-from counterpane.independence.counted import CountTest
+from counterpane.independence.count_tests import CountTest
 from counterpane.independence.ledger import Price
 from counterpane.learn.base import LearnerOptions
 from counterpane.learn.independence.asking import Asked, AskingLearner, LaidOut, Variant, moved
