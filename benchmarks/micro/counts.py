@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from counterpane.counts import MemoryCounts
-from counterpane.counts.batch import lay_out
+from counterpane.counts.layout import lay_out_counts
 from counterpane.data import Schema, Table
 from counterpane.graphs.bits import mask
 from counterpane.models import load
@@ -117,7 +117,7 @@ def rows_and_families() -> list[dict[str, Any]]:
     batch = seconds(lambda: score_families(BIC(), small, families), repeat=20)
     scope = np.argsort(alarm.schema.cards, kind="stable")[:3].tolist()
     call = seconds(lambda: [small.counts([scope]) for _ in range(1000)]) / 1000
-    layout, first = lay_out([scope], small.schema, small.counted_cards), np.array([0])
+    layout, first = lay_out_counts([scope], small.schema, small.counted_cards), np.array([0])
     out = np.zeros(layout.n_cells, dtype=np.int64)
     kernel = small.bits.count
     bare = seconds(lambda: [kernel(layout, first, 0, 1000, out) for _ in range(1000)]) / 1000

@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import counterpane as cp
-from counterpane.counts.engines.duckdb_reader import has_duckdb
+from counterpane.counts.engines.frame_readers import has_duckdb
 from harness import publish
 
 CARDS = [2, 3, 4, 5] * 5

@@ -15,9 +15,8 @@ _HOMES = {
     "counterpane.data.ranges": ("Range",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
     "counterpane.counts.engines.dask": ("DaskSource",),
-    "counterpane.counts.engines.files": ("FileSource",),
-    "counterpane.counts.engines.frames": ("FrameSource",),
-    "counterpane.counts.reading": ("read",),
+    "counterpane.counts.engines.arrow": ("FileSource", "FrameSource"),
+    "counterpane.counts.open": ("read",),
     "counterpane.counts.engines.spark": ("SparkSource",),
     "counterpane.counts.engines.sql": ("SqlSource",),
     "counterpane.graphs": ("Dag", "UndirectedGraph"),
@@ -107,12 +106,12 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.counts import CountSource as CountSource
     from counterpane.counts import MemoryCounts as MemoryCounts
     from counterpane.counts import StreamCounts as StreamCounts
+    from counterpane.counts.engines.arrow import FileSource as FileSource
+    from counterpane.counts.engines.arrow import FrameSource as FrameSource
     from counterpane.counts.engines.dask import DaskSource as DaskSource
-    from counterpane.counts.engines.files import FileSource as FileSource
-    from counterpane.counts.engines.frames import FrameSource as FrameSource
     from counterpane.counts.engines.spark import SparkSource as SparkSource
     from counterpane.counts.engines.sql import SqlSource as SqlSource
-    from counterpane.counts.reading import read as read
+    from counterpane.counts.open import read as read
     from counterpane.data import Schema as Schema
     from counterpane.data import Table as Table
     from counterpane.data import Variable as Variable

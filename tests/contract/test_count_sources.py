@@ -28,13 +28,13 @@ from contract.count_source_suite import (
 )
 from counterpane._core import counts as kernels
 from counterpane.counts import CountSource, MemoryCounts, StreamCounts
-from counterpane.counts.bits import BitColumns
-from counterpane.counts.engines.database import quoted
-from counterpane.counts.engines.duckdb_reader import has_duckdb
-from counterpane.counts.engines.files import FileSource
+from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.engines.arrow import FileSource
+from counterpane.counts.engines.database import sql_name
+from counterpane.counts.engines.frame_readers import has_duckdb
 from counterpane.counts.engines.sql import SqlSource
-from counterpane.counts.reordered import reordered
 from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
+from counterpane.counts.view import reordered
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, ParameterError
 from counterpane.progress import Control, Stopped
@@ -94,7 +94,7 @@ def sqlite_table(table):
     """A connection to a table `rows` with the codes of a table as its values."""
     connection = sqlite3.connect(":memory:")
     names = [*table.schema.names, *([] if table.weights is None else [WEIGHT])]
-    connection.execute(f"CREATE TABLE rows ({', '.join(map(quoted, names))})")
+    connection.execute(f"CREATE TABLE rows ({', '.join(map(sql_name, names))})")
     labels = [np.array([*range(card), None], dtype=object) for card in table.schema.cards]
     cells = [label[codes].tolist() for label, codes in zip(labels, table.codes, strict=True)]
     if table.weights is not None:

@@ -23,9 +23,9 @@ from contract.count_source_suite import (
 )
 from contract.test_count_sources import WEIGHT, cuts, files_of
 from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
-from counterpane.counts import parts as table_parts
+from counterpane.counts.engines import partitioned
 from counterpane.counts.engines.file_readers import open_files
-from counterpane.counts.engines.parts import ArrowPart, FilePart, run_part, split_files
+from counterpane.counts.engines.partitioned import ArrowPart, FilePart, run_part, split_files
 from counterpane.data import Table
 from counterpane.errors import (
     DataError,
@@ -395,7 +395,7 @@ def rows_of(part):
 
 
 def test_files_are_split_into_even_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_parts, "PART_CELLS", 1000)
+    monkeypatch.setattr(partitioned, "PART_CELLS", 1000)
     folder = numbered(tmp_path / "a", [100, 0, 5000, 1, 1, 3000], 100)
     parts = split_files(open_files(folder), 2)
     rows = [rows_of(pickle.loads(pickle.dumps(part))) for part in parts]

@@ -15,7 +15,8 @@ import pytest
 import counterpane as cp
 from contract.count_source_suite import CountSourceSuite
 from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
-from counterpane.counts import frame_readers, reading
+from counterpane.counts import open as opening
+from counterpane.counts.engines import frame_readers
 from counterpane.data import Table
 from counterpane.errors import DataError, ParameterError, StateError, TableSizeError
 from counterpane.progress import Control, Stopped
@@ -219,7 +220,7 @@ class Foreign:
 def test_spark_frames_get_their_own_source(name):
     pytest.importorskip("counterpane.counts.engines.spark", reason="SparkSource is not there")
     frame = Foreign(None, nw.Implementation[name])  # a real one needs Java
-    assert reading.source_class(frame) is cp.SparkSource
+    assert opening.source_class(frame) is cp.SparkSource
 
 
 def test_other_engines():

@@ -13,7 +13,7 @@ import pytest
 import counterpane as cp
 from contract import postgres_server
 from contract.count_source_suite import CountSourceSuite, Reports
-from counterpane.counts.engines.database import quoted
+from counterpane.counts.engines.database import sql_name
 from counterpane.data import Table
 from counterpane.errors import DataError, ParameterError, StateError, WeightError
 from counterpane.progress import Control, Stopped
@@ -69,13 +69,13 @@ def make(shared: Any) -> Callable[[Table], cp.SqlSource]:
     @cache
     def made(table: Table) -> cp.SqlSource:
         name = ("public", f"Rows {next(numbers)}")
-        columns = [f"{quoted(n)} integer" for n in table.schema.names]
+        columns = [f"{sql_name(n)} integer" for n in table.schema.names]
         texts = [np.array([*map(str, range(card)), r"\N"], object) for card in table.schema.cards]
         cells = [text[codes].tolist() for text, codes in zip(texts, table.codes, strict=True)]
         if table.weights is not None:
-            columns.append(f"{quoted(WEIGHT)} numeric")
+            columns.append(f"{sql_name(WEIGHT)} numeric")
             cells.append(map(str, table.weights.tolist()))
-        place = ".".join(map(quoted, name))
+        place = ".".join(map(sql_name, name))
         shared.execute(f"CREATE UNLOGGED TABLE {place} ({', '.join(columns)})")
         with shared.cursor() as cursor, cursor.copy(f"COPY {place} FROM STDIN") as copy:
             copy.write("\n".join(map("\t".join, zip(*cells, strict=True))) + "\n")
@@ -285,7 +285,7 @@ def test_a_connection_lost_on_the_way(connection, other):
 
 
 def test_large_answers_come_block_by_block(connection, monkeypatch):
-    monkeypatch.setattr("counterpane.counts.engines.sessions.BLOCK_ROWS", 1000)
+    monkeypatch.setattr("counterpane.counts.engines.database.BLOCK_ROWS", 1000)
     filled(connection, "t", "a integer")
     connection.execute("INSERT INTO t SELECT i % 3 FROM generate_series(0, 9999) AS i")
     connection.commit()
@@ -307,7 +307,7 @@ def test_connections_that_are_awaited_are_refused():
 
 def test_markov_networks_from_few_statements(connection):
     table = cp.load_dataset("titanic")
-    filled(connection, "titanic", ", ".join(f"{quoted(n)} text" for n in table.schema.names))
+    filled(connection, "titanic", ", ".join(f"{sql_name(n)} text" for n in table.schema.names))
     with connection.cursor() as cursor, cursor.copy("COPY titanic FROM STDIN") as copy:
         for row in zip(*map(table.column, table.schema.names), strict=True):
             copy.write_row(row)

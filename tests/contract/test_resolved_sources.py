@@ -17,9 +17,9 @@ from contract.count_source_suite import (
 )
 from contract.test_count_sources import SOURCES, stream_of_tables
 from counterpane.counts import MemoryCounts, StreamCounts
-from counterpane.counts import resolved as module
-from counterpane.counts.resolved import CompleteRows, MissingAsState, resolved
+from counterpane.counts import view as module
 from counterpane.counts.rows import rows_of
+from counterpane.counts.view import CompleteRows, MissingAsState, resolved
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, TableSizeError
 

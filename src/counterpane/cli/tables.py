@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import counterpane as cp
-from counterpane.counts.reading import is_large
+from counterpane.counts.open import is_large
 from counterpane.data.clean import NO_NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.encoder import cut_variable, encode_column

@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane.counts.batch import MAX_CELLS, CountBatch, Layout, PairCounts, Scope, lay_out
-from counterpane.counts.bits import BitColumns, words_to
+from counterpane.counts.bitsets import BitColumns, words_to
+from counterpane.counts.layout import (
+    MAX_CELLS,
+    CountBatch,
+    CountLayout,
+    PairCounts,
+    Scope,
+    lay_out_counts,
+)
 from counterpane.counts.planner import group_tables, table_cost, worth_compressing
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import (
@@ -173,7 +180,7 @@ class MemoryCounts(CountSource):
             if ctl is not None:
                 ctl.report("counting rows", block[1], n_rows)
 
-    def _count(self, layout: Layout, queries: Ints, ctl: Control | None) -> Array:
+    def _count(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
         """The counts of `queries`, in their places, by one pass over the rows."""
         out = np.zeros(layout.n_cells, self._dtype)
         codes, weights = self.table.codes, self.table.weights
@@ -217,7 +224,7 @@ class MemoryCounts(CountSource):
             for part in self._over_blocks(apart, step, ctl):
                 out += part
 
-    def _split(self, layout: Layout, queries: Ints) -> tuple[Ints, Ints]:
+    def _split(self, layout: CountLayout, queries: Ints) -> tuple[Ints, Ints]:
         """The queries for bit sets, with their columns packed, and those for mixed radix."""
         if self.table.weights is not None:
             return queries[:0], queries
@@ -245,7 +252,7 @@ class MemoryCounts(CountSource):
 
     # ---- fewer passes: kept tables, distinct rows, supersets -------------------------------
 
-    def _count_planned(self, layout: Layout, queries: Ints, ctl: Control | None) -> Array:
+    def _count_planned(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
         """Like `_count`, but counts each set of columns once, and no more than needed."""
         wanted: dict[tuple[int, ...], list[int]] = {}
         for q in queries.tolist():
@@ -264,11 +271,11 @@ class MemoryCounts(CountSource):
         return out
 
     def _count_fresh(
-        self, asked: Layout, keys: list[tuple[int, ...]], ctl: Control | None
+        self, asked: CountLayout, keys: list[tuple[int, ...]], ctl: Control | None
     ) -> dict[tuple[int, ...], Array]:
         """The tables of sorted column sets, by the cheapest way."""
         rows = self.table.n_rows
-        layout = lay_out(keys, self.schema, asked.cards)
+        layout = lay_out_counts(keys, self.schema, asked.cards)
         queries = np.arange(layout.n_tables)
         by_bits = frozenset(split_by_cost(layout, queries, self._bit_cells)[0].tolist())
         groups, alone = group_tables(layout, queries, by_bits, rows)
@@ -290,7 +297,7 @@ class MemoryCounts(CountSource):
 
     def _tables(self, keys: list[tuple[int, ...]], ctl: Control | None) -> CountBatch:
         """The tables of `keys` with their missing codes, directly."""
-        layout = lay_out(keys, self.schema, self._cards, 2**62)
+        layout = lay_out_counts(keys, self.schema, self._cards, 2**62)
         return CountBatch(layout, self._count(layout, np.arange(layout.n_tables), ctl), {}, 1)
 
     def _distinct_rows(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from counterpane.counts.batch import Layout
+from counterpane.counts.layout import CountLayout
 from counterpane.typing import Ints
 
 SUPERSET_CELLS = 8192
@@ -40,7 +40,7 @@ class Group:
 
 
 def group_tables(
-    layout: Layout, queries: Ints, by_bits: frozenset[int], rows: int
+    layout: CountLayout, queries: Ints, by_bits: frozenset[int], rows: int
 ) -> tuple[list[Group], list[int]]:
     """Groups worth counting through their union, and the queries to count directly."""
     cells = {int(q): int(layout.out_from[q + 1] - layout.out_from[q]) for q in queries}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from counterpane.counts.batch import Scope
+from counterpane.counts.layout import Scope
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import code_dtype

@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from counterpane.counts.batch import (
+from counterpane.counts.layout import (
     MAX_BATCH_CELLS,
     MAX_CELLS,
     CountBatch,
-    Layout,
+    CountLayout,
     PairCounts,
     Scope,
     SparseCounts,
-    lay_out,
+    lay_out_counts,
 )
 from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
 from counterpane.data.schema import Schema
@@ -34,7 +34,7 @@ Policy = Literal["drop", "state", "error"]
 state at its end, `"error"` raises where there is one."""
 
 
-def choose_columns(
+def columns_to_count(
     columns: Sequence[str] | None, known: Iterable[str], weights: str | None
 ) -> list[str]:
     """The columns to count, those named or else all that are known, less the weights."""
@@ -147,19 +147,21 @@ class CountSource(ABC):
 
     def positions(self, columns: Scope) -> list[int]:
         """The positions of some columns, checked."""
-        where: list[int] = lay_out([columns], self.schema, self.counted_cards, 0).scopes.tolist()
+        where: list[int] = lay_out_counts(
+            [columns], self.schema, self.counted_cards, 0
+        ).scopes.tolist()
         return where
 
-    def lay_out(self, subsets: Iterable[Scope], missing: Policy, max_cells: int) -> Layout:
+    def lay_out(self, subsets: Iterable[Scope], missing: Policy, max_cells: int) -> CountLayout:
         """Where the tables of a `counts` call lie while they are counted, checked."""
         if missing not in ("drop", "state", "error"):
             raise ParameterError(
                 Setting("missing", missing), "; 'drop', 'state' or 'error' is allowed."
             )
         if missing == "state":  # what is handed out is larger than what is counted
-            layout = lay_out(subsets, self.schema, self.schema.cards + 1, max_cells)
+            layout = lay_out_counts(subsets, self.schema, self.schema.cards + 1, max_cells)
             return layout.with_cards(self.counted_cards)
-        return lay_out(subsets, self.schema, self.counted_cards, max_cells)
+        return lay_out_counts(subsets, self.schema, self.counted_cards, max_cells)
 
     def pair_columns(
         self, columns: Scope | None, against: Scope | None
@@ -189,7 +191,7 @@ class CountSource(ABC):
         return PairCounts(counted, *starts)
 
     def _sparse_table(
-        self, layout: Layout, q: int, missing: Policy, ctl: Control | None
+        self, layout: CountLayout, q: int, missing: Policy, ctl: Control | None
     ) -> SparseCounts:
         scope = layout.scope(q)
         rows = self.distinct(scope.tolist(), ctl=ctl)
@@ -202,7 +204,7 @@ class CountSource(ABC):
 
     def _settle(
         self,
-        layout: Layout,
+        layout: CountLayout,
         values: Array,
         sparse: dict[int, SparseCounts],
         scans: int,
@@ -224,7 +226,7 @@ class CountSource(ABC):
         return settled
 
 
-def localize(layout: Layout) -> tuple[list[int], Layout]:
+def localize(layout: CountLayout) -> tuple[list[int], CountLayout]:
     """The columns that a layout touches, and the layout in terms of their positions."""
     columns, scopes = np.unique(layout.scopes, return_inverse=True)
     return columns.tolist(), layout._replace(cards=layout.cards[columns], scopes=scopes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.batch import MAX_CELLS, CountBatch, Scope
+from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.schema import Schema

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane.counts.batch import Layout
-from counterpane.counts.bits import BitColumns
+from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.layout import CountLayout
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table, distinct_rows
 from counterpane.errors import TableSizeError
@@ -25,10 +25,10 @@ TABLES_PER_STATE = 0.3  # packing one state's bits costs a third of what they sa
 class CountTask:
     """Counts a block into the cells of `layout`."""
 
-    layout: Layout
+    layout: CountLayout
 
     def __call__(self, codes: Codes, weights: Array | None) -> Array:
-        layout, codes, rows = Layout(*map(solid, self.layout)), solid(codes), codes.shape[1]
+        layout, codes, rows = CountLayout(*map(solid, self.layout)), solid(codes), codes.shape[1]
         dense = layout.dense
         if weights is not None:
             out = np.zeros(layout.n_cells, weights.dtype)
@@ -56,7 +56,7 @@ def bit_cells(rows: int) -> int:
     return int(np.interp(np.log10(max(rows, 1)), [3, 5], [27, 128]))
 
 
-def split_by_cost(layout: Layout, queries: Ints, largest: int) -> tuple[Ints, Ints]:
+def split_by_cost(layout: CountLayout, queries: Ints, largest: int) -> tuple[Ints, Ints]:
     """Which of `queries` to count by bit sets, up to `largest` cells, and which by mixed radix."""
     cells = layout.out_from[queries + 1] - layout.out_from[queries]
     small = (cells <= largest) & (cells > 1)  # one cell: no columns, or constant ones

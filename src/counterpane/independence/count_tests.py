@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from counterpane._core import independence as kernels
-from counterpane.counts.batch import MAX_BATCH_CELLS, Layout, SparseCounts
+from counterpane.counts.layout import MAX_BATCH_CELLS, CountLayout, SparseCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError, TableSizeError, unknown_name
 from counterpane.independence.base import IndependenceTest, Question, Verdict
@@ -68,7 +68,7 @@ class CountTest(IndependenceTest):
         return self._judge(numbers)
 
     @abstractmethod
-    def _measure(self, values: Array, layout: Layout, n_slices: Floats, out: Floats) -> None:
+    def _measure(self, values: Array, layout: CountLayout, n_slices: Floats, out: Floats) -> None:
         """Fill a row of `out` for each table, by a kernel."""
 
     @abstractmethod
@@ -97,7 +97,7 @@ class _Asymptotic(CountTest):
         self.degrees_of_freedom = degrees_of_freedom
         self._every_slice = degrees_of_freedom == "full"
 
-    def _measure(self, values: Array, layout: Layout, n_slices: Floats, out: Floats) -> None:
+    def _measure(self, values: Array, layout: CountLayout, n_slices: Floats, out: Floats) -> None:
         kernels.asymptotic(values, *layout, n_slices, self._pearson, out)
 
     def _judge(self, numbers: Floats) -> list[Verdict]:
@@ -212,7 +212,7 @@ class BayesianTest(CountTest):
         self._every_slice = slices == "all"
         self.prior = prior
 
-    def _measure(self, values: Array, layout: Layout, n_slices: Floats, out: Floats) -> None:
+    def _measure(self, values: Array, layout: CountLayout, n_slices: Floats, out: Floats) -> None:
         consistent = self.hyper == "consistent"
         kernels.bayesian(values, *layout, n_slices, consistent, self.prior, out)
 
@@ -264,7 +264,7 @@ class StratifiedTest(CountTest):
         self.alpha = alpha
         self.heterogeneity = heterogeneity
 
-    def _measure(self, values: Array, layout: Layout, n_slices: Floats, out: Floats) -> None:
+    def _measure(self, values: Array, layout: CountLayout, n_slices: Floats, out: Floats) -> None:
         kernels.stratified(values, *layout, out)
 
     def _judge(self, numbers: Floats) -> list[Verdict]:
@@ -310,7 +310,7 @@ def chi2_tail(statistics: Floats, freedom: Floats) -> Floats:
     return p_values
 
 
-def compact_table(counts: SparseCounts) -> tuple[Array, Layout]:
+def compact_table(counts: SparseCounts) -> tuple[Array, CountLayout]:
     """A flat table with axes (occurring configuration of given, x, y), and its layout."""
     *given, x, y = counts.codes
     starts = np.zeros(counts.values.size, dtype=np.int64)
@@ -326,4 +326,4 @@ def compact_table(counts: SparseCounts) -> tuple[Array, Layout]:
     table = np.zeros(shape, dtype=counts.values.dtype)
     table[np.cumsum(starts), x, y] = counts.values
     axes = np.arange(3)
-    return table.ravel(), Layout(np.array(shape), axes, np.array([0, 3]), np.array([0, size]))
+    return table.ravel(), CountLayout(np.array(shape), axes, np.array([0, 3]), np.array([0, size]))

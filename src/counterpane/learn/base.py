@@ -19,10 +19,10 @@ import numpy as np
 
 import counterpane
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.reading import read
-from counterpane.counts.resolved import resolved
+from counterpane.counts.open import read
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
+from counterpane.counts.view import resolved
 from counterpane.data.encoder import Discretize
 from counterpane.data.export import frame_kind_of
 from counterpane.data.table import Table

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpane.counts.reading import read
+from counterpane.counts.open import read
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table, in_text_order

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.resolved import resolved
 from counterpane.counts.source import CountSource
+from counterpane.counts.view import resolved
 from counterpane.data.schema import MISSING
 from counterpane.data.table import Table, with_missing_state
 from counterpane.errors import DataError, TableSizeError

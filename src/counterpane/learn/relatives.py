@@ -13,7 +13,7 @@ import numpy as np
 
 from counterpane._core import structure as kernels
 from counterpane._core.counts import pair_popcounts
-from counterpane.counts.bits import BitColumns
+from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.progress import Control

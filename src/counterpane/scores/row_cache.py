@@ -10,7 +10,7 @@ import numpy as np
 
 from counterpane._core import scores as kernels
 from counterpane._core.scores import RowData, RowStore
-from counterpane.counts.bits import BitColumns
+from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError

@@ -10,7 +10,7 @@ import pytest
 import counterpane as cp
 from counterpane import evaluate
 from counterpane.counts import MemoryCounts, StreamCounts
-from counterpane.counts.resolved import resolved
+from counterpane.counts.view import resolved
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, ParameterError, TableSizeError, UnknownNameError
 from counterpane.learn.base import digest

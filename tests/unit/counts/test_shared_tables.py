@@ -9,8 +9,8 @@ import pytest
 
 import counterpane as cp
 from counterpane.counts import MemoryCounts
-from counterpane.counts import shared as module
-from counterpane.counts.shared import SharedTables, pair_blocks, table_scopes
+from counterpane.counts import shared_tables as module
+from counterpane.counts.shared_tables import SharedTables, pair_blocks, table_scopes
 from counterpane.data import Schema, Table
 
 CARDS = [2, 3, 2, 4, 2, 2, 3]

@@ -16,12 +16,12 @@ from pyarrow import feather
 
 import counterpane as cp
 from counterpane.counts import MemoryCounts
-from counterpane.counts.engines.arrow_codes import ArrowCodes
-from counterpane.counts.engines.duckdb_reader import _watched, has_duckdb
+from counterpane.counts.engines.arrow import FrameSource
+from counterpane.counts.engines.arrow_cells import ArrowCodes
 from counterpane.counts.engines.file_readers import open_files
-from counterpane.counts.engines.frames import FrameSource
-from counterpane.counts.engines.parts import split_files
-from counterpane.counts.engines.survey import plan_survey
+from counterpane.counts.engines.frame_readers import _watched, has_duckdb
+from counterpane.counts.engines.partitioned import split_files
+from counterpane.counts.engines.schema_scan import plan_schema_scan
 from counterpane.data import Table, Variable
 from counterpane.data.files import read_table
 from counterpane.errors import DataError, ParameterError
@@ -229,7 +229,7 @@ def test_what_was_looked_up_does_not_travel():
 
 def test_a_survey_does_not_grow_by_each_block_with_nan(tmp_path):
     files = open_files(written(tmp_path / "f", {"a": [1.0, float("nan")]}))
-    survey = plan_survey(files, columns=None, states=None, schema=None, weights=None,
+    survey = plan_schema_scan(files, columns=None, states=None, schema=None, weights=None,
                          discretize=None, max_states=20)  # fmt: skip
     sizes = []
     for _ in range(3):

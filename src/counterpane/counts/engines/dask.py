@@ -12,21 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.engines.arrow_types import ColumnTypes, arrow
-from counterpane.counts.engines.encoding import RowEncoder
+from counterpane.counts.engines.arrow_cells import ColumnTypes, RowEncoder, pyarrow_module
 from counterpane.counts.engines.file_readers import FileReader, open_files
-from counterpane.counts.engines.parts import (
+from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
+from counterpane.counts.engines.partitioned import (
     ArrowPart,
     EncodedPart,
     FilePart,
     add_parts,
     pack_part,
     run_part,
+    scan_part,
     split_files,
-    survey_part,
 )
-from counterpane.counts.engines.survey import Survey, plan_survey
-from counterpane.counts.packed import PackedRows, packed_bytes
+from counterpane.counts.engines.schema_scan import SchemaScan, plan_schema_scan
 from counterpane.counts.source import CountSource
 from counterpane.counts.tasks import solid
 from counterpane.data.schema import Schema
@@ -84,13 +83,15 @@ class DaskSource(CountSource):
         else:
             self._frame = _named(data)
             table = ColumnTypes(_types(self._frame), what="the frame")
-        survey = plan_survey(table, columns=columns, states=states, schema=schema, weights=weights,
-                             discretize=discretize, max_states=max_states)  # fmt: skip
+        scan = plan_schema_scan(
+            table, columns=columns, states=states, schema=schema, weights=weights,
+            discretize=discretize, max_states=max_states,
+        )  # fmt: skip
         if isinstance(table, FileReader):
-            self._parts = [self._node(p) for p in split_files(table, len(survey.names))]
+            self._parts = [self._node(p) for p in split_files(table, len(scan.names))]
         self._packed: list[Any] | None = None
         self.n_scans = 1
-        found = self._sum(partial(_survey, survey=survey), self._rows(survey.names),
+        found = self._sum(partial(_scan, scan=scan), self._rows(scan.names),
                           ctl, "reading states", None)  # fmt: skip
         if found is None:
             raise DataError("the partitions have no rows; at least one is needed.")
@@ -127,7 +128,7 @@ class DaskSource(CountSource):
             pack = partial(_pack, encoder=self._encoder, cards=self.counted_cards)
             packed = self._each(pack, self._rows(names))
             persist = self._dask.persist if self._client is None else self._client.persist
-            with guarded():
+            with _plain_errors():
                 self._packed = list(persist(*packed) if self._client is None else persist(packed))
 
     def cache(self, columns: Sequence[int] | None = None) -> CountSource:
@@ -171,7 +172,7 @@ class DaskSource(CountSource):
             if ctl is not None and rows:
                 ctl.report(what, done, n_rows)
 
-        with guarded():
+        with _plain_errors():
             if self._client is None:
                 return _run_locally(self._dask, sums[0], sizes, report)
             return _run_on_cluster(self._client, sums[0], sizes, report, ctl)
@@ -197,8 +198,8 @@ def _part(rows: Any) -> FilePart | ArrowPart:
     return rows if isinstance(rows, FilePart) else ArrowPart(rows)
 
 
-def _survey(rows: Any, survey: Survey) -> tuple[Survey, int] | None:
-    return survey_part(_part(rows), survey)
+def _scan(rows: Any, scan: SchemaScan) -> tuple[SchemaScan, int] | None:
+    return scan_part(_part(rows), scan)
 
 
 def _count(
@@ -254,7 +255,7 @@ def _run_on_cluster(
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def _plain_errors() -> Iterator[None]:
     """Turns what a failing cluster raises into one sentence."""
     try:
         yield
@@ -318,7 +319,7 @@ def _named(frame: Any) -> Any:
 
 def _types(frame: Any) -> dict[str, Any]:
     """The Arrow types of a frame's columns, null where only its rows tell."""
-    lib = arrow("lib")
+    lib = pyarrow_module("lib")
     found = {}
     for name in frame.columns:
         empty = frame._meta[name]

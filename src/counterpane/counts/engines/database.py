@@ -1,18 +1,221 @@
-"""A table in a database as statements see it: quoted names out, blocks of columns in."""
+"""A table in a database: statements over DB-API, DuckDB or PostgreSQL, blocks of columns back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, closing
+import importlib
+import importlib.util
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from decimal import Decimal
+from itertools import count
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from counterpane.counts.engines.sessions import session_of
+from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, ParameterError, StateError
 from counterpane.typing import Array, State
+
+
+def session_of(connection: Any) -> Session:
+    """The session that suits the driver of a connection."""
+    drivers = {kind.__module__.partition(".")[0] for kind in type(connection).__mro__}
+    if hasattr(type(connection), "__aenter__"):
+        raise ParameterError(
+            f"a {type(connection).__name__} is awaited; pass a connection that answers at once."
+        )
+    if drivers & {"psycopg", "psycopg2"}:
+        return PostgresSession(connection)
+    if "sqlite3" in drivers:
+        return SqliteSession(connection)
+    return DuckSession(connection) if hasattr(connection, "sql") else Session(connection)
+
+
+class Session:
+    """Statements over any DB-API connection; transactions are left to its driver."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._depth = 0
+        self.n_queries = 0  # statements sent, transactions and cursors not counted
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Statements inside share one transaction, begun by the first and ended at the end."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                with suppress(Exception):  # a lost connection has ended it, and will say so
+                    self._end()
+
+    def columns(self, statement: str) -> dict[str, Any]:
+        """The names that a statement selects, and their types as the driver tells them."""
+        with closing(self._sent(statement)) as cursor:
+            return {str(name): kind for name, kind, *_ in cursor.description}
+
+    def declared(self, types: Mapping[str, Any]) -> dict[str, list[State]]:
+        """The states of the columns whose types name them, in their order."""
+        return {}
+
+    def exact(self, column: str, kind: Any) -> str:
+        """A quoted column as it is grouped: by its values, where its collation joins several."""
+        return column
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """The whole answer."""
+        with closing(self._sent(statement)) as cursor:
+            return list(cursor.fetchall())
+
+    def blocks(self, statement: str, *, few: bool) -> Generator[list[Any]]:
+        """The columns of an answer, block by block; `few` promises an answer of one block."""
+        with closing(self._sent(statement)) as cursor:  # an open answer may hold a lock
+            while rows := cursor.fetchmany(BLOCK_ROWS):
+                yield _columns(rows)
+
+    def _sent(self, statement: str) -> Any:
+        """What holds the answer."""
+        self.n_queries += 1
+        cursor = self._cursor()
+        cursor.execute(statement)
+        return cursor
+
+    def _cursor(self) -> Any:
+        cursor = self._connection.cursor()
+        if getattr(cursor, "row_factory", None) is not None:  # of SQLite: rows are tuples here
+            cursor.row_factory = None
+        return cursor
+
+    def _end(self) -> None:
+        """End what the first statement began, if it began a transaction."""
+
+
+class SqliteSession(Session):
+    """SQLite, whose columns may be declared to know no case."""
+
+    def exact(self, column: str, kind: Any) -> str:
+        return f"{column} COLLATE BINARY"
+
+
+class DuckSession(Session):
+    """DuckDB: relations, so that the connection's own answer stays; Arrow blocks if there are."""
+
+    def columns(self, statement: str) -> dict[str, Any]:
+        relation = self._sent(statement)
+        return dict(zip(relation.columns, relation.types, strict=True))
+
+    def declared(self, types: Mapping[str, Any]) -> dict[str, list[State]]:
+        enums = {name: kind for name, kind in types.items() if kind.id == "enum"}
+        return {name: list(dict(kind.children)["values"]) for name, kind in enums.items()}
+
+    def exact(self, column: str, kind: Any) -> str:
+        return exact_text(column, kind)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return list(self._sent(statement).fetchall())
+
+    def blocks(self, statement: str, *, few: bool) -> Generator[list[Any]]:
+        relation = self._sent(statement)
+        if importlib.util.find_spec("pyarrow") is None:
+            while rows := relation.fetchmany(BLOCK_ROWS):
+                yield _columns(rows)
+            return
+        with closing(arrow_reader(relation, BLOCK_ROWS)) as batches:
+            for batch in batches:  # no Python object per cell
+                yield batch.columns
+
+    def _sent(self, statement: str) -> Any:
+        self.n_queries += 1
+        return self._connection.sql(statement)
+
+
+def exact_text(column: str, kind: Any) -> str:
+    """A quoted column of DuckDB, without the collation that its texts may have."""
+    return f"{column} COLLATE C" if str(kind) == "VARCHAR" else column
+
+
+def arrow_reader(relation: Any, rows: int) -> Any:
+    """What runs a relation of DuckDB and reads its Arrow batches, of about so many rows."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(rows)
+
+
+class PostgresSession(Session):
+    """PostgreSQL by psycopg, 2 or 3: read-only transactions, and cursors on the server.
+
+    In a transaction that the caller has open, a savepoint is set and returned to instead, so that
+    neither a refused statement nor its end touches what the caller did.
+    """
+
+    _names = count()  # of cursors: a driver that prepares statements must see each name once
+    _ending: str | None = None
+
+    def declared(self, types: Mapping[str, Any]) -> dict[str, list[State]]:
+        own = {str(int(kind)) for kind in types.values() if kind >= 16_384}  # not built in
+        if not own:
+            return {}
+        labels: dict[int, list[State]] = {}
+        for kind, label in self.rows(
+            "SELECT enumtypid::bigint, enumlabel::text FROM pg_catalog.pg_enum "
+            f"WHERE enumtypid IN ({', '.join(sorted(own))}) ORDER BY enumsortorder"
+        ):
+            labels.setdefault(kind, []).append(label)
+        return {name: labels[kind] for name, kind in types.items() if kind in labels}
+
+    def blocks(self, statement: str, *, few: bool) -> Generator[list[Any]]:
+        if few:  # no cursor: those are planned for their first rows, and never in parallel
+            yield from super().blocks(statement, few=few)
+            return
+        name = f"counterpane_{next(self._names)}"
+        declared = f"DECLARE {name} NO SCROLL CURSOR FOR {statement}"
+        with closing(self._sent(declared)) as cursor:
+            cursor.execute(f"FETCH {BLOCK_ROWS} FROM {name}")
+            while rows := cursor.fetchall():
+                yield _columns(rows)
+                cursor.execute(f"FETCH {BLOCK_ROWS} FROM {name}")
+            cursor.execute(f"CLOSE {name}")
+
+    def _cursor(self) -> Any:
+        """A cursor whose rows are tuples, whatever the connection's are, in a transaction."""
+        if hasattr(self._connection, "row_factory"):
+            rows = importlib.import_module("psycopg.rows")
+            cursor = self._connection.cursor(row_factory=rows.tuple_row)
+        else:
+            plain = importlib.import_module("psycopg2.extensions").cursor
+            cursor = self._connection.cursor(cursor_factory=plain)
+        if self._ending is None:
+            self._begin(cursor)
+        return cursor
+
+    def _begin(self, cursor: Any) -> None:
+        mode = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"  # a call sees one state of the rows
+        if self._connection.info.transaction_status != 0:  # the caller's own
+            cursor.execute("SAVEPOINT counterpane")
+            self._ending = "ROLLBACK TO SAVEPOINT counterpane; RELEASE SAVEPOINT counterpane"
+            cursor.execute("SET LOCAL transaction_read_only = on")  # until the savepoint's end
+        elif self._connection.autocommit:
+            cursor.execute(f"BEGIN {mode}")
+            self._ending = "ROLLBACK"
+        else:
+            self._ending = ""  # the driver begins, and must be told to end
+            cursor.execute(f"SET TRANSACTION {mode}")
+
+    def _end(self) -> None:
+        ending, self._ending = self._ending, None
+        if ending == "":
+            self._connection.rollback()
+        elif ending is not None:
+            with closing(self._connection.cursor()) as cursor:
+                cursor.execute(ending)
+
+
+def _columns(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows turned; unpacking them all into `zip` takes twice as long."""
+    return [tuple(map(itemgetter(i), rows)) for i in range(len(rows[0]))]
 
 
 class DatabaseTable:
@@ -20,7 +223,7 @@ class DatabaseTable:
 
     def __init__(self, connection: Any, table: str | Sequence[str]) -> None:
         parts = tuple(table) if isinstance(table, tuple | list) else (table,)
-        self.name = ".".join(map(quoted, parts))
+        self.name = ".".join(map(sql_name, parts))
         self.rows_scanned = 0
         self.n_rows = 0  # until it is measured
         self._session = session_of(connection)
@@ -44,7 +247,7 @@ class DatabaseTable:
 
     def key(self, column: str) -> str:
         """A column as statements select it and group by it."""
-        return self._session.exact(quoted(column), self.types[column])
+        return self._session.exact(sql_name(column), self.types[column])
 
     def row(self, *wanted: str) -> tuple[Any, ...]:
         """The one row of a statement that aggregates all rows."""
@@ -100,7 +303,7 @@ class StateCodes(dict[Any, int]):
     def __missing__(self, value: Any) -> int:
         if value != value:
             return self[None]
-        code = self.variable.find(plain(value))
+        code = self.variable.find(plain_number(value))
         if code is None:
             raise StateError(
                 f"column {self.variable.name!r}: {self.variable.not_a_state(value)}; make the "
@@ -123,7 +326,7 @@ class StateCodes(dict[Any, int]):
         out[:] = lookup[places]
 
 
-def plain(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
     """A value of the database as the states of a schema are: decimals become plain numbers."""
     if not isinstance(value, Decimal):
         return value
@@ -132,13 +335,13 @@ def plain(value: Any) -> Any:
 
 def objects(values: Any) -> list[Any]:
     """A tuple or an Arrow array as plain Python objects."""
-    return list(map(plain, values if isinstance(values, tuple) else values.to_pylist()))
+    return list(map(plain_number, values if isinstance(values, tuple) else values.to_pylist()))
 
 
-def quoted(name: str) -> str:
+def sql_name(name: str) -> str:
     """A name as standard SQL quotes it.
 
-    >>> quoted('size "L"')
+    >>> sql_name('size "L"')
     '"size ""L\"""'
     """
     if not isinstance(name, str) or not name or "\0" in name:

@@ -1,12 +1,10 @@
-"""Blocks of columns from files: parquet, Arrow and delimited text, never more than a block held.
-
-Parquet is read by pyarrow, or scanned and grouped by DuckDB. All hand over Arrow arrays.
-"""
+"""Blocks of columns from parquet, Arrow and delimited text files, one block at a time."""
 
 from __future__ import annotations
 
 import csv
 import importlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -16,9 +14,9 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import unquote
 
-from counterpane.counts.engines.arrow_types import Block, ColumnTypes, arrow, family
-from counterpane.counts.engines.folder_columns import Values, constant, folder_columns, is_whole
+from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.csv import DELIMITERS, open_text
 from counterpane.errors import (
@@ -54,7 +52,7 @@ def _located(paths: Paths) -> list[tuple[Path, Path]]:
             continue
         if path.is_dir():
             root = path
-            inside = [p for p in path.rglob("*") if kind_of(p) and p.name[0] not in "._"]
+            inside = [p for p in path.rglob("*") if file_kind(p) and p.name[0] not in "._"]
         elif has_magic(str(path)):
             fixed = takewhile(lambda part: not has_magic(part), path.parts)
             root = Path(*fixed)
@@ -70,7 +68,7 @@ def _located(paths: Paths) -> list[tuple[Path, Path]]:
     return found
 
 
-def kind_of(path: Path) -> str | None:
+def file_kind(path: Path) -> str | None:
     """What a file's suffix says: "parquet", "arrow" or "text" (also packed as .gz), else None."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     kind = _KINDS.get(name.suffix.lower())
@@ -81,7 +79,7 @@ def open_files(paths: Paths, *, delimiter: str | None = None) -> FileReader:
     """The reader of files that are all of one kind."""
     located = _located(paths)
     files, folders = [path for path, _ in located], folder_columns(located)
-    kinds = {kind_of(path): path for path in files}
+    kinds = {file_kind(path): path for path in files}
     if None in kinds or len(kinds) > 1:
         raise FileFormatError(
             f"the files {', '.join(repr(str(p)) for p in kinds.values())} are not of one known "
@@ -138,7 +136,7 @@ class FileReader(BlockReader):
         self.folders = {name: v for name, v in folders.items() if name not in self.types}
         for name, values in self.folders.items():
             kind = "int64" if is_whole(values) and not self.texts else "string"
-            self.types[name] = arrow("lib").type_for_alias(kind)
+            self.types[name] = pyarrow_module("lib").type_for_alias(kind)
 
     def _compare(self, path: Path, types: dict[str, Any], names: list[str]) -> None:
         if len(types) < len(names):
@@ -195,17 +193,17 @@ class ParquetReader(FileReader):
     """Parquet by pyarrow, batch by batch; texts keep the dictionaries that they are stored by."""
 
     def _schema(self, path: Path) -> Any:
-        return arrow("parquet").read_schema(path)
+        return pyarrow_module("parquet").read_schema(path)
 
     def groups(self, path: Path) -> list[int]:
         with reading(path):
-            stored = arrow("parquet").read_metadata(path)
+            stored = pyarrow_module("parquet").read_metadata(path)
             return [stored.row_group(i).num_rows for i in range(stored.num_row_groups)]
 
     def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
         chosen = None if groups is None else list(groups)
         texts = [name for name in names if family(self.types[name]) == "text"]
-        with arrow("parquet").ParquetFile(path, read_dictionary=texts) as file:
+        with pyarrow_module("parquet").ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(BLOCK_ROWS, chosen, columns=names, use_threads=False):
                 yield [batch.column(name) for name in names]
 
@@ -214,11 +212,11 @@ class ArrowReader(FileReader):
     """Arrow and Feather files, taken batch by batch; large batches are mapped, not read."""
 
     def _schema(self, path: Path) -> Any:
-        with arrow("ipc").open_file(path) as file:
+        with pyarrow_module("ipc").open_file(path) as file:
             return file.schema
 
     def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
-        ipc = arrow("ipc")
+        ipc = pyarrow_module("ipc")
         fields = sorted(map(self._schema(path).names.index, names))
         options = ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         pa, size = importlib.import_module("pyarrow"), path.stat().st_size
@@ -262,7 +260,7 @@ class TextReader(FileReader):
                 yield [part.column(name) for name in names]
 
     def _open(self, path: Path, names: Sequence[str] | None) -> Any:
-        pa_csv, text = arrow("csv"), importlib.import_module("pyarrow").string()
+        pa_csv, text = pyarrow_module("csv"), importlib.import_module("pyarrow").string()
         return pa_csv.open_csv(
             path,
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=2**22),
@@ -294,3 +292,65 @@ def reading(path: Path) -> Iterator[None]:
     except (ValueError, OSError, LookupError, NotImplementedError) as error:  # Arrow's derive
         words = " ".join(str(error).split())[:200]
         raise FileFormatError(f"file {str(path)!r} cannot be read: {words}") from error
+
+
+NOTHING = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and others spell a missing cell
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+Values = Mapping[Path, int | str | None]
+"""The value of one column in each file, by its absolute path."""
+
+
+def folder_columns(files: Sequence[tuple[Path, Path]]) -> dict[str, Values]:
+    """The columns in the names of the folders between each file and its root, by name.
+
+    They are whole numbers if all values are, with leading zeros or not, as other readers have it;
+    else texts. Percent signs are decoded.
+
+    >>> root = Path("/visits")
+    >>> folder_columns([(root / "month=01" / "a.csv", root), (root / "month=2" / "a.csv", root)])
+    {'month': {PosixPath('/visits/month=01/a.csv'): 1, PosixPath('/visits/month=2/a.csv'): 2}}
+    """
+    spelled = {path.absolute(): _spelled(path.relative_to(root).parts[:-1]) for path, root in files}
+    first, names = next(iter(spelled.items()))
+    for path, values in spelled.items():
+        for odd in sorted(values.keys() ^ names.keys()):
+            here, there = (path, first) if odd in values else (first, path)
+            raise DataError(
+                f"column {odd!r} is in the folders of file {str(here)!r} and not of "
+                f"{str(there)!r}; all files need the same columns."
+            )
+    return {name: _typed({path: values[name] for path, values in spelled.items()})
+            for name in names}  # fmt: skip
+
+
+def constant(value: int | str | None, rows: int, kind: Any, *, texts: bool) -> Any:
+    """An Arrow array that repeats one value; with `texts` it is that of a text file."""
+    pa = importlib.import_module("pyarrow")
+    if texts:
+        value = "" if value is None else str(value)
+    if value is None:
+        return pa.nulls(rows, kind)
+    if isinstance(value, int):
+        return pa.repeat(pa.scalar(value, kind), rows)
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), rows), [value])
+
+
+def is_whole(values: Values) -> bool:
+    """Whether a column holds whole numbers."""
+    return not any(isinstance(value, str) for value in values.values())
+
+
+def _spelled(folders: Sequence[str]) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for folder in folders:
+        name, sign, value = folder.partition("=")
+        if name and sign:
+            found[unquote(name)] = None if value == NOTHING else unquote(value)
+    return found
+
+
+def _typed(values: dict[Path, str | None]) -> Values:
+    whole = all(value is None or _WHOLE.fullmatch(value) for value in values.values())
+    return {path: int(value) if whole and value is not None else value
+            for path, value in values.items()}  # fmt: skip

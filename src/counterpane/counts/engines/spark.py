@@ -13,25 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.batch import Scope
-from counterpane.counts.engines.arrow_types import Block
-from counterpane.counts.engines.encoding import RowEncoder
+from counterpane.counts.engines.arrow_cells import Block, RowEncoder
 from counterpane.counts.engines.file_readers import open_files
-from counterpane.counts.engines.parts import (
+from counterpane.counts.engines.packed_rows import PackedRows
+from counterpane.counts.engines.partitioned import (
     EncodedPart,
     FilePart,
-    Part,
+    Partition,
     add_parts,
     pack_part,
     run_part,
+    scan_part,
     split_files,
-    survey_part,
 )
-from counterpane.counts.engines.spark_frames import column_types, files_of
-from counterpane.counts.engines.spark_jobs import find_session, guarded, run_job
-from counterpane.counts.engines.spark_packing import PackedEncoder, Place, column_of, pack
-from counterpane.counts.engines.survey import plan_survey
-from counterpane.counts.packed import PackedRows
+from counterpane.counts.engines.schema_scan import plan_schema_scan
+from counterpane.counts.engines.spark_frames import (
+    PackedEncoder,
+    Place,
+    column_of,
+    column_types,
+    files_of,
+    pack_columns,
+)
+from counterpane.counts.engines.spark_jobs import find_session, refusable, run_job
+from counterpane.counts.layout import Scope
 from counterpane.counts.source import CountSource
 from counterpane.counts.tasks import DistinctTask
 from counterpane.data.schema import Schema
@@ -89,24 +94,26 @@ class SparkSource(CountSource):
         self._spark = find_session(spark if self._frame is None else data.sparkSession)
         files = open_files(data, delimiter=delimiter) if self._frame is None else files_of(data)
         table = files or column_types(data)
-        survey = plan_survey(table, columns=columns, states=states, schema=schema, weights=weights,
-                             discretize=discretize, max_states=max_states)  # fmt: skip
+        scan = plan_schema_scan(
+            table, columns=columns, states=states, schema=schema, weights=weights,
+            discretize=discretize, max_states=max_states,
+        )  # fmt: skip
         self._parts: list[FilePart] = []
         if files is not None:
             self._frame = None
-            self._parts = split_files(files, len(survey.names))
+            self._parts = split_files(files, len(scan.names))
         self._cache = cache
         self._kept: tuple[Any, dict[int, Place]] | None = None
         self.n_scans = 0
-        found = add_parts(self._run(partial(survey_part, survey=survey),
-                                    list(map(column_of, survey.names)) if files is None else [],
+        found = add_parts(self._run(partial(scan_part, scan=scan),
+                                    list(map(column_of, scan.names)) if files is None else [],
                                     "reading states", ctl))  # fmt: skip
         if found is None:
             raise DataError("the data has no rows; at least one is needed.")
-        survey = found[0]
-        self._encoder: RowEncoder = survey.encoder()
+        scan = found[0]
+        self._encoder: RowEncoder = scan.encoder()
         self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
-        self.n_rows, self.total_weight = survey.n_rows, survey.total_weight
+        self.n_rows, self.total_weight = scan.n_rows, scan.total_weight
 
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
@@ -165,9 +172,9 @@ class SparkSource(CountSource):
         places: dict[int, Place] = {}
         if self._frame is None:
             pack_one = partial(_pack, self._encoder, self.counted_cards)
-            rows = self._each_file().map(partial(guarded, pack_one))
+            rows = self._each_file().map(partial(refusable, pack_one))
         else:
-            arrays, places = pack(self._frame, self._encoder, range(len(self.schema)))
+            arrays, places = pack_columns(self._frame, self._encoder, range(len(self.schema)))
             arrays += self._weight
             rows = self._frame.select(*(a.alias(f"c{i}") for i, a in enumerate(arrays)))
         kept = rows.persist(importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK)
@@ -193,7 +200,7 @@ class SparkSource(CountSource):
     def _packed(self, columns: Sequence[int]) -> tuple[list[Any], PackedEncoder]:
         """What to select from a DataFrame for some columns, weights last, and what decodes it."""
         if self._kept is None:
-            arrays, places = pack(self._frame, self._encoder, columns)
+            arrays, places = pack_columns(self._frame, self._encoder, columns)
             arrays += self._weight
         else:
             rows, places = self._kept
@@ -211,7 +218,7 @@ class SparkSource(CountSource):
         """What `work` gives for each part, in order: of files, or the `selected` of a DataFrame."""
 
         def over_files() -> list[Any]:
-            return list(self._rows.map(partial(guarded, work)).collect())
+            return list(self._rows.map(partial(refusable, work)).collect())
 
         def over_frame() -> list[Any]:
             chosen = self._rows.select(*(a.alias(f"a{i}") for i, a in enumerate(selected)))
@@ -237,18 +244,18 @@ class _BatchPart:
             yield batch.columns
 
 
-def _count(encoder: RowEncoder, fn: Callable[..., Any], columns: list[int], part: Part) -> Any:
+def _count(encoder: RowEncoder, fn: Callable[..., Any], columns: list[int], part: Partition) -> Any:
     return run_part(EncodedPart(part, encoder), fn, columns)
 
 
-def _pack(encoder: RowEncoder, cards: Ints, part: Part) -> PackedRows:
+def _pack(encoder: RowEncoder, cards: Ints, part: Partition) -> PackedRows:
     return pack_part(EncodedPart(part, encoder), cards)
 
 
-def _streamed(work: Callable[[Part], Any], batches: Iterator[Any]) -> Iterator[Any]:
+def _streamed(work: Callable[[Partition], Any], batches: Iterator[Any]) -> Iterator[Any]:
     """One row for a partition of a DataFrame: what `work` gives for it, pickled."""
     pa = importlib.import_module("pyarrow")
-    outcome = guarded(work, _BatchPart(batches))
+    outcome = refusable(work, _BatchPart(batches))
     yield pa.record_batch([pa.array([pickle.dumps(outcome)], pa.binary())], ["outcome"])
 
 

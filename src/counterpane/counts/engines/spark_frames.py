@@ -1,15 +1,26 @@
-"""What a Spark DataFrame holds: the Arrow types of its columns, or plain parquet files."""
+"""Spark DataFrames: the types of their columns, their parquet files, and rows packed into words."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlparse
 
-from counterpane.counts.engines.arrow_types import ColumnTypes, arrow, family
+import numpy as np
+
+from counterpane.counts.engines.arrow_cells import (
+    Block,
+    ColumnTypes,
+    RowEncoder,
+    family,
+    pyarrow_module,
+)
 from counterpane.counts.engines.file_readers import FileReader, open_files
-from counterpane.errors import CounterpaneError, DataError
+from counterpane.data.schema import Variable
+from counterpane.errors import CounterpaneError, DataError, StateError
+from counterpane.typing import Codes
 
 PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -28,7 +39,7 @@ def column_types(frame: Any) -> ColumnTypes:
         try:
             types[field.name] = as_arrow(field.dataType)
         except Exception:  # of a kind that has no Arrow type: refused if it is asked for
-            types[field.name] = arrow("lib").binary()
+            types[field.name] = pyarrow_module("lib").binary()
     return ColumnTypes(types, what="the DataFrame")
 
 
@@ -82,7 +93,7 @@ def _is_plain_read(plan: Any) -> bool:
 
 def _same_values(kind: str, stored: Any) -> bool:
     """Whether Spark reads a stored Arrow type as we do."""
-    types = arrow("types")
+    types = pyarrow_module("types")
     value = stored.value_type if types.is_dictionary(stored) else stored
     if kind == "string":
         return family(value) == "text"
@@ -90,3 +101,121 @@ def _same_values(kind: str, stored: Any) -> bool:
         return bool(types.is_integer(value))
     floats = {"float": types.is_float32, "double": types.is_float64, "boolean": types.is_boolean}
     return kind in floats and bool(floats[kind](value))
+
+
+LISTED = 32  # states that SQL looks for one after the other; columns of more go as they are
+WORD_BITS = 63
+
+
+class Place(NamedTuple):
+    """Where a column is among the arrays of a block: as it is, or some bits of a word."""
+
+    array: int
+    shift: int = 0
+    bits: int = 0
+
+
+class PackedEncoder(RowEncoder):
+    """An encoder of blocks whose arrays are words of codes, then columns as they are, then weights.
+
+    `places` has the place of each column that is asked for.
+    """
+
+    def __init__(self, encoder: RowEncoder, places: dict[int, Place]) -> None:
+        self.__dict__.update(encoder.__dict__)
+        self.places = places
+
+    def encode(self, block: Block, columns: Sequence[int], out: Codes | None = None) -> Codes:
+        if out is None:
+            out = np.empty((len(columns), len(block[0])), dtype=self._dtype)
+        for codes, v in zip(out, columns, strict=True):
+            place = self.places[v]
+            values = block[place.array]
+            if place.bits:
+                self._unpack(values.to_numpy(), v, place, codes)
+            else:
+                super().encode([values], [v], codes[None])
+        return out
+
+    def _unpack(self, words: Any, v: int, place: Place, out: Codes) -> None:
+        cells = ((words >> place.shift) & (2**place.bits - 1)).astype(out.dtype)
+        np.subtract(cells, 1, out=out)
+        card = self.schema.cards[v]
+        if out.size and out.max() >= card + self.has_missing[v]:  # 0 - 1 is the largest code
+            raise StateError(
+                f"column {self.schema.names[v]!r} has missing cells or values that it had not when "
+                "the source was made; make it again, from a DataFrame that gives the same rows "
+                "each time, such as one that is cached."
+            )
+
+
+def pack_columns(
+    frame: Any, encoder: RowEncoder, columns: Sequence[int]
+) -> tuple[list[Any], dict[int, Place]]:
+    """The expressions of words and columns that hold the codes of `columns`, and where each is."""
+    F = importlib.import_module("pyspark.sql.functions")
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    words: list[Any] = []
+    plain: list[int] = []
+    places: dict[int, Place] = {}
+    free = 0
+    for v in dict.fromkeys(columns):
+        variable = encoder.schema[v]
+        cell = code_in_sql(variable, kinds[variable.name])
+        if cell is None:
+            plain.append(v)
+            continue
+        bits = (variable.card + 1).bit_length()
+        if bits > free:
+            words.append(None)
+            free = WORD_BITS
+        shift = WORD_BITS - free
+        placed = F.shiftleft(cell, shift) if shift else cell
+        words[-1] = placed if words[-1] is None else words[-1].bitwiseOR(placed)
+        places[v] = Place(len(words) - 1, shift, bits)
+        free -= bits
+    for v in plain:
+        places[v] = Place(len(words))
+        words.append(column_of(encoder.schema.names[v]))
+    return words, places
+
+
+def code_in_sql(variable: Variable, kind: str) -> Any | None:
+    """code + 1 of a column as a Spark expression; None where only `Variable.find` can tell.
+
+    That is so for cuts, for many states, and where values meet states of another type.
+    """
+    F = importlib.import_module("pyspark.sql.functions")
+    states, column = variable.states, column_of(variable.name)
+    types = {type(state) for state in states}
+    if variable.cuts is not None or len(states) > LISTED:
+        return None
+    if kind == "string" and types == {str}:
+        if any(str(s).lower() in ("true", "false") for s in states):  # found in any case
+            return None
+        listed = list(map(F.lit, states))
+    elif kind == "boolean" and types == {bool}:
+        listed = list(map(F.lit, states))
+    elif kind in ("tinyint", "smallint", "int", "bigint") and types == {int}:
+        if any(not -(2**63) <= int(s or 0) < 2**63 for s in states):
+            return None
+        column = column.cast("bigint")
+        first, last = int(states[0] or 0), int(states[-1] or 0)
+        if states == tuple(range(first, last + 1)):  # reckoned, not looked for
+            code = F.when(column.between(first, last), column - F.lit(first) + 1).otherwise(0)
+            return F.when(column.isNull(), variable.card + 1).otherwise(code).cast("bigint")
+        listed = [F.lit(s).cast("bigint") for s in states]
+    elif kind in ("float", "double") and types <= {int, float}:
+        column = column.cast("double")
+        column = F.when(~F.isnan(column), column)
+        listed = [F.lit(float(s or 0)) for s in states]
+    else:
+        return None
+    found = F.array_position(F.array(*listed), column)
+    return F.coalesce(found, F.lit(variable.card + 1).cast("bigint"))
+
+
+def column_of(name: str) -> Any:
+    """A column by its name, whatever marks are in it."""
+    F = importlib.import_module("pyspark.sql.functions")
+    return F.col("`" + name.replace("`", "``") + "`")

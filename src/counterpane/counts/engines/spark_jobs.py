@@ -46,7 +46,7 @@ class Refusal:
         self.error = error
 
 
-def guarded(work: Callable[..., Any], *given: Any) -> Any:
+def refusable(work: Callable[..., Any], *given: Any) -> Any:
     """What some work on a worker gives, or a `Refusal`; what Spark may mend is raised."""
     for refused in given:  # by what came before
         if isinstance(refused, Refusal):

@@ -14,10 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.batch import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out
-from counterpane.counts.engines.database import DatabaseTable, StateCodes, objects, plain, quoted
-from counterpane.counts.kept import Block, KeptRows
-from counterpane.counts.source import CountSource, Policy, choose_columns
+from counterpane.counts.distinct import Block, DistinctRowCache
+from counterpane.counts.engines.database import (
+    DatabaseTable,
+    StateCodes,
+    objects,
+    plain_number,
+    sql_name,
+)
+from counterpane.counts.layout import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out_counts
+from counterpane.counts.source import CountSource, Policy, columns_to_count
 from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
 from counterpane.data.columns import Column, Numbers, from_objects
 from counterpane.data.encoder import infer_schema
@@ -81,11 +87,11 @@ class SqlSource(CountSource):
     ) -> None:
         if not isinstance(keep_distinct, int) or keep_distinct < 0:
             raise ParameterError(f"keep_distinct={keep_distinct!r}; it must be 0 rows or more.")
-        self._kept = KeptRows(keep_distinct)
+        self._kept = DistinctRowCache(keep_distinct)
         self._tried = keep_distinct == 0
         self._table = DatabaseTable(connection, table)
         known = self._table.types
-        names = choose_columns(columns, known if schema is None else schema.names, weights)
+        names = columns_to_count(columns, known if schema is None else schema.names, weights)
         for name in (*names, *([] if weights is None else [weights])):
             if name not in known:  # SQLite would take an unknown name for a text
                 raise unknown_name("the table's column", name, known)
@@ -115,7 +121,7 @@ class SqlSource(CountSource):
             self._summed = "COUNT(*)"
             self._dtype: np.dtype[Any] = np.dtype(np.int64)
         else:
-            w = quoted(weights)
+            w = sql_name(weights)
             real = f"CAST({w} AS DOUBLE PRECISION)"  # what is narrower is added up narrowly
             self.n_rows, present, *found = self._table.row(
                 "COUNT(*)", f"COUNT({w})", f"MIN({w})", f"MAX({w})", f"SUM({real})"
@@ -125,7 +131,7 @@ class SqlSource(CountSource):
         self._table.n_rows = self._table.rows_scanned = self.n_rows
         if weights is None:
             return
-        least, most, total = map(plain, found)
+        least, most, total = map(plain_number, found)
         if not all(isinstance(x, int | float) for x in (least, most)):
             raise WeightError(f"the weight column {weights!r} holds no numbers; it must.")
         if present < self.n_rows or least < 0 or not 0 < total < math.inf:
@@ -182,7 +188,7 @@ class SqlSource(CountSource):
         groups = _under_largest(scopes)
         with self._table.reading():
             for done, (columns, members) in enumerate(groups):
-                asked = lay_out(
+                asked = lay_out_counts(
                     [[columns.index(v) for v in scopes[q]] for q in members],
                     self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
                 )  # fmt: skip
@@ -260,7 +266,7 @@ class SqlSource(CountSource):
             self._tried = True
             everyone = range(len(self.schema))
             limit = self._kept.limit * 32 // max(32, len(everyone))  # wide rows take long to come
-            names = [quoted(name) for name in self.schema.names]
+            names = [sql_name(name) for name in self.schema.names]
             if (
                 min(self.n_rows, self._cells(everyone)) <= limit
                 or self._table.distinct_in_head(names, limit) <= limit / 2

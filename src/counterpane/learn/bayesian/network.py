@@ -11,8 +11,8 @@ import numpy as np
 
 from counterpane._core.structure import Limits
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.reordered import reordered
 from counterpane.counts.source import CountSource
+from counterpane.counts.view import reordered
 from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import unpack

@@ -10,11 +10,10 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.reading import read, read_blocks
-from counterpane.counts.reordered import reordered
-from counterpane.counts.resolved import resolved
+from counterpane.counts.open import read, read_blocks
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
+from counterpane.counts.view import reordered, resolved
 from counterpane.data.columns import Column, Numbers, n_rows
 from counterpane.data.encoder import check_weights, encode_column, encode_rows
 from counterpane.data.export import frame_kind_of

@@ -16,8 +16,8 @@ import numpy as np
 
 from counterpane._core import fields as kernels
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.resolved import resolved
 from counterpane.counts.source import CountSource
+from counterpane.counts.view import resolved
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, ScopeError, unknown_name

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.reading import read
+from counterpane.counts.open import read
 from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema

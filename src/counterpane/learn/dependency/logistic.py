@@ -15,7 +15,7 @@ import numpy as np
 
 from counterpane._core import fields as kernels
 from counterpane._core.fields import LogisticDesign, LogisticScratch, Quadratic
-from counterpane.counts.bits import BitColumns, words_to
+from counterpane.counts.bitsets import BitColumns, words_to
 from counterpane.data.table import Table
 from counterpane.errors import FitError
 from counterpane.features import Rules, Tree

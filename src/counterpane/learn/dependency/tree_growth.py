@@ -18,7 +18,7 @@ import numpy as np
 
 from counterpane._core import fields as kernels
 from counterpane._core.fields import GrownTree, TreeRows, TreeScratch, TreeTerms
-from counterpane.counts.bits import BitColumns
+from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.features import Rules, Tree
 from counterpane.learn.dependency.by_variable import Conditionals, VariableSearch

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 
-from counterpane.counts.reordered import reordered
-from counterpane.counts.shared import SharedTables, table_scopes
+from counterpane.counts.shared_tables import SharedTables, table_scopes
 from counterpane.counts.source import CountSource
+from counterpane.counts.view import reordered
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import members, n_words

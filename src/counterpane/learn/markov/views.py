@@ -14,7 +14,7 @@ import numpy as np
 from counterpane._core import fields as kernels
 from counterpane._core.features import Parts
 from counterpane._core.fields import Conjunctions, PseudoView, RowLists
-from counterpane.counts.bits import BitColumns
+from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
 from counterpane.learn.markov.incidence import Incidence

@@ -16,9 +16,9 @@ import numpy as np
 
 import counterpane
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.reading import read
-from counterpane.counts.resolved import resolved
+from counterpane.counts.open import read
 from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.view import resolved
 from counterpane.data.schema import Schema
 from counterpane.errors import DataError, ParameterError
 from counterpane.features import Potential, Rules

@@ -17,8 +17,8 @@ import pytest
 from pyarrow import csv, feather
 
 import counterpane as cp
-from counterpane.counts import duckdb_reader
-from counterpane.counts.engines.duckdb_reader import has_duckdb
+from counterpane.counts.engines import frame_readers
+from counterpane.counts.engines.frame_readers import has_duckdb
 from counterpane.errors import CounterpaneError, DataError, StateError
 
 needs_duckdb = pytest.mark.skipif(not has_duckdb(), reason="DuckDB is not installed")
@@ -27,8 +27,8 @@ BLOCK = 1000
 
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
-    for module in ("file_readers", "encoding", "duckdb_reader"):
-        monkeypatch.setattr(f"counterpane.counts.{module}.BLOCK_ROWS", BLOCK)
+    for module in ("file_readers", "arrow_cells", "frame_readers"):
+        monkeypatch.setattr(f"counterpane.counts.engines.{module}.BLOCK_ROWS", BLOCK)
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def no_room(size):
 @needs_duckdb
 @pytest.mark.parametrize("named", [True, False])
 def test_a_full_disk_while_spilling(tmp_path, monkeypatch, scratch, named):
-    monkeypatch.setattr("counterpane.counts.engines.files.LEAST_MEMORY", 1)
+    monkeypatch.setattr("counterpane.counts.engines.arrow.LEAST_MEMORY", 1)
     spill = tmp_path / "spill" if named else None
     options = {"cache": False, "max_memory": 2 * 10_000_000, "spill": spill}
     source = cp.FileSource(wide_rows(tmp_path / "data"), **options)
@@ -195,7 +195,7 @@ def test_ctrl_c_within_a_block(tmp_path, kind, scratch):
 @needs_duckdb
 def test_ctrl_c_while_duckdb_groups(tmp_path, monkeypatch, scratch):
     source = cp.FileSource(wide_rows(tmp_path / "data"), cache=False)
-    inner, asked = duckdb_reader._watched, []
+    inner, asked = frame_readers._watched, []
 
     def watched(work, connection, ctl):
         if not asked:
@@ -205,7 +205,7 @@ def test_ctrl_c_while_duckdb_groups(tmp_path, monkeypatch, scratch):
             return inner(lambda: connection.execute(slow).fetchall(), connection, ctl)
         return inner(work, connection, ctl)
 
-    monkeypatch.setattr(duckdb_reader, "_watched", watched)
+    monkeypatch.setattr(frame_readers, "_watched", watched)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         source.distinct(range(8))

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterpane as cp
-from counterpane.counts import cutting, survey
-from counterpane.counts.engines.cutting import _keys, _numbers, _Values
+from counterpane.counts.engines import schema_scan, stream_cuts
+from counterpane.counts.engines.stream_cuts import _keys, _numbers, _Values
 from counterpane.data import Table
 from counterpane.data.files import read_table
 from counterpane.errors import DiscretizeError, ParameterError, UnknownNameError
@@ -55,7 +55,7 @@ def same(source, table):
 def many(request, monkeypatch):
     """Whether columns have more values than states can be, and come in several blocks."""
     if request.param:
-        monkeypatch.setattr(survey, "MAX_STATES", 50)
+        monkeypatch.setattr(schema_scan, "MAX_STATES", 50)
         monkeypatch.setattr("counterpane.counts.engines.file_readers.BLOCK_ROWS", 333)
     return request.param
 
@@ -77,7 +77,7 @@ def test_cuts_are_those_of_memory(tmp_path, many, rule, weights):
 @pytest.mark.parametrize("weights", [None, "n"])
 @pytest.mark.parametrize("n_bins", [1, 2, 4, 10, 40])
 def test_quantiles_of_more_values_than_are_kept(tmp_path, monkeypatch, many, n_bins, weights):
-    monkeypatch.setattr(cutting, "VALUE_BYTES", 2**40)
+    monkeypatch.setattr(stream_cuts, "VALUE_BYTES", 2**40)
     frame = frame_of()
     options = {"discretize": "quantile", "weights": weights, "n_bins": n_bins}
     source = cp.read(folder_of(frame, tmp_path), **options)
@@ -86,7 +86,7 @@ def test_quantiles_of_more_values_than_are_kept(tmp_path, monkeypatch, many, n_b
 
 
 def test_mdl_of_more_values_than_are_kept_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(cutting, "VALUE_BYTES", 2**18)
+    monkeypatch.setattr(stream_cuts, "VALUE_BYTES", 2**18)
     folder_of(frame_of(), tmp_path)
     with pytest.raises(DiscretizeError, match=r"'x' has more than 204 different.*'quantile'"):
         cp.read(tmp_path, discretize="mdl", target="kind")
@@ -105,7 +105,7 @@ def test_csv_numbers_are_cut_too(tmp_path, many):
 
 @pytest.mark.parametrize("odd", ["x", "007", "1e", "--1"])
 def test_a_late_text_among_many_numbers(tmp_path, monkeypatch, odd):
-    monkeypatch.setattr(survey, "MAX_STATES", 50)
+    monkeypatch.setattr(schema_scan, "MAX_STATES", 50)
     monkeypatch.setattr("counterpane.counts.engines.file_readers.BLOCK_ROWS", 100)
     cells = [f"{i}.5" for i in range(500)]
     (tmp_path / "a.csv").write_text("\n".join(["a", *cells, odd]))
@@ -118,7 +118,7 @@ def test_a_late_text_among_many_numbers(tmp_path, monkeypatch, odd):
 
 
 def test_missing_cells_after_many_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(survey, "MAX_STATES", 50)
+    monkeypatch.setattr(schema_scan, "MAX_STATES", 50)
     monkeypatch.setattr("counterpane.counts.engines.file_readers.BLOCK_ROWS", 100)
     for gap in (None, float("nan")):
         column = pa.array([*np.arange(500) / 3, gap])

@@ -17,9 +17,10 @@ import pytest
 from pyarrow import feather
 
 import counterpane as cp
-from counterpane.counts import MemoryCounts, duckdb_reader
-from counterpane.counts.engines.duckdb_reader import has_duckdb
-from counterpane.counts.packed import PackedRows, packed_bytes
+from counterpane.counts import MemoryCounts
+from counterpane.counts.engines import frame_readers
+from counterpane.counts.engines.frame_readers import has_duckdb
+from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
 from counterpane.data import Table
 from counterpane.data.files import read_table
 from counterpane.errors import (
@@ -249,7 +250,7 @@ def test_without_a_cache_each_call_is_a_scan(tmp_path, engine):
 
 
 def test_what_does_not_fit_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterpane.counts.engines.files.LEAST_MEMORY", 1)
+    monkeypatch.setattr("counterpane.counts.engines.arrow.LEAST_MEMORY", 1)
     source = cp.FileSource(folder_of(frame_of(), tmp_path), max_memory=2000)
     assert source.cache() is source
     assert [source.counts([[0]]).scans for _ in range(2)] == [1, 1]
@@ -302,27 +303,27 @@ def test_a_running_statement_is_interrupted():
     threading.Timer(0.1, control.cancel).start()
     connection = Connection()
     with pytest.raises(Stopped):
-        duckdb_reader._watched(lambda: connection.interrupted.wait(10), connection, control)
+        frame_readers._watched(lambda: connection.interrupted.wait(10), connection, control)
     assert connection.interrupted.is_set()
 
 
 @needs_duckdb
 def test_duckdb_spills_into_the_folder_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterpane.counts.engines.files.LEAST_MEMORY", 1)
+    monkeypatch.setattr("counterpane.counts.engines.arrow.LEAST_MEMORY", 1)
     (tmp_path / "data").mkdir()
     rng = np.random.default_rng(0)
     table = pa.table({f"x{i}": rng.integers(0, 20, 400_000) for i in range(8)})
     pq.write_table(table, tmp_path / "data" / "a.parquet", row_group_size=20_000)
     spill = tmp_path / "spill"
     seen = []
-    inner = duckdb_reader._watched
+    inner = frame_readers._watched
 
     def watched(work, connection, ctl):
         found = inner(work, connection, ctl)
         seen.extend(spill.glob("*") if spill.exists() else [])
         return found
 
-    monkeypatch.setattr(duckdb_reader, "_watched", watched)
+    monkeypatch.setattr(frame_readers, "_watched", watched)
     source = cp.FileSource(tmp_path / "data", cache=False, max_memory=2 * 10_000_000, spill=spill)
     rows = source.distinct(range(8))
     assert rows.weights.sum() == 400_000
@@ -427,7 +428,7 @@ def test_parameters_are_checked(tmp_path, monkeypatch):
     path = folder_of(frame_of(9), tmp_path)
     refused(ParameterError, "max_memory=1000", path, max_memory=1000)
     refused(ParameterError, "engine='spark'", path, engine="spark")
-    monkeypatch.setattr("counterpane.counts.engines.duckdb_reader.has_duckdb", lambda: False)
+    monkeypatch.setattr("counterpane.counts.engines.frame_readers.has_duckdb", lambda: False)
     refused(MissingExtraError, r"counterpane\[duckdb\]", path, engine="duckdb")
     assert cp.FileSource(path, cache=False).distinct([0]).n_rows == 2
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
@@ -462,7 +463,7 @@ def test_read_chooses(tmp_path, monkeypatch):
         assert isinstance(cp.read(large, target=None), cp.FileSource)
     with pytest.raises(ParameterError, match=r"'unseen'.*allowed: .*max_memory"):
         cp.read(tmp_path, unseen="missing")
-    monkeypatch.setattr("counterpane.counts.reading.LARGE_FILE", 100)
+    monkeypatch.setattr("counterpane.counts.open.LARGE_FILE", 100)
     assert isinstance(cp.read(one), cp.FileSource)
     with pytest.raises(NoFileError):
         cp.read(tmp_path / "part9.parquet")

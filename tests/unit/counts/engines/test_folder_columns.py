@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv, feather
 
 import counterpane as cp
-from counterpane.counts.engines.duckdb_reader import has_duckdb
+from counterpane.counts.engines.frame_readers import has_duckdb
 from counterpane.data import Table
 from counterpane.errors import DataError, ParameterError
 

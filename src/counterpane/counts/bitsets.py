@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane.counts.batch import Layout
+from counterpane.counts.layout import CountLayout
 from counterpane.typing import Array, Codes, Ints, Words
 
 
@@ -51,7 +51,9 @@ class BitColumns:
                 self.total[row] = np.count_nonzero(here)
             self.packed[v] = True
 
-    def count(self, layout: Layout, queries: Ints, row_from: int, row_to: int, out: Array) -> None:
+    def count(
+        self, layout: CountLayout, queries: Ints, row_from: int, row_to: int, out: Array
+    ) -> None:
         """Add the counts of `queries` over some rows; `row_from` is a multiple of 512."""
         kernels.count_bits(self.words, self.first, *layout, queries,
                             row_from // 64, words_to(row_to), out)  # fmt: skip

@@ -1,8 +1,4 @@
-"""Sources without missing cells, made from sources that have some; `Table.resolve_missing` there.
-
-A missing cell has the code `card`, which is the code of a state added at the end: rows pass through
-as they are, and only answers that were counted without the missing cells must be put right.
-"""
+"""A source with its columns in another order and without missing cells."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.batch import (
+from counterpane.counts.layout import (
     MAX_BATCH_CELLS,
     MAX_CELLS,
     CountBatch,
@@ -326,3 +322,59 @@ class CompleteTask:
             return Partial(None)
         rows = codes.compress(complete, axis=1)
         return Partial(self.fn(rows, None if weights is None else weights[complete]))
+
+
+def reordered(source: CountSource, order: Sequence[int]) -> CountSource:
+    """`source` with column `order[i]` at place i; bit sets already packed are shared."""
+    if isinstance(source, MemoryCounts):
+        moved = MemoryCounts(source.table.select(list(order)), n_jobs=source.n_jobs)
+        moved.bits = source.bits.reordered(moved.table.codes, list(order))
+        return moved
+    return ReorderedCounts(source, order)
+
+
+class ReorderedCounts(CountSource):
+    """Passes every question on, with the columns renumbered."""
+
+    def __init__(self, source: CountSource, order: Sequence[int]) -> None:
+        self._source = source
+        self._order = list(order)
+        self.schema = source.schema.select(self._order)
+        self.has_missing = source.has_missing[self._order]
+        self.n_rows = source.n_rows
+        self.total_weight = source.total_weight
+
+    def _there(self, columns: Scope) -> list[int]:
+        return [self._order[c] for c in self.positions(columns)]
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        return self._source.map_reduce(fn, self._there(columns), ctl=ctl)
+
+    def counts(
+        self,
+        subsets: Iterable[Scope],
+        *,
+        missing: Policy = "drop",
+        max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:
+        asked = [self._there(s) for s in subsets]
+        return self._source.counts(asked, missing=missing, max_cells=max_cells, ctl=ctl)
+
+    def pair_counts(
+        self,
+        columns: Scope | None = None,
+        *,
+        against: Scope | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:
+        left = self._there(range(len(self.schema)) if columns is None else columns)
+        right = None if against is None else self._there(against)
+        return self._source.pair_counts(left, against=right, ctl=ctl)
+
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        return self._source.distinct(self._there(columns), limit=limit, ctl=ctl)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.counts.engines.file_readers import kind_of
-from counterpane.counts.engines.files import FileSource, ScanOptions
-from counterpane.counts.engines.frames import FrameSource
+from counterpane.counts.engines.arrow import FileSource, FrameSource, ScanOptions
+from counterpane.counts.engines.file_readers import file_kind
 from counterpane.counts.source import CountSource
 from counterpane.data.encoder import Discretize, Unseen
 from counterpane.data.files import read_table
@@ -189,5 +188,5 @@ def is_large(source: Any) -> bool:
     path = Path(source)
     if not path.is_file():
         return path.is_dir() or has_magic(str(path))
-    kind = kind_of(path)
+    kind = file_kind(path)
     return kind == "arrow" or (kind is not None and path.stat().st_size >= LARGE_FILE)

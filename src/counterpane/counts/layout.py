@@ -21,7 +21,7 @@ MAX_BATCH_CELLS = 2**28
 Scope = Sequence[int] | Sequence[str]
 
 
-class Layout(NamedTuple):
+class CountLayout(NamedTuple):
     """Where each asked table lies in one flat buffer: the plan that is sent to kernels and workers.
 
     Query q covers columns `scopes[scope_from[q]:scope_from[q+1]]`; its table has the cells
@@ -62,7 +62,7 @@ class Layout(NamedTuple):
         """The queries whose tables are above it."""
         return np.flatnonzero(self.out_from[1:] == self.out_from[:-1]).tolist()
 
-    def with_cards(self, cards: Ints) -> Layout:
+    def with_cards(self, cards: Ints) -> CountLayout:
         """The layout of the same tables where columns have other numbers of codes."""
         sizes = np.zeros(self.n_tables, dtype=np.int64)
         for q in self.dense.tolist():
@@ -70,9 +70,9 @@ class Layout(NamedTuple):
         return self._replace(cards=cards, out_from=np.concatenate(([0], np.cumsum(sizes))))
 
 
-def lay_out(
+def lay_out_counts(
     subsets: Iterable[Scope], schema: Schema, cards: Ints, max_cells: int = MAX_CELLS
-) -> Layout:
+) -> CountLayout:
     """The layout of `subsets` (column positions or names), checked."""
     asked = [(s,) if isinstance(s, str) else s for s in subsets]
     flat = list(chain.from_iterable(asked))
@@ -89,7 +89,7 @@ def lay_out(
             f"subset {bad} is {columns}; each column may occur once, and positions "
             f"run from 0 to {len(schema) - 1}."
         )
-    layout = Layout(cards, scopes, scope_from, out_from)
+    layout = CountLayout(cards, scopes, scope_from, out_from)
     if layout.n_cells > MAX_BATCH_CELLS:
         raise TableSizeError(
             f"{layout.n_tables} tables have {layout.n_cells:,} cells together; the limit is "
@@ -124,7 +124,7 @@ class CountBatch:
     """
 
     def __init__(
-        self, layout: Layout, values: Array, sparse: dict[int, SparseCounts], scans: int
+        self, layout: CountLayout, values: Array, sparse: dict[int, SparseCounts], scans: int
     ) -> None:
         self.layout = layout
         self.values = values

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.batch import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out
+from counterpane.counts.layout import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out_counts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.table import Table
 from counterpane.progress import Control
@@ -51,7 +51,7 @@ class SharedTables(CountSource):
         subsets = list(subsets)
         if missing != "drop":
             return self._source.counts(subsets, missing=missing, max_cells=max_cells, ctl=ctl)
-        layout = lay_out(subsets, self.schema, self.schema.cards, max_cells)
+        layout = lay_out_counts(subsets, self.schema, self.schema.cards, max_cells)
         scopes = [layout.scope(q).tolist() for q in range(layout.n_tables)]
         large = set(layout.sparse)
         large.update(q for q, scope in enumerate(scopes) if self._cells(scope) > MOST_KEPT)

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.engines.arrow_codes import ArrowCodes, as_numbers
-from counterpane.counts.engines.arrow_types import arrow
-from counterpane.counts.engines.encoding import weights_of
+from counterpane.counts.engines.arrow_cells import (
+    ArrowCodes,
+    arrow_numbers,
+    arrow_weights,
+    pyarrow_module,
+)
 from counterpane.counts.engines.file_readers import BlockReader
-from counterpane.counts.engines.survey import Survey, declared_variables
+from counterpane.counts.engines.schema_scan import SchemaScan, variables_from_options
 from counterpane.data.intervals import find_quantiles, find_step, mdl_cuts, quantile_cuts
 from counterpane.data.schema import Variable, code_dtype
 from counterpane.errors import DiscretizeError, ParameterError, Setting
@@ -48,8 +51,8 @@ def check_rule(discretize: Any, target: str | None, max_states: int, n_bins: int
     return str(discretize)
 
 
-class Cutting:
-    """Finds cuts for the columns that a survey left uncut, in `n_scans` scans of these columns.
+class StreamCuts:
+    """Finds cuts for the columns that a scan left uncut, in `n_scans` scans of these columns.
 
     At most about `max_memory` bytes are taken.
     """
@@ -57,22 +60,22 @@ class Cutting:
     def __init__(
         self,
         reader: BlockReader,
-        survey: Survey,
+        scan: SchemaScan,
         weights: str | None,
         max_memory: int,
         ctl: Control | None,
     ) -> None:
         self.n_scans = 0
-        self._reader, self._survey = reader, survey
+        self._reader, self._scan = reader, scan
         self._weights, self._ctl = weights, ctl
-        self._limit = max_memory // (VALUE_BYTES * len(survey.uncut))
+        self._limit = max_memory // (VALUE_BYTES * len(scan.uncut))
 
     def variables(self, rule: str, target: str | None, n_bins: int) -> dict[str, Variable]:
         """The variables of the columns, cut by the rule "quantile" or "mdl"."""
         classes = self._classes(target)
         if rule == "quantile":
             classes = None
-        kept = {name: _Values(self._limit) for name in self._survey.uncut}
+        kept = {name: _Values(self._limit) for name in self._scan.uncut}
         for name, values, codes, weights in self._cells(list(kept), classes):
             kept[name].add(values, codes, weights)
         wide = [name for name, values in kept.items() if values.full]
@@ -92,7 +95,7 @@ class Cutting:
             ).tolist()
             for name, (values, codes, weights) in tallies.items()
         }
-        variables = {v.name: v for v in declared_variables(self._reader, list(cuts), {}, cuts)}
+        variables = {v.name: v for v in variables_from_options(self._reader, list(cuts), {}, cuts)}
         for name in tallies.keys() - set(wide):  # of the others not all values are known
             values, _, weights = tallies[name]
             variables[name] = replace(
@@ -105,12 +108,12 @@ class Cutting:
     def _classes(self, target: str | None) -> Variable | None:
         if target is None:
             return None
-        if target in self._survey.uncut:
+        if target in self._scan.uncut:
             raise DiscretizeError(
                 f"the target {target!r} is numeric itself; pass a target that is discrete, or "
                 f"declare its states with states={{{target!r}: […]}}."
             )
-        return self._survey.variable(target)
+        return self._scan.variable(target)
 
     def _cells(
         self, names: Sequence[str], classes: Variable | None = None
@@ -135,14 +138,14 @@ class Cutting:
                     said = codes < codes_of.variable.card
                 weights = np.ones(rows)
                 if self._weights is not None:
-                    weights = weights_of(block[-1], self._weights)
+                    weights = arrow_weights(block[-1], self._weights)
                 for name, values in zip(names, block, strict=False):
-                    numbers = as_numbers(values, name).astype(np.float64)
+                    numbers = arrow_numbers(values, name).astype(np.float64)
                     keep = said & np.isfinite(numbers) & (weights > 0)
                     yield name, numbers[keep], codes[keep].astype(np.int64), weights[keep]
                 done += rows
                 if self._ctl is not None:
-                    self._ctl.report("finding cuts", done, self._survey.n_rows)
+                    self._ctl.report("finding cuts", done, self._scan.n_rows)
 
     def _selected(
         self, names: Sequence[str], n_bins: int
@@ -173,7 +176,7 @@ class _Values:
         """Add the cells of a block."""
         if self.full or not len(values):
             return
-        coded = arrow("lib").array(values).dictionary_encode()
+        coded = pyarrow_module("lib").array(values).dictionary_encode()
         listed, n_classes = coded.dictionary.to_numpy(), int(classes.max()) + 1
         keys = coded.indices.to_numpy().astype(np.int64) * n_classes + classes
         if len(listed) * n_classes > _WIDE_KEYS:

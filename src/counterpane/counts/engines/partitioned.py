@@ -1,7 +1,7 @@
 """Parts of a table that travel to workers, and what runs on them there.
 
 A part hands out `cells(names)`, blocks of Arrow arrays. One look at the cells of all parts finds
-the states (`survey_part`, whose results add); an `EncodedPart` then hands out `blocks(columns)` of
+the states (`scan_part`, whose results add); an `EncodedPart` then hands out `blocks(columns)` of
 codes and weights, and `run_part` sums a task over them.
 """
 
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from counterpane.counts.engines.arrow_types import Block, arrow
-from counterpane.counts.engines.encoding import RowEncoder
+from counterpane.counts.engines.arrow_cells import Block, RowEncoder, pyarrow_module
 from counterpane.counts.engines.file_readers import FileReader
-from counterpane.counts.engines.survey import Survey
-from counterpane.counts.packed import PackedRows
+from counterpane.counts.engines.packed_rows import PackedRows
+from counterpane.counts.engines.schema_scan import SchemaScan
 from counterpane.errors import DataError
 from counterpane.typing import Array, Codes, Ints
 
@@ -26,7 +25,7 @@ LEAST_PARTS = 16  # unless there are too few cells: two workers, or ten, are the
 CELL_BYTES = 3  # that a cell of a text file takes, about
 
 
-class Part(Protocol):
+class Partition(Protocol):
     """Some rows of a table, as Arrow arrays."""
 
     def cells(self, names: Sequence[str]) -> Generator[Block, None, None]: ...
@@ -65,7 +64,7 @@ class ArrowPart:
 
 def _column(rows: Any, name: str) -> Any:
     """A column of a pandas frame, Arrow table or record batch, as an Arrow array."""
-    lib = arrow("lib")
+    lib = pyarrow_module("lib")
     try:
         values = rows[name]
         if not isinstance(values, lib.Array | lib.ChunkedArray):
@@ -82,7 +81,7 @@ def _column(rows: Any, name: str) -> Any:
 class EncodedPart:
     """A part as codes and weights."""
 
-    part: Part
+    part: Partition
     encoder: RowEncoder
 
     def blocks(self, columns: Sequence[int]) -> Iterator[tuple[Codes, Array | None]]:
@@ -101,9 +100,9 @@ def run_part(
     return (total, rows) if rows else None
 
 
-def survey_part(part: Part, survey: Survey) -> tuple[Survey, int] | None:
-    """What an empty `survey` finds in a part and the part's rows, or None without rows."""
-    found = copy.deepcopy(survey)  # threads share the one that is given
+def scan_part(part: Partition, scan: SchemaScan) -> tuple[SchemaScan, int] | None:
+    """What an empty `scan` finds in a part and the part's rows, or None without rows."""
+    found = copy.deepcopy(scan)  # threads share the one that is given
     for block in part.cells(found.names):
         found.add(block)
     return (found, found.n_rows) if found.n_rows else None

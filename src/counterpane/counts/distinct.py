@@ -12,10 +12,10 @@ Block = tuple[Codes, Array | None]
 """Codes (columns, rows), and the weights of the rows or None."""
 
 
-class KeptRows:
+class DistinctRowCache:
     """The distinct rows of some sets of columns, at most `limit` rows of all sets together.
 
-    >>> kept = KeptRows(10)
+    >>> kept = DistinctRowCache(10)
     >>> blocks = iter([(np.array([[0, 1], [2, 0]]), np.array([5, 3]))])
     >>> _ = list(kept.passing([4, 7], blocks))
     >>> kept.find([7])

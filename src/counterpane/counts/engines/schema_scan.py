@@ -10,18 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.engines.arrow_codes import ArrowCodes, as_numbers
-from counterpane.counts.engines.arrow_types import (
+from counterpane.counts.engines.arrow_cells import (
+    ArrowCodes,
     Block,
     ColumnTypes,
-    arrow,
+    RowEncoder,
+    arrow_numbers,
+    arrow_weights,
     family,
     family_of,
     is_null,
+    pyarrow_module,
 )
-from counterpane.counts.engines.database import plain
-from counterpane.counts.engines.encoding import RowEncoder, weights_of
-from counterpane.counts.source import choose_columns
+from counterpane.counts.engines.database import plain_number
+from counterpane.counts.source import columns_to_count
 from counterpane.data.clean import NO_NUMBER, NUMBER, text_column
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
 from counterpane.data.encoder import infer_schema
@@ -30,7 +32,7 @@ from counterpane.errors import DataError, DiscretizeError, ParameterError, Weigh
 from counterpane.typing import Array, State
 
 
-class Survey:
+class SchemaScan:
     """What a look at some rows finds of the columns `names`; `known` ones have their variable.
 
     Blocks of rows are added one by one, and surveys of other rows by `+`, in the order of the rows.
@@ -63,11 +65,11 @@ class Survey:
         if self._weights is None:
             self.total_weight += rows
         else:
-            weights = weights_of(block[-1], self._weights)
+            weights = arrow_weights(block[-1], self._weights)
             self.total_weight += float(weights.sum())
             self.whole &= bool((weights == np.floor(weights)).all())
 
-    def __add__(self, other: Survey) -> Survey:
+    def __add__(self, other: SchemaScan) -> SchemaScan:
         both = copy.deepcopy(self)
         for mine, theirs in zip(both._columns, other._columns, strict=True):
             mine.merge(theirs)  # type: ignore[arg-type]  # of one plan, so of one kind
@@ -96,7 +98,7 @@ class Survey:
         return RowEncoder(schema, has_missing, self._weights, whole=whole, texts=self._texts)
 
 
-def plan_survey(
+def plan_schema_scan(
     table: ColumnTypes,
     *,
     columns: Sequence[str] | None,
@@ -106,18 +108,18 @@ def plan_survey(
     discretize: Mapping[str, Sequence[float]] | None,
     max_states: int,
     cuts: bool = False,
-) -> Survey:
+) -> SchemaScan:
     """The survey that finds what the options of a source leave open, still empty."""
-    names = choose_columns(columns, table.types if schema is None else schema.names, weights)
+    names = columns_to_count(columns, table.types if schema is None else schema.names, weights)
     table.check([*names, *([] if weights is None else [weights])])
     if schema is None:
-        known = {v.name: v for v in declared_variables(table, names, states or {}, discretize)}
+        known = {v.name: v for v in variables_from_options(table, names, states or {}, discretize)}
     else:
         known = {name: schema[name] for name in names}
-    return Survey(table, names, known, weights, max_states=max_states, cuts=cuts)
+    return SchemaScan(table, names, known, weights, max_states=max_states, cuts=cuts)
 
 
-def declared_variables(
+def variables_from_options(
     table: ColumnTypes,
     names: Sequence[str],
     states: Mapping[str, Sequence[State]],
@@ -183,7 +185,7 @@ class _Observed:
         self._span = range(0)  # whole numbers that were all seen
 
     def add(self, values: Any) -> None:
-        compute, types = arrow("compute"), arrow("types")
+        compute, types = pyarrow_module("compute"), pyarrow_module("types")
         self._gap |= values.null_count > 0
         if not self._agree(values.type):
             self._values[None] = None
@@ -201,7 +203,7 @@ class _Observed:
             found = values.dictionary
         else:
             found = compute.unique(values)
-        if self._keep(map(plain, found.to_pylist())):
+        if self._keep(map(plain_number, found.to_pylist())):
             self._look(values)
         elif types.is_integer(values.type):
             seen = [v for v in self._values if v is not None]
@@ -241,7 +243,7 @@ class _Observed:
 
     @property
     def _declared(self) -> bool:
-        return bool(arrow("types").is_dictionary(self._kind))
+        return bool(pyarrow_module("types").is_dictionary(self._kind))
 
     @property
     def uncut(self) -> bool:
@@ -264,14 +266,14 @@ class _Observed:
 
     def _look(self, values: Any) -> None:
         """Check that a block of a column of many numbers holds no other texts, and its gaps."""
-        compute = arrow("compute")
+        compute = pyarrow_module("compute")
         if self._texts:
             bare = compute.utf8_trim_whitespace(compute.unique(values))
-            known = arrow("lib").array(sorted(NO_NUMBER), bare.type)
+            known = pyarrow_module("lib").array(sorted(NO_NUMBER), bare.type)
             figures = compute.match_substring_regex(bare, f"^(?:{NUMBER.pattern})$")
             if not compute.all(compute.or_(figures, compute.is_in(bare, value_set=known))).as_py():
                 raise self._too_many()
-        self._gap |= bool(np.isnan(as_numbers(values, self.name)).any())
+        self._gap |= bool(np.isnan(arrow_numbers(values, self.name)).any())
 
     def missing(self, variable: Variable) -> bool:
         codes = ArrowCodes(variable, texts=self._texts)

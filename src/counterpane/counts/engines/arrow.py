@@ -1,30 +1,35 @@
-"""Counts of files larger than memory: blocks of rows are read, encoded, counted and forgotten."""
+"""Counts of files and lazy frames: blocks of rows are read, encoded and counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
-from typing import Any, Literal, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
-from counterpane.counts.batch import MAX_CELLS, CountBatch, Scope
-from counterpane.counts.engines.arrow_types import Block, family
-from counterpane.counts.engines.cutting import Cutting, check_rule
-from counterpane.counts.engines.duckdb_reader import Engine, choose_readers
-from counterpane.counts.engines.encoding import Cells
+from counterpane.counts.engines.arrow_cells import Block, Cells, family
 from counterpane.counts.engines.file_readers import BlockReader, Paths, open_files
-from counterpane.counts.engines.survey import plan_survey
+from counterpane.counts.engines.frame_readers import Engine, choose_readers, open_frame
+from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
+from counterpane.counts.engines.schema_scan import plan_schema_scan
+from counterpane.counts.engines.stream_cuts import StreamCuts, check_rule
+from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.packed import PackedRows, packed_bytes
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import DistinctTask
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.lazy import lazy
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, State
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+else:
+    nw = lazy("narwhals.stable.v2")
 
 LEAST_MEMORY = 2**26  # bytes: below, DuckDB cannot work
 DEFAULT_MEMORY = 2**30
@@ -89,28 +94,30 @@ class ArrowSource(CountSource):
             raise ParameterError("weights must name a column here; they are no array.")
         self._files, self._blocks, self._groups = reader, blocks, groups
         rule = check_rule(discretize, target, max_states, n_bins)
-        survey = plan_survey(reader, columns=columns, states=states, schema=schema, weights=weights,
-                             discretize=discretize if isinstance(discretize, Mapping) else None,
-                             max_states=max_states, cuts=rule is not None)  # fmt: skip
-        names = [name for name in survey.names if name != weights]
+        scan = plan_schema_scan(
+            reader, columns=columns, states=states, schema=schema, weights=weights,
+            discretize=discretize if isinstance(discretize, Mapping) else None,
+            max_states=max_states, cuts=rule is not None,
+        )  # fmt: skip
+        names = [name for name in scan.names if name != weights]
         if target is not None and target not in names:
             raise unknown_name(f"column of {reader.what}", target, names)
         self.n_scans = 1
-        with closing(reader.blocks(survey.names)) as found:
+        with closing(reader.blocks(scan.names)) as found:
             for block in found:
-                survey.add(block)
+                scan.add(block)
                 if ctl is not None:
-                    ctl.report("reading states", survey.n_rows, None)
-        if survey.n_rows == 0:
+                    ctl.report("reading states", scan.n_rows, None)
+        if scan.n_rows == 0:
             raise DataError(f"{reader.what}: there are no rows; at least one is needed.")
         cut = {}
-        if survey.uncut:
-            cutting = Cutting(reader, survey, weights, max_memory // 4, ctl)
+        if scan.uncut:
+            cutting = StreamCuts(reader, scan, weights, max_memory // 4, ctl)
             cut = cutting.variables(rule or "", target, n_bins)
             self.n_scans += cutting.n_scans
-        self._encoder = survey.encoder(cut)
+        self._encoder = scan.encoder(cut)
         self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
-        self.n_rows, self.total_weight = survey.n_rows, survey.total_weight
+        self.n_rows, self.total_weight = scan.n_rows, scan.total_weight
         self._max_memory = max_memory
         self._packed: PackedRows | None = None
         size = packed_bytes(self.counted_cards, self.n_rows, weights is not None)
@@ -276,3 +283,34 @@ class FileSource(ArrowSource):
         files = open_files(paths, delimiter=delimiter)
         max_memory = options.get("max_memory", DEFAULT_MEMORY)
         super().__init__(files, *choose_readers(files, engine, max_memory // 2, spill), **options)
+
+
+class FrameSource(ArrowSource):
+    """Counts of a lazy frame: a polars LazyFrame, a DuckDB relation, an Ibis table.
+
+    The frame is evaluated once to find the states, and again for each call unless its rows are
+    packed in memory; `n_scans` counts the evaluations. The frame is never collected as a whole. The
+    parameters are those of `FileSource` that describe columns: columns, states, schema, weights,
+    discretize, target, max_states, n_bins, max_memory, cache, ctl. The settings of the engine limit
+    its memory. The engine finds distinct rows if the rows are not packed.
+
+    Enums of polars and DuckDB keep their order and unobserved states. An engine may return
+    the rows in a different order each time: counts are the same, and only the rounding of sums of
+    real weights may differ. The data of the frame must not change in the meantime.
+
+    >>> import polars as pl
+    >>> frame = pl.LazyFrame({"sex": ["f", "m", "f", "m"], "ill": ["no", "yes", None, "no"]})
+    >>> source = FrameSource(frame)
+    >>> source.counts([["sex", "ill"]])[0].tolist(), source.n_scans
+    ([[1, 0], [1, 1]], 2)
+    """
+
+    def __init__(self, frame: Any, **options: Unpack[ScanOptions]) -> None:
+        wrapped = nw.from_native(frame, pass_through=True)
+        if not isinstance(wrapped, nw.LazyFrame):
+            raise DataError(
+                f"{type(frame).__name__} is no lazy frame; pass it to counterpane.read, which "
+                "chooses how it is counted."
+            )
+        reader = open_frame(wrapped)
+        super().__init__(reader, reader.blocks, reader, **options)
