@@ -6,6 +6,8 @@ Names are loaded on first use, so that importing the package costs next to nothi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from counterpane.learn.registry import public_modules
+
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
@@ -46,32 +48,14 @@ _HOMES = {
         "Mixture",
         "load",
     ),
-    "counterpane.learn": (
-        "GES",
-        "ChowLiu",
-        "HillClimb",
-        "K2Search",
-        "StoppedEarly",
-        "StructureSearch",
-        "fit_parameters",
-        "fit_parameters_em",
-    ),
+    **public_modules(),  # of the learners
+    "counterpane.learn.driver": ("StoppedEarly",),
+    "counterpane.learn.em": ("fit_parameters_em",),
+    "counterpane.learn.parameters": ("fit_parameters",),
     "counterpane.learn.dependency.conversion": ("to_markov_network",),
-    "counterpane.learn.dependency.dependency_network": ("DependencyNetworkLearner",),
     "counterpane.learn.markov.graph_potentials": ("fit_potentials",),
-    "counterpane.learn.markov.pairwise": ("PairwiseMarkovLearner",),
     "counterpane.learn.markov.weights": ("fit_weights",),
-    "counterpane.learn.hybrid.hybrid_random_field": ("HybridRandomFieldLearner",),
-    "counterpane.learn.independence.gsimn": ("GSIMN",),
-    "counterpane.learn.independence.gsmn": ("GSMN",),
-    "counterpane.learn.independence.pfmn": ("PFMN",),
-    "counterpane.learn.bayesian.exact_posterior": ("ExactPosterior",),
-    "counterpane.learn.bayesian.order_mcmc": ("OrderMCMC",),
     "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
-    "counterpane.learn.classifiers.bayes_net_classifier": ("BayesNetClassifier",),
-    "counterpane.learn.classifiers.interactions.interaction_classifier": ("InteractionClassifier",),
-    "counterpane.learn.classifiers.faces.markov_classifier": ("MarkovClassifier",),
-    "counterpane.learn.classifiers.naive_bayes": ("TAN", "NaiveBayes"),
     "counterpane.evaluate": (
         "compare_structures",
         "independence_accuracy",
@@ -138,16 +122,13 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.inference import Gibbs as Gibbs
     from counterpane.inference import MaxProduct as MaxProduct
     from counterpane.inference import MeanField as MeanField
-    from counterpane.learn import GES as GES
-    from counterpane.learn import ChowLiu as ChowLiu
-    from counterpane.learn import HillClimb as HillClimb
-    from counterpane.learn import K2Search as K2Search
-    from counterpane.learn import StoppedEarly as StoppedEarly
-    from counterpane.learn import StructureSearch as StructureSearch
-    from counterpane.learn import fit_parameters as fit_parameters
-    from counterpane.learn import fit_parameters_em as fit_parameters_em
+    from counterpane.learn.bayesian.chow_liu import ChowLiu as ChowLiu
     from counterpane.learn.bayesian.exact_posterior import ExactPosterior as ExactPosterior
+    from counterpane.learn.bayesian.hill_climb import HillClimb as HillClimb
+    from counterpane.learn.bayesian.k2_search import K2Search as K2Search
     from counterpane.learn.bayesian.order_mcmc import OrderMCMC as OrderMCMC
+    from counterpane.learn.bayesian.structure_search import GES as GES
+    from counterpane.learn.bayesian.structure_search import StructureSearch as StructureSearch
     from counterpane.learn.bootstrap import BootstrapResult as BootstrapResult
     from counterpane.learn.bootstrap import bootstrap as bootstrap
     from counterpane.learn.classifiers.bayes_net_classifier import (
@@ -165,6 +146,8 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.dependency.dependency_network import (
         DependencyNetworkLearner as DependencyNetworkLearner,
     )
+    from counterpane.learn.driver import StoppedEarly as StoppedEarly
+    from counterpane.learn.em import fit_parameters_em as fit_parameters_em
     from counterpane.learn.hybrid.hybrid_random_field import (
         HybridRandomFieldLearner as HybridRandomFieldLearner,
     )
@@ -174,6 +157,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.markov.graph_potentials import fit_potentials as fit_potentials
     from counterpane.learn.markov.pairwise import PairwiseMarkovLearner as PairwiseMarkovLearner
     from counterpane.learn.markov.weights import fit_weights as fit_weights
+    from counterpane.learn.parameters import fit_parameters as fit_parameters
     from counterpane.learn.ranking.ranker import LinkRanker as LinkRanker
     from counterpane.models import BayesianNetwork as BayesianNetwork
     from counterpane.models import DependencyNetwork as DependencyNetwork

@@ -1,9 +1,11 @@
-"""What every learner must do, whatever it learns. A new learner is one line in LEARNERS."""
+"""What every learner of the registry must do, whatever it learns."""
 
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -23,30 +25,22 @@ from counterpane.errors import (
     UnknownNameError,
     WeightError,
 )
-from counterpane.learn import GES, ChowLiu, HillClimb, K2Search, StoppedEarly, StructureSearch
-from counterpane.learn.driver import Search
+from counterpane.learn.driver import Search, StoppedEarly
+from counterpane.learn.registry import find_learner, learners
 from counterpane.scores import BDeu
 
+SHORT = {"k2": {"restarts": 3}, "pfmn": {"moves": 20}}  # parameters that save time
+VARIANTS = {
+    "chow-liu-bic": ("chow-liu", {"score": "bic"}),
+    "chow-liu-bdeu": ("chow-liu", {"score": BDeu(5)}),
+    "chow-liu-k2": ("chow-liu", {"score": "k2"}),
+    "hill-climb-tabu": ("hill-climb", {"tabu": 3, "restarts": 2}),
+    "gsimn-g2": ("gsimn", {"test": "g2"}),
+}
+NAMED = {name: (name, SHORT.get(name, {})) for name in learners("network", "field")}
 LEARNERS = [
-    pytest.param(lambda **options: ChowLiu(**options), id="chow-liu"),
-    pytest.param(lambda **options: ChowLiu("bic", **options), id="chow-liu-bic"),
-    pytest.param(lambda **options: ChowLiu(BDeu(5), **options), id="chow-liu-bdeu"),
-    pytest.param(lambda **options: ChowLiu("k2", **options), id="chow-liu-k2"),
-    pytest.param(lambda **options: HillClimb(**options), id="hill-climb"),
-    pytest.param(lambda **options: HillClimb(tabu=3, restarts=2, **options), id="hill-climb-tabu"),
-    pytest.param(lambda **options: GES(**options), id="ges"),
-    pytest.param(lambda **options: StructureSearch(**options), id="structure-search"),
-    pytest.param(lambda **options: K2Search(restarts=3, **options), id="k2-search"),
-    pytest.param(lambda **options: cp.GSMN(**options), id="gsmn"),
-    pytest.param(lambda **options: cp.GSIMN("g2", **options), id="gsimn"),
-    pytest.param(lambda **options: cp.PFMN(moves=20, random_state=0, **options), id="pfmn"),
-    pytest.param(lambda **options: cp.PairwiseMarkovLearner(**options), id="pairwise-markov"),
-    pytest.param(lambda **options: cp.HybridRandomFieldLearner(**options), id="hybrid-field"),
-    pytest.param(lambda **options: cp.DependencyNetworkLearner(**options), id="dependency-trees"),
-    pytest.param(
-        lambda **options: cp.DependencyNetworkLearner("logistic", **options),
-        id="dependency-logistic",
-    ),
+    pytest.param(partial(find_learner(name).make, **parameters), id=label)
+    for label, (name, parameters) in (NAMED | VARIANTS).items()
 ]
 all_learners = pytest.mark.parametrize("make", LEARNERS)
 
@@ -156,6 +150,24 @@ def test_a_failed_fit_changes_nothing(make):
     with pytest.raises(DataError):
         learner.fit(make_frame().iloc[:0])
     assert learner.model_ is model
+
+
+@all_learners
+def test_the_configuration_is_json_and_makes_the_same_learner(make):
+    learner = make(n_jobs=2, discretize={"lung": 3})
+    config = json.loads(json.dumps(learner.to_config(), allow_nan=False))
+    twin = cp.learn.base.Learner.from_config(config)
+    assert type(twin) is type(learner)
+    assert repr(twin.get_params()) == repr(learner.get_params())
+    assert twin.to_config() == learner.to_config()
+
+
+@all_learners
+def test_the_model_keeps_the_configuration(make, tmp_path):
+    learner = make().fit(make_frame())
+    learner.model_.save(tmp_path / "model.cp")
+    config = cp.load(tmp_path / "model.cp").provenance["config"]
+    same_results(type(learner).from_config(config).fit(make_frame()), learner)
 
 
 # ---- inputs --------------------------------------------------------------------------------------
@@ -433,7 +445,7 @@ def test_a_checkpoint_of_another_fit_is_refused(make, monkeypatch, tmp_path):
     before = path.read_bytes()
     for learner, frame in (
         (make(checkpoint=path), make_frame(seed=1)),
-        (make(checkpoint=path, equivalent_sample_size=7.0), make_frame()),
+        (make(checkpoint=path, missing="error"), make_frame()),
     ):
         with pytest.raises(FitError, match=r"fit\.cp' is not a checkpoint"):
             learner.fit(frame)

@@ -1,20 +1,13 @@
-"""Learners: one file a method, one folder a family."""
+"""Learners: one file a method, one folder a family; `registry` lists them all."""
 
-from counterpane.learn.bayesian.chow_liu import ChowLiu
-from counterpane.learn.bayesian.hill_climb import HillClimb
-from counterpane.learn.bayesian.k2_search import K2Search
-from counterpane.learn.bayesian.structure_search import GES, StructureSearch
-from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.em import fit_parameters_em
-from counterpane.learn.parameters import fit_parameters
+from typing import Any
 
-__all__ = [
-    "GES",
-    "ChowLiu",
-    "HillClimb",
-    "K2Search",
-    "StoppedEarly",
-    "StructureSearch",
-    "fit_parameters",
-    "fit_parameters_em",
-]
+import counterpane
+
+
+def __getattr__(name: str) -> Any:
+    """A public name of this package, as `counterpane` has it; modules are imported as usual."""
+    home = counterpane._HOME_OF.get(name, "")
+    if home.startswith("counterpane.learn.") and not home.endswith(f".{name}"):
+        return getattr(counterpane, name)
+    raise AttributeError(f"module 'counterpane.learn' has no attribute {name!r}")

@@ -1,12 +1,8 @@
-"""What all learners share: scikit-learn's conventions, and any table as input.
-
-The conventions are kept without importing scikit-learn, which would double the start-up time.
-"""
+"""What all learners share: options, any table as input, a driver, and the models' provenance."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
 import os
 import platform
@@ -33,10 +29,10 @@ from counterpane.errors import (
     ParameterError,
     Setting,
     TableSizeError,
-    unknown_name,
 )
 from counterpane.lazy import lazy
 from counterpane.learn.driver import Driver
+from counterpane.learn.estimator import Config, Estimator
 from counterpane.learn.gains import EdgeGain
 from counterpane.learn.gap_policy import GapPolicy, choose_policy, explicit_policy, too_slow
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -59,7 +55,6 @@ Missing = Literal["auto", "state", "drop", "error", "available", "em"]
 class LearnerOptions(TypedDict, total=False):
     """The parameters that all learners share; see `Learner`."""
 
-    equivalent_sample_size: float
     missing: Missing
     discretize: Discretize
     time_limit: float | None
@@ -77,12 +72,12 @@ class Learned(NamedTuple):
     trace: list[dict[str, Any]]
 
 
-class Learner(ABC):
+class Learner(Estimator, ABC):
     """A learner stores its parameters, `fit` finds a model, and results end in an underscore.
 
-    All take `equivalent_sample_size` of the parameters' prior, `missing`, `discretize`,
-    `time_limit` in seconds, `n_jobs` threads, `progress` (True, or a function), and `checkpoint`, a
-    file to go on from. `sklearn.base.clone` and all else that goes by `get_params` works.
+    All take `missing`, `discretize`, `time_limit` in seconds, `n_jobs` threads, `progress` (True,
+    or a function), and `checkpoint`, a file to resume from. `sklearn.base.clone` and all else that
+    uses `get_params` works; `to_config` and `from_config` write and read the parameters as JSON.
 
     `discretize` says how numbers and dates of a frame become states, as in `counterpane.read`:
     "auto" cuts them into intervals and leaves out ids, constants and columns of too many states,
@@ -107,7 +102,6 @@ class Learner(ABC):
     def __init__(
         self,
         *,
-        equivalent_sample_size: float = 1.0,
         missing: Missing = "auto",
         discretize: Discretize = "auto",
         time_limit: float | None = None,
@@ -115,48 +109,12 @@ class Learner(ABC):
         progress: bool | Report = False,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.equivalent_sample_size = equivalent_sample_size
         self.missing = missing
         self.discretize = discretize
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.progress = progress
         self.checkpoint = checkpoint
-
-    @classmethod
-    def _parameters(cls) -> dict[str, Any]:
-        """Each parameter's default, those of base classes included."""
-        found: dict[str, Any] = {}
-        for owner in cls.__mro__:
-            if "__init__" in vars(owner) and owner is not object:
-                for p in list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]:
-                    if p.kind is not p.VAR_KEYWORD:
-                        found.setdefault(p.name, p.default)
-        return found
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name."""
-        return {name: self._parameter(name) for name in sorted(self._parameters())}
-
-    def _parameter(self, name: str) -> Any:
-        """A parameter as it was passed; `score` is also a method."""
-        return vars(self)[name] if name in vars(self) else getattr(self, name)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name."""
-        for name, value in params.items():
-            if name not in self._parameters():
-                raise unknown_name("parameter", name, self._parameters())
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        changed = [
-            f"{name}={self._parameter(name)!r}"
-            for name, default in self._parameters().items()
-            if repr(self._parameter(name)) != repr(default)
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def _repr_html_(self) -> str:
         return notebook.learner_html(self)
@@ -185,12 +143,6 @@ class Learner(ABC):
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-
-    def __getattr__(self, name: str) -> Any:
-        fitted = any(k.endswith("_") for k in vars(self))
-        if name.endswith("_") and not name.startswith("_") and not fitted:
-            raise NotFittedError(f"{type(self).__name__} has no {name!r} yet; call fit first.")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _source(self, X: Any, sample_weight: Any, missing: Missing, n_jobs: int) -> CountSource:
         """The counts of `X`, with missing cells resolved, or left where the policy says so.
@@ -337,9 +289,23 @@ class Learner(ABC):
             "python": platform.python_version(),
             "numpy": np.__version__,
             "random_state": seed if isinstance(seed, int) else None,
-            "prior_size": self.equivalent_sample_size,
             "trace": _kept(vars(self).get("trace_", ())),
-        } | ({} if kind is None else {"frame": kind})
+        } | {
+            key: value
+            for key, value in (
+                ("frame", kind),
+                ("prior_size", getattr(self, "equivalent_sample_size", None)),
+                ("config", self._config()),
+            )
+            if value is not None
+        }
+
+    def _config(self) -> Config | None:
+        """`to_config`; None where a parameter is an object that JSON cannot hold."""
+        try:
+            return self.to_config()
+        except ParameterError:
+            return None
 
 
 def policy_used(policy: str, source: CountSource) -> GapPolicy:

@@ -242,6 +242,7 @@ def _learned(model: Any) -> list[list[str]]:
             )
     note = (told.pop("missing", None) or {}).get("note", "")
     told.pop("trace", None)
+    told.pop("config", None)  # `learner` says the same in words
     told.pop("edge_confidence", None)
     told.pop("number_formats", None)  # `read_as` says the same in words
     lines += _folds(told.pop("held_out", None)) + _kept(told.pop("kept_rows", None))

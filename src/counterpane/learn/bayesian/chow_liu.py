@@ -137,12 +137,14 @@ class ChowLiu(DensityLearner):
         *,
         root: str | None = None,
         target: str | None = None,
+        equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(**options)
         self.score = score
         self.root = root
         self.target = target
+        self.equivalent_sample_size = equivalent_sample_size
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""

@@ -170,12 +170,14 @@ class ExactPosterior(DensityLearner):
         *,
         prior: Prior = "uniform",
         max_parents: int | None = None,
+        equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(**options)
         self.score = score
         self.prior = prior
         self.max_parents = max_parents
+        self.equivalent_sample_size = equivalent_sample_size
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""

@@ -48,6 +48,7 @@ class NetworkOptions(LearnerOptions, total=False):
     forbidden_edges: Edges
     tiers: Sequence[Sequence[str]] | None
     random_state: int | None
+    equivalent_sample_size: float
 
 
 class NetworkState(NamedTuple):
@@ -79,7 +80,8 @@ class NetworkLearner(DensityLearner):
 
     Parameters: `score` (a name or a score), `max_parents`, `start` (a network or networkx graph),
     `required_edges` and `forbidden_edges` ((parent, child) names), `tiers` (lists of names, earlier
-    before later), `random_state`, and those of every learner.
+    before later), `random_state`, `equivalent_sample_size` (weight of the uniform prior of the
+    model's parameters, in rows), and those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
     `strengths_` (parent, child, bits, directed; strongest first), `gains_` (parent, child, the
@@ -101,6 +103,7 @@ class NetworkLearner(DensityLearner):
         forbidden_edges: Edges = (),
         tiers: Sequence[Sequence[str]] | None = None,
         random_state: int | None = None,
+        equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(**options)
@@ -111,6 +114,7 @@ class NetworkLearner(DensityLearner):
         self.forbidden_edges = forbidden_edges
         self.tiers = tiers
         self.random_state = random_state
+        self.equivalent_sample_size = equivalent_sample_size
 
     @abstractmethod
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:

@@ -67,6 +67,7 @@ class OrderMCMC(DensityLearner):
         partition: bool = True,
         n_models: int = 20,
         random_state: int | np.random.Generator | None = None,
+        equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(**options)
@@ -80,6 +81,7 @@ class OrderMCMC(DensityLearner):
         self.partition = partition
         self.n_models = n_models
         self.random_state = random_state
+        self.equivalent_sample_size = equivalent_sample_size
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""

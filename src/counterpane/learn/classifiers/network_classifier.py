@@ -55,10 +55,12 @@ class NetworkClassifier(Classifier):
         self,
         *,
         smoothing: Literal["backoff", "even"] = "backoff",
+        equivalent_sample_size: float = 1.0,
         **options: Unpack[ClassifierOptions],
     ) -> None:
         super().__init__(**options)
         self.smoothing = smoothing
+        self.equivalent_sample_size = equivalent_sample_size
 
     @abstractmethod
     def _network(self, source: CountSource) -> Dag:

@@ -50,7 +50,7 @@ class DependencyNetworkLearner(DensityLearner):
     largest likelihood of these rows. None means 10^-8 … 1 for `kappa` and 1000, 500, 200 … 0.1 for
     `l1` with validation rows, and `kappa` = 0.01 or `l1` = 1 without. Trees for all κ are grown at
     once. With `k`, a tree uses only the `k` variables of largest χ² with its variable; among equal
-    ones those of smallest entropy. `equivalent_sample_size` is not used.
+    ones those of smallest entropy.
 
     Results: `model_` (a `DependencyNetwork`), `graph_` (networkx, directed), `kappa_` or `l1_`,
     `validation_scores_` (the mean log pseudo-likelihood of a validation row, in nats, for each

@@ -30,7 +30,7 @@ class HybridRandomFieldLearner(DensityLearner):
     largest union of blankets for which a network is learned; `score` ("mdl", or "bic": without
     the prior); `literal` (the loop as printed in the paper, at most ten passes); `prior`, the
     number of rows N that are spread evenly over each table (None: the largest number of states of
-    a column); and those of every learner. `equivalent_sample_size` is not used. Each network is
+    a column); and those of every learner. Each network is
     learned by hill climbing from the empty graph by the best addition, deletion or reversal; among
     equal moves the first is made, by child, then parent, with columns by falling entropy, then by
     name.

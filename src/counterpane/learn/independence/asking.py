@@ -162,6 +162,7 @@ class AskingLearner(DensityLearner):
         cost: Price | None = None,
         interactions: bool = False,
         potentials: bool = True,
+        equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(**options)
@@ -172,6 +173,7 @@ class AskingLearner(DensityLearner):
         self.cost = cost
         self.interactions = interactions
         self.potentials = potentials
+        self.equivalent_sample_size = equivalent_sample_size
 
     def _test(self) -> IndependenceTest:
         """The test to ask, not yet bound."""

@@ -120,6 +120,7 @@ class PFMN(AskingLearner):
         interactions: bool = False,
         potentials: bool = True,
         random_state: int | np.random.Generator | None = None,
+        equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(
@@ -130,6 +131,7 @@ class PFMN(AskingLearner):
             cost=cost,
             interactions=interactions,
             potentials=potentials,
+            equivalent_sample_size=equivalent_sample_size,
             **options,
         )
         self.n_particles = n_particles

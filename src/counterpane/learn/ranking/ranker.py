@@ -14,28 +14,17 @@ import numpy as np
 from counterpane.data.links import chosen_codes, read_links
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import NotFittedError, ParameterError, unknown_name
-from counterpane.learn.bayesian.chow_liu import ChowLiu
-from counterpane.learn.hybrid.hybrid_random_field import HybridRandomFieldLearner
-from counterpane.learn.markov.pairwise import PairwiseMarkovLearner
-from counterpane.learn.ranking.counted import ItemCosine, NaiveLinks, Popularity
+from counterpane.errors import ParameterError, unknown_name
+from counterpane.learn.estimator import Estimator
 from counterpane.learn.ranking.judging import JudgedRanker, Scorer, judge_rankers
+from counterpane.learn.registry import rankers
 from counterpane.markup import framed
 from counterpane.models.base import Model
 from counterpane.models.link_scores import LinkScores
 from counterpane.typing import Array, Codes, Floats
 
-LEARNERS = {
-    "hybrid": HybridRandomFieldLearner,
-    "pairwise": PairwiseMarkovLearner,
-    "chow-liu": ChowLiu,
-    "naive-bayes": NaiveLinks,
-    "item-cosine": ItemCosine,
-    "popularity": Popularity,
-}
 CANDIDATES = ("hybrid", "chow-liu", "naive-bayes", "item-cosine", "popularity")
 """The rankers that "auto" chooses from; of equals the first."""
-PARAMETERS = ("learner", "user", "item", "random_state")
 BLOCK_CELLS = 2**24  # scores at a time
 
 
@@ -46,7 +35,7 @@ class Ranked(NamedTuple):
     score: float
 
 
-class LinkRanker:
+class LinkRanker(Estimator):
     """Learns which items occur together, and ranks the items that a user has not chosen yet.
 
     `learner`: "auto" (the best of `CANDIDATES` by the mean reciprocal rank of left-out links, one
@@ -80,29 +69,12 @@ class LinkRanker:
         self.item = item
         self.random_state = random_state
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name."""
-        return {name: getattr(self, name) for name in PARAMETERS}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name."""
-        for name, value in params.items():
-            if name not in PARAMETERS:
-                raise unknown_name("parameter", name, PARAMETERS)
-            setattr(self, name, value)
-        return self
-
     def __repr__(self) -> str:
         return f"LinkRanker({self.learner!r})"
 
     def _repr_html_(self) -> str:
         fitted: Any = vars(self).get("learner_")
         return framed(repr(self), fitted._repr_html_() if hasattr(fitted, "_repr_html_") else "")
-
-    def __getattr__(self, name: str) -> Any:
-        if name.endswith("_") and not name.startswith("_"):
-            raise NotFittedError(f"{self!r} has no {name!r} yet; call fit first.")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def fit(self, X: Any, y: Any = None, *, items: Sequence[Any] | None = None) -> Self:
         """Learn from links: a sparse matrix (users × items), an edge list, or a table of 0 and 1.
@@ -113,7 +85,7 @@ class LinkRanker:
         choice = self.learner if isinstance(self.learner, str) else None
         self.candidates_: list[JudgedRanker] = []
         if choice == "auto":
-            fits = {name: partial(_fitted_scores, LEARNERS[name]) for name in CANDIDATES}
+            fits = {name: partial(_fitted_scores, name) for name in CANDIDATES}
             self.candidates_ = judge_rankers(fits, table, seed=self.random_state)
             choice = self.candidates_[0].name if self.candidates_ else "popularity"
         learner = self._make(choice)
@@ -141,9 +113,9 @@ class LinkRanker:
 
     def _make(self, choice: str | None) -> Any:
         if choice is not None:
-            if choice not in LEARNERS:
-                raise unknown_name("learner", choice, ("auto", *LEARNERS))
-            return LEARNERS[choice]()
+            if choice not in rankers():
+                raise unknown_name("learner", choice, ("auto", *rankers()))
+            return rankers()[choice].make()
         if inspect.isclass(self.learner) or not hasattr(self.learner, "fit"):
             raise ParameterError(
                 f"learner={self.learner!r}; a name or a learner with fit is needed, such as "
@@ -213,9 +185,9 @@ def _scores_of(learner: Any, model: Any, codes: Codes) -> Floats:
     return conditionals[:, 1::2]
 
 
-def _fitted_scores(make: Any, table: Table) -> Scorer:
-    """A ranker of some kind, fitted to a table, as a function from codes to scores."""
-    learner = make().fit(table)
+def _fitted_scores(name: str, table: Table) -> Scorer:
+    """The ranker of this name, fitted to a table, as a function from codes to scores."""
+    learner = rankers()[name].make().fit(table)
     return partial(_scores_of, learner, getattr(learner, "model_", None))
 
 

@@ -50,7 +50,7 @@ def write_native(path: str | os.PathLike[str], content: Content) -> None:
     ]
     header = {
         "kind": content.kind,
-        "schema": [_variable_record(v) for v in content.schema],
+        "schema": [variable_record(v) for v in content.schema],
         "arrays": [{"name": k, "dtype": a.dtype.str, "shape": a.shape} for k, a in arrays],
         "provenance": content.provenance,
     }
@@ -94,21 +94,21 @@ def read_native(path: str | os.PathLike[str]) -> Content:
     body = memoryview(data)[PREFIX.size : -DIGEST_BYTES]
     try:
         header = json.loads(bytes(body[:header_size]))
-        schema = Schema(_variable(record) for record in header["schema"])
+        schema = Schema(variable_from_record(record) for record in header["schema"])
         arrays = _read_arrays(body[header_size:], header["arrays"])
         return Content(str(header["kind"]), schema, arrays, header["provenance"])
     except (CounterpaneError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{where} has a header that makes no sense: {error!r}.") from None
 
 
-def _variable_record(variable: Variable) -> dict[str, Any]:
+def variable_record(variable: Variable) -> dict[str, Any]:
     """A variable as the header holds it; older releases read the first three entries alone."""
     record = {"name": variable.name, "states": variable.states, "cuts": variable.cuts}
     kept = {"quantiles": variable.quantiles, "step": variable.step}
     return record | {key: value for key, value in kept.items() if value is not None}
 
 
-def _variable(record: dict[str, Any]) -> Variable:
+def variable_from_record(record: dict[str, Any]) -> Variable:
     """The variable of a record of the header; older files keep no quantiles."""
     cuts, quantiles = record["cuts"], record.get("quantiles")
     return Variable(

@@ -54,7 +54,6 @@ class MarkovClassifier(Classifier):
     did not occur in training, the tables of that column are left out. With `floor` the search is
     repeated in five folds; if predictions of held-out rows are no better than the shares of the
     classes, the structure is the class alone.
-    `outliers` takes the place of `equivalent_sample_size`, which is not used.
 
     Like `InteractionClassifier`, `model_` keeps distinct training rows, for queries with evidence
     on some of the columns. With `keep_rows=False` it sums out the others by its networks, which

@@ -65,7 +65,6 @@ class InteractionClassifier(Classifier):
     search of the chosen structure runs again, to measure how often it selects each interaction;
     "auto" means 20 if distinct rows × columns² is at most 524,288, about a second of work, and 0
     otherwise.
-    `equivalent_sample_size` is not used.
 
     If a query has evidence on some columns only, the answer is averaged over the other columns. For
     this the model keeps the distinct training rows: all, or a sample of at most 32,768 rows and

@@ -1,0 +1,127 @@
+"""The learners by name: one line each, which is all that a new learner needs beside its own file.
+
+Everything that lists learners reads `LEARNERS`: the public names of `counterpane`, the command
+(`--method` of `learn` and `compare`), `LinkRanker`, the reference pages, and the contract tests.
+Classes are imported when they are first used, so that this module costs nothing at start-up.
+
+>>> list(learners("classifier"))
+['interaction', 'markov', 'bnc', 'tan', 'naive-bayes']
+>>> find_learner("dn-logistic").make(l1=2.0)
+DependencyNetworkLearner(local='logistic', l1=2.0)
+>>> [entry.name for entry in LEARNERS if entry.task == "network" and entry.takes("random_state")]
+['structure-search', 'hill-climb', 'ges', 'k2']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from counterpane.errors import unknown_name
+from counterpane.lazy import lazy
+
+Task = Literal["network", "posterior", "field", "classifier", "ranker"]
+"""What a learner learns.
+
+"network": a Bayesian network by a score, the first parameter. "posterior": probabilities of edges;
+not on the command line. "field": another model of all columns. "classifier": P(class | row); `fit`
+needs the class. "ranker": an order of the items that a row may have next; only for `LinkRanker`.
+"""
+
+
+class LearnerEntry(NamedTuple):
+    """A learner: its name on the command line, its class and module, its task, its page.
+
+    `page` is the file in docs/methods without its suffix. `defaults` are parameters that belong to
+    the name. With `ranks`, `LinkRanker` takes the name too.
+    """
+
+    name: str
+    class_name: str
+    module: str
+    task: Task
+    page: str
+    defaults: Mapping[str, Any] = MappingProxyType({})
+    ranks: bool = False
+
+    @property
+    def learner_class(self) -> Any:
+        """The class, imported on first use."""
+        return getattr(lazy(f"counterpane.learn.{self.module}"), self.class_name)
+
+    def make(self, *arguments: Any, **parameters: Any) -> Any:
+        """A new learner with these parameters, and the defaults of its name."""
+        return self.learner_class(*arguments, **{**self.defaults, **parameters})
+
+    def takes(self, parameter: str) -> bool:
+        """Whether the constructor has a parameter of this name."""
+        return parameter in self.learner_class._parameters()
+
+
+_Row = LearnerEntry
+LEARNERS = (
+    _Row("interaction", "InteractionClassifier",
+         "classifiers.interactions.interaction_classifier", "classifier", "interaction-classifier"),
+    _Row("markov", "MarkovClassifier", "classifiers.faces.markov_classifier", "classifier",
+         "markov-classifier"),
+    _Row("bnc", "BayesNetClassifier", "classifiers.bayes_net_classifier", "classifier",
+         "network-classifiers"),
+    _Row("tan", "TAN", "classifiers.naive_bayes", "classifier", "network-classifiers"),
+    _Row("naive-bayes", "NaiveBayes", "classifiers.naive_bayes", "classifier",
+         "network-classifiers"),
+    _Row("chow-liu", "ChowLiu", "bayesian.chow_liu", "network", "chow-liu", ranks=True),
+    _Row("structure-search", "StructureSearch", "bayesian.structure_search", "network",
+         "structure-search"),
+    _Row("hill-climb", "HillClimb", "bayesian.hill_climb", "network", "searches"),
+    _Row("ges", "GES", "bayesian.structure_search", "network", "searches"),
+    _Row("k2", "K2Search", "bayesian.k2_search", "network", "searches"),
+    _Row("exact-posterior", "ExactPosterior", "bayesian.exact_posterior", "posterior",
+         "exact-posterior"),
+    _Row("order-mcmc", "OrderMCMC", "bayesian.order_mcmc", "posterior", "order-mcmc"),
+    _Row("dn-tree", "DependencyNetworkLearner", "dependency.dependency_network", "field",
+         "dependency-network", {"local": "tree"}),
+    _Row("dn-logistic", "DependencyNetworkLearner", "dependency.dependency_network", "field",
+         "dependency-network", {"local": "logistic"}),
+    _Row("hybrid", "HybridRandomFieldLearner", "hybrid.hybrid_random_field", "field",
+         "hybrid-random-field", ranks=True),
+    _Row("pairwise", "PairwiseMarkovLearner", "markov.pairwise", "field", "weights", ranks=True),
+    _Row("pfmn", "PFMN", "independence.pfmn", "field", "particle-filter", {"random_state": 0}),
+    _Row("gsimn", "GSIMN", "independence.gsimn", "field", "grow-shrink"),
+    _Row("gsmn", "GSMN", "independence.gsmn", "field", "grow-shrink"),
+    _Row("naive-bayes", "NaiveLinks", "ranking.counted", "ranker", "hybrid-random-field"),
+    _Row("item-cosine", "ItemCosine", "ranking.counted", "ranker", "hybrid-random-field"),
+    _Row("popularity", "Popularity", "ranking.counted", "ranker", "hybrid-random-field"),
+)  # fmt: skip
+"""All learners, in the order in which the command lists them."""
+
+COMMAND_TASKS: tuple[Task, ...] = ("classifier", "network", "field")
+"""Tasks whose learners are values of `--method`."""
+
+
+def learners(*tasks: Task) -> dict[str, LearnerEntry]:
+    """The learners of some tasks by name."""
+    return {entry.name: entry for entry in LEARNERS if entry.task in tasks}
+
+
+def rankers() -> dict[str, LearnerEntry]:
+    """The learners that rank links, by name."""
+    return {entry.name: entry for entry in LEARNERS if entry.ranks or entry.task == "ranker"}
+
+
+def find_learner(name: str, *tasks: Task) -> LearnerEntry:
+    """The learner of this name among those of `tasks`, by default those of the command."""
+    known = learners(*(tasks or COMMAND_TASKS))
+    if name not in known:
+        raise unknown_name("method", name, known)
+    return known[name]
+
+
+def public_modules() -> dict[str, tuple[str, ...]]:
+    """The classes that are public names of `counterpane`, by module."""
+    classes: dict[str, tuple[str, ...]] = {}
+    for entry in LEARNERS:
+        home = f"counterpane.learn.{entry.module}"
+        if entry.task != "ranker" and entry.class_name not in classes.get(home, ()):
+            classes[home] = (*classes.get(home, ()), entry.class_name)
+    return classes
