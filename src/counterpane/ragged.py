@@ -60,3 +60,12 @@ def ranges(first: Ints, last: Ints) -> Ints:
     sizes = last - first
     shifts: Ints = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
     return shifts + np.arange(shifts.size)
+
+
+def entries(offsets: Ints, which: Ints) -> Ints:
+    """The places in the flat array of the entries of parts `which`, part after part.
+
+    >>> entries(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    return ranges(offsets[which], offsets[which + 1])

@@ -10,9 +10,8 @@ import pytest
 from counterpane._core import inference
 from counterpane.features import Blanket, Potential, Rules
 from counterpane.inference.conjunctions import conjunctions, leaves
-from counterpane.inference.factors import gather
+from counterpane.inference.gibbs_tables import compile_scan, gather_tables
 from counterpane.inference.junction import CliqueTree
-from counterpane.inference.scan import compile_scan
 from reference import core_features, core_inference
 from reference.core_inference import SplitMix, given, joint, marginal
 
@@ -270,7 +269,7 @@ def test_run_chains(targets, soft):
     potentials, rules, blanket = chain_model()
     cards, states = np.array(CARDS), np.cumsum([0, *CARDS])
     free = np.array([True, True, False, True, True, True])
-    factors, units, burn_in, samples = gather(blanket), 3, 5, 40
+    factors, units, burn_in, samples = gather_tables(blanket), 3, 5, 40
     scan = compile_scan(factors, cards, free)
     logs = np.log(np.linspace(0.5, 1.0, states[-1])) if soft else np.empty(0)
     codes = np.repeat(np.array([[0], [2], [1], [4], [0], [3]], np.uint16), units, axis=1)
@@ -320,7 +319,7 @@ def test_run_chains_looks_for_a_start():
     """From a forbidden row to a possible one; −2 where there is none, or a variable's number."""
     _, _, blanket = chain_model()
     cards, free = np.array(CARDS), np.array([True, False, False, False, False, False])
-    factors = gather(blanket)
+    factors = gather_tables(blanket)
     scan = compile_scan(factors, cards, free)
     logs = {k: getattr(blanket.parts, k) for k in ("values", "rule_weights", "leaf_values")}
     bounded = {k: np.maximum(x, -inference.IMPOSSIBLE) for k, x in logs.items()}

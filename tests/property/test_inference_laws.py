@@ -13,7 +13,7 @@ from counterpane.data import Schema, Table
 from counterpane.errors import EvidenceError
 from counterpane.features import Potential
 from counterpane.graphs import Dag
-from counterpane.inference import CliqueTree, Propagation, calibrate, query_rows, rows
+from counterpane.inference import CliqueTree, JunctionMarginals, calibration, query_rows
 from counterpane.models import BayesianNetwork
 from reference import inference_reference as reference
 
@@ -115,7 +115,7 @@ def test_many_rows_equal_single_queries(network, data, by_pattern):
     if not others:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "ROW_CELLS", 0 if by_pattern else 2**19)
+        patch.setattr(calibration, "ROW_CELLS", 0 if by_pattern else 2**19)
         names = [f"x{v}" for v in asked]
         answers = model.query_many(names, Table(model.schema, codes), impossible="prior")
     assert answers.probabilities.shape == (n, *cards[list(asked)])
@@ -155,8 +155,8 @@ def test_propagation_in_any_field_loses_nothing_to_underflow(spread, data):
     rest = [v for v in range(len(cards)) if v not in evidence]
     parts = [Potential(scope, values) for scope, values in potentials]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate, "REBUILD_CELLS", data.draw(st.sampled_from([0, 2**21])))
-        found, log_weight = Propagation(parts, cards).run(rest, evidence)
+        patch.setattr(calibration, "REBUILD_CELLS", data.draw(st.sampled_from([0, 2**21])))
+        found, log_weight = JunctionMarginals(parts, cards).run(rest, evidence)
     expected = reference.ask_logs(logs, cards, (), evidence)[1]
     assert math.isclose(log_weight, expected, rel_tol=1e-12, abs_tol=1e-9)
     if expected == -math.inf:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from counterpane.errors import EvidenceError
 from counterpane.features import Blanket, Potential, Rules
-from counterpane.inference import factors, scan
+from counterpane.inference import gibbs_tables
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.inference.mean_field import MeanField, mean_field
 from reference.sampling_reference import rows_of
@@ -56,10 +56,10 @@ def test_one_free_variable_is_answered_exactly(network, seed, joint, cells):
         )
     row = np.array([[rng.integers(0, r)] for r in cards])
     expected = np.exp(blanket.full_conditionals(row))[0]
-    limits = factors.RULE_CELLS, factors.POTENTIAL_CELLS, scan.TABLE_CELLS
+    limits = gibbs_tables.RULE_CELLS, gibbs_tables.POTENTIAL_CELLS, gibbs_tables.FREE_CELLS
     try:
-        factors.RULE_CELLS = factors.POTENTIAL_CELLS = cells
-        scan.TABLE_CELLS = 4 * cells
+        gibbs_tables.RULE_CELLS = gibbs_tables.POTENTIAL_CELLS = cells
+        gibbs_tables.FREE_CELLS = 4 * cells
         sampler = Sampler(blanket)
         for v in range(len(cards)):
             evidence = {u: int(row[u, 0]) for u in range(len(cards)) if u != v}
@@ -67,7 +67,7 @@ def test_one_free_variable_is_answered_exactly(network, seed, joint, cells):
             start = sum(cards[:v])
             np.testing.assert_allclose(found, expected[start : start + cards[v]], atol=1e-12)
     finally:
-        factors.RULE_CELLS, factors.POTENTIAL_CELLS, scan.TABLE_CELLS = limits
+        gibbs_tables.RULE_CELLS, gibbs_tables.POTENTIAL_CELLS, gibbs_tables.FREE_CELLS = limits
 
 
 @FAST

@@ -1,30 +1,28 @@
-"""Questions to a set of potentials: the plan, exact answers and samples, and estimates."""
+"""Inference from a set of potentials: plans, exact answers and samples, approximations."""
 
-from counterpane.inference.calibrate import Propagation
-from counterpane.inference.exact import map_query, marginal, run
+from counterpane.inference.belief_propagation import BeliefPropagation
+from counterpane.inference.calibration import JunctionMarginals, query_rows
+from counterpane.inference.elimination import eliminate, map_query, marginal, sample_exactly
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.inference.junction import CliqueTree
-from counterpane.inference.maximum import ICM, MaxProduct
+from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
 from counterpane.inference.plan import Plan, plan_query
-from counterpane.inference.propagation import BeliefPropagation
-from counterpane.inference.rows import query_rows
-from counterpane.inference.sampling import sample
 
 __all__ = [
     "ICM",
     "BeliefPropagation",
     "CliqueTree",
     "Gibbs",
+    "JunctionMarginals",
     "MaxProduct",
     "MeanField",
     "Plan",
-    "Propagation",
     "Sampler",
+    "eliminate",
     "map_query",
     "marginal",
     "plan_query",
     "query_rows",
-    "run",
-    "sample",
+    "sample_exactly",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterpane._core import inference as kernels
 from counterpane._core.inference import TreeRoom
-from counterpane.inference.calibrate import Factors
+from counterpane.inference.calibration import FactorTables
 from counterpane.inference.junction import CliqueTree
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
@@ -20,11 +20,11 @@ BLOCK_ROWS = 1024  # rows between two looks at the clock; sums always go by the 
 
 
 class Completion:
-    """What the missing cells of some rows are, given what the rows show and a network's tables.
+    """The missing cells of rows, given their observed cells and the tables of a network.
 
     `scopes` are the network's families; `codes` has the shape (variables, rows), a missing cell at
-    its variable's card. One junction tree serves all rows and all tables of these scopes: what a
-    row shows shrinks the tree's tables, and `cells` is what all rows leave of them. A row that
+    its variable's card. The same junction tree is used for all rows and all tables of these scopes:
+    observed cells shrink its tables, and `cells` is the number of cells over all rows. A row that
     would need too large a table raises `TableSizeError`.
 
     >>> gap = Completion([(0,), (0, 1)], np.array([2, 2]), np.array([[2], [1]]))
@@ -56,24 +56,24 @@ class Completion:
     ) -> tuple[Floats, Floats]:
         """(Σ over rows of weight × P(family | row), all families end to end; each ln P(row)).
 
-        A row that is impossible adds nothing; its ln P is −∞. Cost: about six steps for each cell
-        of the tree that the row leaves open.
+        An impossible row adds nothing; its ln P is −∞. Cost: about six steps for each cell of the
+        tree, at the row's observed cells.
         """
-        factors = Factors.of(log_tables)
+        factors = FactorTables.of(log_tables)
         total: Floats = np.zeros(factors.values.size)
 
         def run(block: Ints, values: Floats, room: TreeRoom, logs: bool) -> tuple[Floats, Floats]:
-            part, found = np.zeros_like(total), np.empty(block.size)
+            part, log_p = np.zeros_like(total), np.empty(block.size)
             kernels.expect_rows(
                 self.tree.arrays, self.tree.cards, self._rows[block], weights[block], values,
-                factors.least[self.tree.order], room, np.empty(self._family), part, found, logs,
+                factors.least[self.tree.order], room, np.empty(self._family), part, log_p, logs,
             )  # fmt: skip
-            return part, found
+            return part, log_p
 
         log_weights = np.full(len(self._rows), np.nan)
-        for block, part, found in self._run(run, factors, log_weights, ctl):
+        for block, part, log_p in self._run(run, factors, log_weights, ctl):
             total += part
-            log_weights[block] = found
+            log_weights[block] = log_p
         return total, log_weights
 
     def draws(
@@ -81,38 +81,38 @@ class Completion:
     ) -> tuple[Codes, Floats]:
         """(codes, shape (variables, rows × n): n draws of each row; each row's ln P).
 
-        Draws are exact, and evenly spread over each clique's distribution (systematic sampling).
-        Those of an impossible row are zero.
+        Draws are exact and stratified within each clique (systematic sampling). Those of an
+        impossible row are zero.
         """
-        factors = Factors.of(log_tables)
+        factors = FactorTables.of(log_tables)
         seeds = np.random.default_rng(seed).integers(2**64, size=len(self._rows), dtype=np.uint64)
         codes: Codes = np.zeros((self.tree.cards.size, len(self._rows), n), dtype=np.uint16)
 
         def run(block: Ints, values: Floats, room: TreeRoom, logs: bool) -> tuple[Codes, Floats]:
             part = np.zeros((self.tree.cards.size, block.size * n), dtype=np.uint16)
-            found = np.empty(block.size)
+            log_p = np.empty(block.size)
             kernels.draw_rows(
                 self.tree.arrays, self.tree.cards, self._rows[block], seeds[block], values,
-                factors.least[self.tree.order], room, part, found, logs,
+                factors.least[self.tree.order], room, part, log_p, logs,
             )  # fmt: skip
-            return part, found
+            return part, log_p
 
         log_weights = np.full(len(self._rows), np.nan)
-        for block, part, found in self._run(run, factors, log_weights, ctl):
+        for block, part, log_p in self._run(run, factors, log_weights, ctl):
             codes[:, block] = part.reshape(-1, block.size, n)
-            log_weights[block] = found
+            log_weights[block] = log_p
         return codes.reshape(len(codes), -1), log_weights
 
     def _run(
         self,
         run: Callable[[Ints, Floats, TreeRoom, bool], tuple[Array, Floats]],
-        factors: Factors,
+        factors: FactorTables,
         log_weights: Floats,
         ctl: Control | None,
     ) -> Iterator[tuple[Ints, Array, Floats]]:
         """(block, result, ln P of its rows) in order: in numbers, then in logs where these failed.
 
-        The caller fills `log_weights`; what is NaN there after the first pass is run in logs.
+        The caller fills `log_weights`; rows that are NaN after the first pass are run in logs.
         """
         rooms: SimpleQueue[TreeRoom] = SimpleQueue()
         for _ in range(self.n_jobs):
@@ -122,17 +122,17 @@ class Completion:
             blocks = [where[lo : lo + BLOCK_ROWS] for lo in range(0, where.size, BLOCK_ROWS)]
             values, scale = (factors.logs, 0.0) if logs else (factors.values, factors.log_scale)
 
-            def one(block: Ints, values: Floats = values, logs: bool = logs) -> Any:
+            def run_block(block: Ints, values: Floats = values, logs: bool = logs) -> Any:
                 room = rooms.get()
                 try:
                     return run(block, values, room, logs)
                 finally:
                     rooms.put(room)
 
-            for block, (part, found) in zip(
-                blocks, map_in_threads(one, blocks, self.n_jobs), strict=True
+            for block, (part, log_p) in zip(
+                blocks, map_in_threads(run_block, blocks, self.n_jobs), strict=True
             ):
-                yield block, part, found + scale
+                yield block, part, log_p + scale
                 if ctl is not None:
                     ctl.check()
 
@@ -146,7 +146,7 @@ class Completion:
 
 
 def _runs(tree: CliqueTree, missing: Bools) -> tuple[Array, float, float]:
-    """(which variables the row of the largest run lacks, its cells, the cells of all runs)."""
+    """(the missing variables of the row with the largest run, its cells, the cells of all runs)."""
     logs = np.log2(tree.cards)[tree.arrays.scopes]
     starts = tree.arrays.scope_from[:-1]
     worst, most, total = np.zeros(tree.cards.size, dtype=bool), 0.0, 0.0

@@ -12,15 +12,15 @@ from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, check_cells
 from counterpane.inference.convergence import rhat, standard_errors
-from counterpane.inference.factors import gather
-from counterpane.inference.scan import compile_scan
+from counterpane.inference.gibbs_tables import compile_scan, gather_tables
 from counterpane.parallel import map_in_threads
+from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
-STRETCHES = 250  # means along a chain from which its convergence is told
+STRETCHES = 250  # means along a chain from which its convergence is estimated
 START_SWEEPS = 1000  # sweeps in search of a row of positive probability
-BLOCK_UPDATES = 4_000_000  # draws between two looks at the keyboard
-TOGETHER = 2**22  # sums of chains held at a time
+BLOCK_UPDATES = 4_000_000  # draws between two checks for an interruption
+TOGETHER = 2**22  # sums of chains in memory at a time
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Gibbs:
 
 
 class Estimate(NamedTuple):
-    """Probabilities and how sure they are, state by state.
+    """Probabilities with their standard errors and convergence, state by state.
 
     `effective_size` is the number of independent draws that would have the same standard error.
     """
@@ -67,14 +67,14 @@ class Estimate(NamedTuple):
 class Sampler:
     """Gibbs chains for the conditionals of `blanket`: of a joint distribution, or given one by one.
 
-    Variables are drawn in their order; what is estimated is the mean of their conditionals, not of
-    their states (Rao–Blackwell). `names` serve the messages.
+    Variables are drawn in their order; estimates are means of conditionals, not of states
+    (Rao–Blackwell). `names` are used in messages.
 
     >>> from counterpane.features import Potential
     >>> pair = Potential((0, 1), np.log([[0.3, 0.2], [0.1, 0.4]]))
     >>> sampler = Sampler(Blanket([2, 2], [pair]))
-    >>> found = sampler.marginals({1: 1}, settings=Gibbs(random_state=0))[0]
-    >>> found.probabilities.round(4).tolist()
+    >>> estimate = sampler.marginals({1: 1}, settings=Gibbs(random_state=0))[0]
+    >>> estimate.probabilities.round(4).tolist()
     [0.3333, 0.6667]
     """
 
@@ -83,8 +83,8 @@ class Sampler:
         self._names = names
         if blanket.joint and _constant(blanket) == -np.inf:
             raise EvidenceError("the model gives every row the weight zero; nothing can be drawn.")
-        self._factors = gather(blanket)
-        self._states = np.cumsum([0, *blanket.cards])
+        self._tables = gather_tables(blanket)
+        self._states = offsets_of(blanket.cards)
         parts = blanket.parts
         logs = {"values": parts.values, "rule_weights": parts.rule_weights}
         logs["leaf_values"] = parts.leaf_values
@@ -101,38 +101,38 @@ class Sampler:
         settings: Gibbs,
         start: Mapping[int, int] | None = None,
     ) -> dict[int, Estimate]:
-        """P(v | evidence) for each variable v that is not given."""
-        whole = self._estimate(evidence, likelihoods, start, settings)
+        """P(v | evidence) for each variable v that is not in `evidence`."""
+        flat = self._estimate(evidence, likelihoods, start, settings)
         states = self._states
         return {
-            v: Estimate(*(part[states[v] : states[v + 1]] for part in whole))
+            v: Estimate(*(part[states[v] : states[v + 1]] for part in flat))
             for v in range(self.blanket.cards.size)
             if v not in evidence
         }
 
     def joint(
         self,
-        asked: Sequence[int],
+        targets: Sequence[int],
         evidence: Mapping[int, int],
         likelihoods: Mapping[int, Floats] | None = None,
         *,
         settings: Gibbs,
         start: Mapping[int, int] | None = None,
     ) -> Estimate:
-        """P(asked | evidence), with one axis for each variable of `asked`."""
-        shape = tuple(self.blanket.cards[list(asked)].tolist())
+        """P(targets | evidence), with one axis for each variable of `targets`."""
+        shape = tuple(self.blanket.cards[list(targets)].tolist())
         check_cells(shape, "the answer")
-        whole = self._estimate(evidence, likelihoods, start, settings, asked)
-        return Estimate(*(part.reshape(shape) for part in whole))
+        flat = self._estimate(evidence, likelihoods, start, settings, targets)
+        return Estimate(*(part.reshape(shape) for part in flat))
 
     def rows(
         self, columns: Sequence[int], codes: Array, *, settings: Gibbs
     ) -> tuple[Floats, Floats]:
-        """(P(v = s | row), standard errors), each (n_rows, Σ cards), where the row leaves v open.
+        """(P(v = s | row), standard errors), each (n_rows, Σ cards), for missing cells v.
 
-        codes[c, r] is the state of columns[c] in row r, not observed at or above the card. Equal
-        rows are answered once, each by `settings.n_chains` chains, of which the spread gives the
-        errors: NaN for one chain. What is given is zero.
+        codes[c, r] is the state of columns[c] in row r, missing at or above the card. Each distinct
+        row is answered once, by `settings.n_chains` chains whose spread gives the standard errors:
+        NaN for one chain. Observed cells have zeros.
         """
         cards, chains = self.blanket.cards, settings.n_chains
         width = int(cards.sum())
@@ -145,22 +145,22 @@ class Sampler:
         out, errors = np.empty((2, distinct.shape[1], width))
         at_once = max(1, TOGETHER // (width * chains))
         for k in range(int(pattern.max(initial=-1)) + 1):
-            mine = np.flatnonzero(pattern == k)
-            for some in (mine[lo : lo + at_once] for lo in range(0, mine.size, at_once)):
-                units = np.repeat(distinct[:, some], chains, axis=1)
-                rows = np.repeat(where[some], chains)
-                sums, _ = self._run(units, seeds[some].reshape(-1), settings, rows=rows)
-                means = sums.reshape(some.size, chains, width) / settings.n_samples
-                out[some], errors[some] = means.mean(axis=1), np.nan
+            alike = np.flatnonzero(pattern == k)
+            for block in (alike[lo : lo + at_once] for lo in range(0, alike.size, at_once)):
+                units = np.repeat(distinct[:, block], chains, axis=1)
+                rows = np.repeat(where[block], chains)
+                sums, _ = self._run(units, seeds[block].reshape(-1), settings, rows=rows)
+                means = sums.reshape(block.size, chains, width) / settings.n_samples
+                out[block], errors[block] = means.mean(axis=1), np.nan
                 if chains > 1:
-                    errors[some] = means.std(axis=1, ddof=1) / np.sqrt(chains)
+                    errors[block] = means.std(axis=1, ddof=1) / np.sqrt(chains)
         back = inverse.reshape(-1)
         return out[back], errors[back]
 
     def complete(self, codes: Array, *, settings: Gibbs) -> Codes:
-        """The rows with a state in each cell that is missing, each row by a chain of its own.
+        """The rows with a state drawn for each missing cell; each row has its own chain.
 
-        codes[v, r] is missing at the card. The state is that after `burn_in` sweeps and one more.
+        codes[v, r] is missing at the card. The state is that after `burn_in` + 1 sweeps.
         """
         cards = self.blanket.cards
         out: Codes = codes.astype(np.uint16)
@@ -170,11 +170,11 @@ class Sampler:
         _, pattern = np.unique(codes == cards[:, None], axis=1, return_inverse=True)
         for k in range(int(pattern.max(initial=-1)) + 1):
             alike = np.flatnonzero(pattern == k)
-            for some in (alike[lo : lo + at_once] for lo in range(0, alike.size, at_once)):
-                units = np.ascontiguousarray(codes[:, some], dtype=np.int64)
+            for block in (alike[lo : lo + at_once] for lo in range(0, alike.size, at_once)):
+                units = np.ascontiguousarray(codes[:, block], dtype=np.int64)
                 if (units[:, 0] == cards).any():
-                    _, kept = self._run(units, seeds[some], once, keep=1, rows=some)
-                    out[:, some] = kept[:, 0].T
+                    _, states = self._run(units, seeds[block], once, keep=1, rows=block)
+                    out[:, block] = states[:, 0].T
         return out
 
     def draw(
@@ -186,16 +186,16 @@ class Sampler:
         settings: Gibbs,
         start: Mapping[int, int] | None = None,
     ) -> Codes:
-        """Codes (n_variables, n) of rows along the chains, at even distances."""
+        """Codes (n_variables, n) of rows at equal distances along the chains."""
         chains = min(settings.n_chains, n)
         each = -(-n // chains)
         longer = replace(settings, n_samples=max(settings.n_samples // each, 1) * each)
         units = self._units(evidence, chains)
-        _, kept = self._run(
+        _, states = self._run(
             units, _seeds(settings, chains), longer,
             start=start, likelihoods=likelihoods, keep=each,
         )  # fmt: skip
-        return np.ascontiguousarray(kept.reshape(-1, self.blanket.cards.size)[:n].T)
+        return np.ascontiguousarray(states.reshape(-1, self.blanket.cards.size)[:n].T)
 
     def _estimate(
         self,
@@ -203,13 +203,13 @@ class Sampler:
         likelihoods: Mapping[int, Floats] | None,
         start: Mapping[int, int] | None,
         settings: Gibbs,
-        asked: Sequence[int] = (),
+        targets: Sequence[int] = (),
     ) -> Estimate:
-        """The joint table of `asked`, or without it the conditionals of all variables, flat."""
+        """The joint table of `targets`, or without them the conditionals of all variables, flat."""
         n_means = min(settings.n_samples, STRETCHES)
         sums, _ = self._run(
             self._units(evidence, settings.n_chains), _seeds(settings, settings.n_chains), settings,
-            start=start, likelihoods=likelihoods, asked=asked, n_means=n_means,
+            start=start, likelihoods=likelihoods, targets=targets, n_means=n_means,
         )  # fmt: skip
         sizes = np.bincount(np.arange(settings.n_samples) * n_means // settings.n_samples)
         p = sums.sum(axis=(0, 1)) / (settings.n_chains * settings.n_samples)
@@ -236,19 +236,19 @@ class Sampler:
         *,
         start: Mapping[int, int] | None = None,
         likelihoods: Mapping[int, Floats] | None = None,
-        asked: Sequence[int] = (),
+        targets: Sequence[int] = (),
         n_means: int = 1,
         keep: int = 0,
         rows: Ints | None = None,
     ) -> tuple[Floats, Codes]:
-        """(sums of conditionals, (units, n_means, cells); rows kept, (units, keep, variables)).
+        """(sums of conditionals, (units, n_means, cells); stored rows, (units, keep, variables)).
 
-        The missing codes of `units` are free; it must be the same ones in each. `rows` are their
+        The missing codes of `units` are free; all units must have the same ones. `rows` are their
         numbers for messages.
         """
         cards, states = self.blanket.cards, self._states
         free = units[:, 0] == cards
-        factors, scan = self._factors, compile_scan(self._factors, cards, free)
+        tables, scan = self._tables, compile_scan(self._tables, cards, free)
         codes = units.astype(np.uint16)
         codes[cards == 1] = 0
         for v, code in (start or {}).items():
@@ -257,13 +257,13 @@ class Sampler:
         for v, weights in (likelihoods or {}).items():
             with np.errstate(divide="ignore"):
                 soft[states[v] : states[v + 1]] = np.log(weights)
-        order = np.argsort(np.array(asked, dtype=np.int64))  # as the scan meets them
-        variables = np.array(asked, dtype=np.int64)[order]
-        strides = np.cumprod([1, *cards[list(asked)][:0:-1]])[::-1][: len(asked)][order]
-        cells = int(cards[list(asked)].prod()) if len(asked) else int(cards.sum())
+        order = np.argsort(np.array(targets, dtype=np.int64))  # the order of the scan
+        variables = np.array(targets, dtype=np.int64)[order]
+        strides = np.cumprod([1, *cards[list(targets)][:0:-1]])[::-1][: len(targets)][order]
+        cells = int(cards[list(targets)].prod()) if len(targets) else int(cards.sum())
         check_cells((len(seeds), n_means, cells), "the record of the chains", 2**28)
         sums: Floats = np.zeros((len(seeds), n_means, cells))
-        kept: Codes = np.empty((len(seeds), keep, cards.size), dtype=np.uint16)
+        stored: Codes = np.empty((len(seeds), keep, cards.size), dtype=np.uint16)
         faults: Ints = np.empty(len(seeds), dtype=np.int64)
         laws = np.flatnonzero(free | self.blanket.joint)
         if not self._forbids and not np.isneginf(soft).any():
@@ -272,10 +272,10 @@ class Sampler:
         def run(block: Ints) -> None:
             keys = np.zeros(scan.slots[-1], dtype=np.uint64)  # pages not reached are never touched
             kernels.run_chains(
-                factors.scopes, factors.values, factors.rules, scan, self.blanket.parts,
+                tables.scopes, tables.values, tables.rules, scan, self.blanket.parts,
                 self._relaxed, laws, START_SWEEPS, codes, soft, variables, strides,
                 settings.burn_in, settings.n_samples, seeds, block[0], block[-1] + 1, keys, sums,
-                kept, faults,
+                stored, faults,
             )  # fmt: skip
 
         updates = max(1, scan.free.size * (settings.burn_in + settings.n_samples))
@@ -283,10 +283,10 @@ class Sampler:
         every = np.arange(len(seeds))
         list(map_in_threads(run, np.split(every, every[size::size]), settings.n_jobs))
         self._check(faults, rows)
-        return sums, kept
+        return sums, stored
 
     def _check(self, faults: Ints, rows: Ints | None) -> None:
-        """Refuse what a chain could not do."""
+        """Raise if a chain reached no possible row or state."""
         bad = np.flatnonzero(faults != -1)
         if not bad.size:
             return
@@ -305,7 +305,7 @@ class Sampler:
 
 
 def _constant(blanket: Blanket) -> float:
-    """What potentials and rules without any variable add to each row."""
+    """The sum of the potentials and rules without variables."""
     parts = blanket.parts
     empty = np.diff(parts.scope_offsets) == 0
     potentials = parts.values[parts.value_offsets[:-1][empty]].sum()

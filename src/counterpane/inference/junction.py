@@ -1,4 +1,4 @@
-"""Junction trees compiled to flat arrays: which clique holds what, and what it will cost."""
+"""Junction trees compiled to flat arrays, and their cost."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from counterpane._core.inference import Tree
 from counterpane.features import MAX_CELLS
 from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
 from counterpane.inference.plan import refuse
+from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Floats, Ints
 
 
 class CliqueTree:
     """A junction tree for factors of the given scopes, compiled once and run for any evidence.
 
-    Variables in `observed` will be observed in every run and take no part; those in `keep` come to
-    lie together in the root. Evidence on others shrinks the tables they are in. Without `keep`
-    the root is the largest clique, as the root's table is read least. Cost: that of `min_fill`
-    and `junction_tree`; no table is allocated. Final.
+    Variables in `observed` are observed in every run and are left out; those in `keep` are together
+    in the root. Evidence on other variables shrinks their tables. Without `keep` the root is the
+    largest clique, because the root's table is read least. Cost: that of `min_fill` and
+    `junction_tree`; no table is allocated. Final.
 
     >>> tree = CliqueTree([(0, 1), (1, 2), (2, 3)], [2, 3, 2, 2])
     >>> tree.cliques, tree.cells(tree.cards)
@@ -38,17 +39,17 @@ class CliqueTree:
         observed: Collection[int] = (),
     ) -> None:
         self.cards: Ints = np.array(cards, dtype=np.int64)
-        given = [tuple(scope) for scope in scopes]
-        gone = {*np.flatnonzero(self.cards == 1).tolist(), *observed}
-        live = [tuple(v for v in scope if v not in gone) for scope in given]
-        root = tuple(v for v in keep if v not in gone)
+        factors = [tuple(scope) for scope in scopes]
+        absent = {*np.flatnonzero(self.cards == 1).tolist(), *observed}
+        live = [tuple(v for v in scope if v not in absent) for scope in factors]
+        root = tuple(v for v in keep if v not in absent)
         cliques, parents = _rooted(*_triangulated([*live, root], self.cards), root, self.cards)
         self.cliques = _ordered(cliques, parents)
         sizes = [math.prod(self.cards[list(c)].tolist()) for c in self.cliques]
         holding = _holding(self.cliques)
         owners = [_smallest(scope, holding, sizes) for scope in live]
         self.order: Ints = np.argsort(owners, kind="stable")
-        self.arrays = _compiled(self.cliques, parents, given, owners, self.order, self.cards)
+        self.arrays = _compiled(self.cliques, parents, factors, owners, self.order, self.cards)
         self.homes = self._homes(sizes)
 
     def __repr__(self) -> str:
@@ -78,9 +79,9 @@ class CliqueTree:
         """For each variable the smallest clique, or n_cliques + k: separator k, that holds it."""
         best = dict.fromkeys(range(self.cards.size), math.inf)
         homes: Ints = np.zeros(self.cards.size, dtype=np.int64)
-        n_own = (self.arrays.shared_from - self.arrays.scope_from[:-1]).tolist()
+        n_new = (self.arrays.shared_from - self.arrays.scope_from[:-1]).tolist()
         for k, clique in enumerate(self.cliques):
-            shared = clique[n_own[k] :]
+            shared = clique[n_new[k] :]
             cells = math.prod(self.cards[list(shared)].tolist())
             options = ((clique, sizes[k], k), (shared, cells, len(self.cliques) + k))
             for scope, size, place in options:
@@ -118,19 +119,19 @@ def _rooted(
     for i, j in edges:
         neighbors[i].append(j)
         neighbors[j].append(i)
-    found, parents = [root], [-1]
-    for k, old in enumerate(found):
+    order, parents = [root], [-1]
+    for k, old in enumerate(order):
         for new in neighbors[old]:
-            if k == 0 or new != found[parents[k]]:
-                found.append(new)
+            if k == 0 or new != order[parents[k]]:
+                order.append(new)
                 parents.append(k)
-    return [cliques[k] for k in found], parents
+    return [cliques[k] for k in order], parents
 
 
 def _ordered(cliques: Sequence[Clique], parents: Sequence[int]) -> tuple[Clique, ...]:
-    """The cliques with axes (own…, shared with the parent…), the shared ones as in the parent.
+    """The cliques with axes (new…, shared with the parent…), the shared ones as in the parent.
 
-    Own variables that many children share come last: then the loops that meet the children's
+    New variables that many children share come last: then the loops that multiply the children's
     messages run along longer stretches of memory.
     """
     popular = np.zeros(1 + max((v for c in cliques for v in c), default=0), dtype=np.int64)
@@ -139,8 +140,8 @@ def _ordered(cliques: Sequence[Clique], parents: Sequence[int]) -> tuple[Clique,
     ordered: list[Clique] = []
     for clique, p in zip(cliques, parents, strict=True):
         shared = [v for v in ordered[p] if v in set(clique)] if p >= 0 else []
-        own = sorted(set(clique) - set(shared), key=lambda v: (popular[v], v))
-        ordered.append((*own, *shared))
+        new = sorted(set(clique) - set(shared), key=lambda v: (popular[v], v))
+        ordered.append((*new, *shared))
     return tuple(ordered)
 
 
@@ -170,10 +171,10 @@ def _compiled(
 ) -> Tree:
     """The arrays that the kernels read; factors are sorted by the clique that owns them."""
     shapes = [cards[list(scope)].tolist() for scope in scopes]
-    starts = _offsets(math.prod(shape) for shape in shapes)
+    starts = offsets_of(math.prod(shape) for shape in shapes)
     strides = [[math.prod(shape[k + 1 :]) for k in range(len(shape))] for shape in shapes]
-    scope_from = _offsets(map(len, cliques))
-    n_own = [
+    scope_from = offsets_of(map(len, cliques))
+    n_new = [
         len(c) - len(set(c) & set(cliques[p])) if p >= 0 else len(c)
         for c, p in zip(cliques, parents, strict=True)
     ]
@@ -182,19 +183,11 @@ def _compiled(
         parents=np.array(parents, dtype=np.int64),
         child_from=np.searchsorted(parents, ends),
         scope_from=scope_from,
-        shared_from=scope_from[:-1] + n_own,
+        shared_from=scope_from[:-1] + n_new,
         factor_from=np.searchsorted(np.sort(owners), ends),
-        scopes=_joined(cliques),
-        axis_from=_offsets(len(scopes[f]) for f in order),
+        scopes=flatten(cliques),
+        axis_from=offsets_of(len(scopes[f]) for f in order),
         value_from=starts[:-1][order],
-        axes=_joined(scopes[f] for f in order),
-        strides=_joined(strides[f] for f in order),
+        axes=flatten(scopes[f] for f in order),
+        strides=flatten(strides[f] for f in order),
     )
-
-
-def _offsets(sizes: Iterable[int]) -> Ints:
-    return np.cumsum([0, *sizes], dtype=np.int64)
-
-
-def _joined(parts: Iterable[Sequence[int]]) -> Ints:
-    return np.array([v for part in parts for v in part], dtype=np.int64)

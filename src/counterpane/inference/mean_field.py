@@ -12,6 +12,7 @@ from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket
 from counterpane.inference.conjunctions import conjunctions, leaves
+from counterpane.ragged import offsets_of
 from counterpane.typing import Floats
 
 
@@ -33,10 +34,10 @@ class MeanField:
 
 
 class Approximation(NamedTuple):
-    """P(v | evidence) for each variable v that is not given, and how the iteration ended.
+    """P(v | evidence) for each free variable v, and how the iteration ended.
 
-    `log_weight` is a bound on, or an estimate of, ln of the weight of the evidence, ln Z without
-    any; None where there is no joint distribution. `change` is the last one of a probability.
+    `log_weight` is a bound on, or an estimate of, ln of the weight of the evidence (ln Z without
+    evidence); None if there is no joint distribution. `change` is the last change of a probability.
     """
 
     marginals: dict[int, Floats]
@@ -57,14 +58,14 @@ def mean_field(
     """The marginals of the product distribution q that minimizes KL(q ‖ P(· | evidence)), locally.
 
     Each variable in turn is set to q_v ∝ exp E_q[ln P(v | others)], which for a joint distribution
-    raises E_q[ln weight] + H(q), a lower bound of ln of the weight of the evidence. With
-    conditionals given one by one the same is done with each variable's own, and no bound is told.
-    It starts at even distributions. Cost of an iteration: the cells of all potentials and the
-    conditions of all rules, for each variable in them.
+    raises E_q[ln weight] + H(q), a lower bound of ln of the weight of the evidence. Conditionals
+    given one by one are updated in the same way, without a bound. The start is uniform. Cost of an
+    iteration: the cells of all potentials and the conditions of all rules, for each of their
+    variables.
 
     >>> from counterpane.features import Potential
-    >>> found = mean_field(Blanket([2, 2], [Potential((0,), np.log([1.0, 3.0]))]), {})
-    >>> found.marginals[0].round(4).tolist(), round(float(np.exp(found.log_weight)), 4)
+    >>> answer = mean_field(Blanket([2, 2], [Potential((0,), np.log([1.0, 3.0]))]), {})
+    >>> answer.marginals[0].round(4).tolist(), round(float(np.exp(answer.log_weight)), 4)
     ([0.25, 0.75], 8.0)
     """
     how = settings or MeanField()
@@ -73,7 +74,7 @@ def mean_field(
     serving = np.flatnonzero(rules.serves)
     serving = serving[np.argsort(rules.variables[serving], kind="stable")]
     places = np.arange(n + 1)
-    states = np.cumsum([0, *cards])
+    states = offsets_of(cards)
     q: Floats = np.repeat(1.0 / cards, cards)
     soft: Floats = np.zeros(q.size)
     for v, code in evidence.items():
@@ -98,12 +99,12 @@ def mean_field(
         bound = kernels.expected_energy(parts, rules, states, q) + float(terms.sum())
         if bound == -np.inf:
             raise _no_state(-1, names)
-    found = {v: q[states[v] : states[v + 1]] for v in free.tolist()}
-    return Approximation(found, bound, n_iter, float(change), change < how.tolerance)
+    marginals = {v: q[states[v] : states[v + 1]] for v in free.tolist()}
+    return Approximation(marginals, bound, n_iter, float(change), change < how.tolerance)
 
 
 def check_iteration(max_iter: int, tolerance: float) -> None:
-    """Refuse settings with which an iteration would not end, or not begin."""
+    """Raise if the iteration would not start, or not end."""
     if not isinstance(max_iter, (int, np.integer)) or max_iter < 1 or not tolerance > 0:
         raise ParameterError(
             f"max_iter={max_iter!r}, tolerance={tolerance!r}; a whole number from 1 and a positive "

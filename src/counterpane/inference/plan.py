@@ -1,4 +1,4 @@
-"""What a query will cost, before any table is allocated: an elimination order and its tables."""
+"""The cost of a query before any table is allocated: an elimination order and its tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from counterpane.errors import ScopeError, TableSizeError
 from counterpane.features import MAX_CELLS
 
-CHEAP = 2**14  # total cells below which a second plan costs more than it can save
+CHEAP = 2**14  # total cells below which a second plan costs more than it saves
 
 
 @dataclass(frozen=True)
@@ -45,32 +45,32 @@ def plan_query(
 ) -> Plan:
     """The cheaper of two greedy plans, by smallest table and by fewest fill-in edges.
 
-    Every variable in a scope or in `keep` takes part. With `joint=False` the variables kept are
-    not brought into one table. Raises `TableSizeError` when a table would exceed `max_cells`.
+    Every variable in a scope or in `keep` takes part. With `joint=False` the variables in `keep`
+    are not brought into one table. Raises `TableSizeError` when a table would exceed `max_cells`.
     Cost: about n · width² steps; no table is allocated.
 
     >>> plan_query([(0, 1), (1, 2), (2, 3)], [2, 3, 2, 2], keep=[3]).largest_table
     6
     """
-    kept = tuple(keep)
-    if len(set(kept)) != len(kept):
-        raise ScopeError(f"the variables to keep, {kept}, hold a repeat.")
+    targets = tuple(keep)
+    if len(set(targets)) != len(targets):
+        raise ScopeError(f"the variables to keep, {targets}, hold a repeat.")
     sizes: list[int] = np.asarray(cards).tolist()
-    neighbors = _neighbors([*scopes, kept] if joint else [*scopes, *((v,) for v in kept)])
+    neighbors = _neighbors([*scopes, targets] if joint else [*scopes, *((v,) for v in targets)])
     most = max_cells.bit_length() - 1  # variables of two states in one table
     if sum(around.bit_count() for around in neighbors.values()) > most * most:
-        crowd = _crowd(neighbors, sizes)  # planning would take minutes where there is no plan
-        if len(crowd) > most:
-            refuse(crowd, 2 ** len(crowd), names, max_cells=max_cells, least=True)
-    hidden = [v for v in sorted(neighbors) if v not in kept]
-    final = kept if joint else ()
+        clique = _wide_clique(neighbors, sizes)  # planning would take minutes, and find no plan
+        if len(clique) > most:
+            refuse(clique, 2 ** len(clique), names, max_cells=max_cells, least=True)
+    hidden = [v for v in sorted(neighbors) if v not in targets]
+    final = targets if joint else ()
     best = _greedy(neighbors, sizes, hidden, _smallest_table, final)
     if best[2] > CHEAP:
         best = min(best, _greedy(neighbors, sizes, hidden, _fewest_fill, final), key=lambda t: t[2])
     order, tables, cells = best
     culprit = tuple(sorted(max(tables, key=lambda scope: _cells(sizes, scope))))
-    shape = tuple(sizes[v] for v in kept)
-    plan = Plan(kept, shape, order, len(culprit) - 1, _cells(sizes, culprit), culprit, cells)
+    shape = tuple(sizes[v] for v in targets)
+    plan = Plan(targets, shape, order, len(culprit) - 1, _cells(sizes, culprit), culprit, cells)
     if plan.largest_table > max_cells:
         refuse(culprit, plan.largest_table, names, max_cells=max_cells)
     return plan
@@ -87,8 +87,8 @@ def refuse(
 ) -> NoReturn:
     """Raise the `TableSizeError` of a plan whose largest table, over `culprit`, is too large.
 
-    `total` is what all tables take where they are held at one time; four times `max_cells` is
-    allowed for that. With `least` the table may turn out larger still.
+    `total` is the number of cells of all tables, if these are in memory at the same time; four
+    times `max_cells` is allowed. With `least`, `largest` is a lower bound.
     """
     shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
     more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
@@ -117,7 +117,7 @@ def _greedy(
     weigh: Weigh,
     final: Sequence[int],
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]], int]:
-    """(order, scopes of the tables, total cells) when the lightest variable always goes first."""
+    """(order, scopes of the tables, total cells) if the lightest variable is always next."""
     neighbors = dict(start)
     weights = {v: weigh(neighbors, cards, v) for v in hidden}
     order: list[int] = []
@@ -141,27 +141,28 @@ def _greedy(
     return tuple(order), tables, sum(_cells(cards, scope) for scope in tables)
 
 
-def _crowd(neighbors: Neighbors, cards: Sequence[int]) -> tuple[int, ...]:
-    """Variables as many as any order must bring into one table; all have two states or more.
+def _wide_clique(neighbors: Neighbors, cards: Sequence[int]) -> tuple[int, ...]:
+    """A clique that bounds the treewidth from below; all its variables have two states or more.
 
-    The variable with the fewest neighbors is taken away again and again: the most that it ever has
-    left is a lower bound on the width (Bodlaender & Koster 2011). Cost: the number of edges.
+    The variable with the fewest neighbors is removed again and again: the largest number of
+    neighbors at a removal is a lower bound on the width (Bodlaender & Koster 2011). Cost: the
+    number of edges.
     """
     left = sum(1 << v for v in neighbors if cards[v] > 1)
     waiting = [((neighbors[v] & left).bit_count(), v) for v in _bits(left)]
     heapify(waiting)
-    crowd: tuple[int, ...] = ()
+    widest: tuple[int, ...] = ()
     while waiting:
         degree, v = heappop(waiting)
         around = neighbors[v] & left
         if not left >> v & 1 or degree != around.bit_count():
-            continue  # it is gone, or waits again with fewer neighbors
+            continue  # removed already, or in the heap again with fewer neighbors
         left ^= 1 << v
-        if degree >= len(crowd):
-            crowd = (v, *_bits(around))
+        if degree >= len(widest):
+            widest = (v, *_bits(around))
         for u in _bits(around):
             heappush(waiting, ((neighbors[u] & left).bit_count(), u))
-    return crowd
+    return widest
 
 
 def _smallest_table(neighbors: Neighbors, cards: Sequence[int], v: int) -> tuple[float, ...]:
@@ -175,13 +176,13 @@ def _fewest_fill(neighbors: Neighbors, cards: Sequence[int], v: int) -> tuple[fl
 
 
 def _neighbors(scopes: Iterable[Iterable[int]]) -> Neighbors:
-    found: Neighbors = {}
+    neighbors: Neighbors = {}
     for scope in scopes:
         members = tuple(scope)
         together = sum(1 << v for v in members)
         for v in members:
-            found[v] = (found.get(v, 0) | together) & ~(1 << v)
-    return found
+            neighbors[v] = (neighbors.get(v, 0) | together) & ~(1 << v)
+    return neighbors
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -12,10 +12,10 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError, unknown_name
 from counterpane.features import Blanket, Potential
+from counterpane.inference.belief_propagation import BeliefPropagation, propagate
 from counterpane.inference.gibbs import Gibbs, Sampler
-from counterpane.inference.maximum import ICM, MaxProduct, climb, max_product
+from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
 from counterpane.inference.mean_field import Approximation, MeanField, mean_field
-from counterpane.inference.propagation import BeliefPropagation, propagate
 from counterpane.models.certainty import Certainty
 from counterpane.models.evidence import likelihood_potentials, read_evidence
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -178,12 +178,12 @@ class Approximator:
             try:
                 parts = [*self._potentials(), *likelihood_potentials(likelihoods)]
                 start = max_product(parts, self.schema.cards, given, settings)
-                found.append(climb(blanket, given, ICM(), start=start))
+                found.append(climb_to_mode(blanket, given, ICM(), start=start))
             except TableSizeError:
                 if how != "auto":
                     raise
         if how == "auto" or isinstance(how, ICM):
-            found.append(climb(blanket, given, how if isinstance(how, ICM) else ICM()))
+            found.append(climb_to_mode(blanket, given, how if isinstance(how, ICM) else ICM()))
         codes, score = max(found, key=lambda pair: pair[1])
         if score == -np.inf:
             raise EvidenceError(

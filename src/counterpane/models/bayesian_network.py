@@ -16,8 +16,7 @@ from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
-from counterpane.inference.sampling import sample_forward
-from counterpane.inference.uncertainty import answer_interval
+from counterpane.inference.elimination import answer_interval, sample_forward
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Interval

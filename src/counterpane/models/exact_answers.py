@@ -11,7 +11,13 @@ import numpy as np
 from counterpane.data.schema import MISSING, Schema
 from counterpane.errors import EvidenceError
 from counterpane.features import Potential
-from counterpane.inference import Propagation, map_query, marginal, query_rows, sample
+from counterpane.inference import (
+    JunctionMarginals,
+    map_query,
+    marginal,
+    query_rows,
+    sample_exactly,
+)
 from counterpane.models.evidence import Evidence, evidence_text, likelihood_potentials
 from counterpane.typing import Codes, Floats
 
@@ -35,8 +41,8 @@ class ExactAnswers(ABC):
         """The potentials whose sum is ln P(x) + `log_partition`."""
 
     @cached_property
-    def _propagation(self) -> Propagation:
-        return Propagation(self.to_potentials(), self.schema.cards, self.schema.names)
+    def _propagation(self) -> JunctionMarginals:
+        return JunctionMarginals(self.to_potentials(), self.schema.cards, self.schema.names)
 
     def _draw(
         self,
@@ -47,7 +53,7 @@ class ExactAnswers(ABC):
     ) -> Codes | None:
         cards, names = self.schema.cards, self.schema.names
         parts = [*self.to_potentials(), *likelihood_potentials(likelihoods)]
-        return sample(parts, cards, given, n, rng, names=names)
+        return sample_exactly(parts, cards, given, n, rng, names=names)
 
     def _best(
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]

@@ -15,7 +15,7 @@ from counterpane.errors import ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, check_cells
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
-from counterpane.inference.exact import log_sum
+from counterpane.inference.elimination import log_sum
 from counterpane.models.base import Model
 from counterpane.models.formats import Factors
 from counterpane.typing import Array, Codes, Floats, Ints

@@ -8,7 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
 from counterpane.features import Blanket, Potential, Rules, Tree
-from counterpane.inference import factors, gibbs, scan
+from counterpane.inference import gibbs, gibbs_tables
 from counterpane.inference.gibbs import Gibbs, Sampler
 from reference import sampling_reference as reference
 
@@ -91,11 +91,11 @@ def test_chains_do_not_depend_on_how_conditionals_are_kept(evidence, monkeypatch
         (2**10, 1, 2, 0, 2),  # potentials are read as they are, memory has 16 slots
         (2**10, 2**16, 2**14, 0, 2**17),
     ]:
-        monkeypatch.setattr(factors, "RULE_CELLS", rule_cells)
-        monkeypatch.setattr(factors, "POTENTIAL_CELLS", potential_cells)
-        monkeypatch.setattr(scan, "TABLE_CELLS", table_cells)
-        monkeypatch.setattr(scan, "DENSE_SLOTS", dense)
-        monkeypatch.setattr(scan, "HASHED_SLOTS", hashed)
+        monkeypatch.setattr(gibbs_tables, "RULE_CELLS", rule_cells)
+        monkeypatch.setattr(gibbs_tables, "POTENTIAL_CELLS", potential_cells)
+        monkeypatch.setattr(gibbs_tables, "FREE_CELLS", table_cells)
+        monkeypatch.setattr(gibbs_tables, "DENSE_SLOTS", dense)
+        monkeypatch.setattr(gibbs_tables, "HASHED_SLOTS", hashed)
         again = Sampler(blanket).draw(150, evidence, settings=settings)
         np.testing.assert_array_equal(again, expected)
 

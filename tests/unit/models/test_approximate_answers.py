@@ -15,10 +15,10 @@ from counterpane.errors import (
     UnknownNameError,
 )
 from counterpane.features import Potential, Rules
+from counterpane.inference.belief_propagation import BeliefPropagation
 from counterpane.inference.gibbs import Gibbs
-from counterpane.inference.maximum import ICM, MaxProduct
+from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
-from counterpane.inference.propagation import BeliefPropagation
 from counterpane.models.certainty import InexactAnswer
 
 LONG = Gibbs(n_samples=5000)

@@ -1,4 +1,4 @@
-"""The most probable row, where an exact answer is out of reach: by messages, or uphill."""
+"""The most probable row where an exact answer is too expensive: max-product, or hill climbing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ import numpy.typing as npt
 from counterpane._core import inference as kernels
 from counterpane.errors import ParameterError
 from counterpane.features import Blanket, Potential
-from counterpane.inference.propagation import BeliefPropagation, belief_of, settle
+from counterpane.inference.belief_propagation import (
+    BeliefPropagation,
+    belief_of,
+    pass_messages,
+)
 from counterpane.typing import Codes, Floats, Ints
 
-SWEEPS = 1000  # at which a climb ends even if conditionals that disagree lead it in a circle
+SWEEPS = 1000  # limit for conditionals that are inconsistent and lead in a circle
 
 
 @dataclass(frozen=True)
@@ -46,20 +50,21 @@ class MaxProduct(BeliefPropagation):
     """
 
 
-def climb(
+def climb_to_mode(
     blanket: Blanket,
     evidence: Mapping[int, int],
     settings: ICM,
     *,
     start: Mapping[int, int] | None = None,
 ) -> tuple[Ints, float]:
-    """(codes of the best row found that agrees with the evidence, its score).
+    """(codes of the best row that agrees with the evidence, its score), by coordinate ascent.
 
-    The score is the log-potential, or the pseudo-log-likelihood where conditionals were given one
-    by one. With `start` one row climbs, from there. Minus infinity if no row found is possible.
+    The score is the log-potential, or the pseudo-log-likelihood of conditionals that were given
+    one by one; minus infinity if no possible row was reached. With `start` there is one climb,
+    from that row.
 
     >>> pair = Potential((0, 1), [[1.0, 0.0], [0.0, 2.0]])
-    >>> climb(Blanket([2, 2], [pair]), {}, ICM())[0].tolist()
+    >>> climb_to_mode(Blanket([2, 2], [pair]), {}, ICM())[0].tolist()
     [1, 1]
     """
     cards = blanket.cards
@@ -83,25 +88,26 @@ def max_product(
 ) -> dict[int, int]:
     """A row that agrees with the evidence, read from max-product messages; the best one on trees.
 
-    Factors are read in the order in which they send: each sets its variables that are still open
-    to the best states that it and its other neighbors' messages allow, given those already set.
+    Factors are read in the order in which they send: each sets its variables that have no state yet
+    to the best states by its table and the messages of its neighbors, given the states already set.
 
     >>> max_product([Potential((0, 1), [[1.0, 0.0], [0.0, 2.0]])], [2, 2], {}, MaxProduct())
     {0: 1, 1: 1}
     """
     sizes: Ints = np.asarray(cards, dtype=np.int64)
-    found = settle(potentials, sizes, evidence, settings, maximize=True)
+    state = pass_messages(potentials, sizes, evidence, settings, maximize=True)
     best = dict(evidence)
-    for f, (scope, logs) in enumerate(found.factors):
+    for f, (scope, logs) in enumerate(state.factors):
         table = logs
         for axis, v in enumerate(scope):
+            edge = int(state.graph.edge_offsets[f]) + axis
             with np.errstate(divide="ignore"):
-                told = np.log(belief_of(found, v, but=int(found.graph.edge_offsets[f]) + axis))
-            table = table + told.reshape([-1 if k == axis else 1 for k in range(len(scope))])
-        open_ = [v for v in scope if v not in best]
+                message = np.log(belief_of(state, v, without=edge))
+            table = table + message.reshape([-1 if k == axis else 1 for k in range(len(scope))])
+        free = [v for v in scope if v not in best]
         table = table[tuple(best.get(v, slice(None)) for v in scope)]
         states = np.unravel_index(int(table.argmax()), table.shape)
-        best |= {v: int(s) for v, s in zip(open_, states, strict=True)}
+        best |= {v: int(s) for v, s in zip(free, states, strict=True)}
     return {v: best.get(v, 0) for v in range(sizes.size)}
 
 

@@ -13,8 +13,8 @@ from counterpane.data import Schema
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.features import Potential
 from counterpane.graphs import Dag
-from counterpane.inference import CliqueTree, Propagation, calibrate, query_rows
-from counterpane.inference.uncertainty import answer_interval, draw_logs
+from counterpane.inference import CliqueTree, JunctionMarginals, calibration, query_rows
+from counterpane.inference.elimination import answer_interval, draw_dirichlet_logs
 from counterpane.models import BayesianNetwork
 
 N_WIDE = 40
@@ -102,7 +102,7 @@ def test_evidence_may_be_far_below_the_smallest_float(n):
     potentials = [*naive_bayes(n, 10.0), Potential((0, n + 1), [[-np.inf, 0.0], [0.0, 0.0]])]
     cards = [2] * (n + 2)
     evidence = dict.fromkeys(range(1, n + 1), 0)
-    propagation = Propagation(potentials, cards)
+    propagation = JunctionMarginals(potentials, cards)
     for told, expected, log_weight in [
         (evidence, 1.0, n * math.log(10) + math.log(0.5)),
         (evidence | {n + 1: 0}, 0.0, math.log(0.5)),
@@ -134,14 +134,14 @@ def test_evidence_of_probability_ten_to_the_minus_200_is_exact():
 
 def test_long_runs_are_cut_so_that_an_interruption_is_heard(monkeypatch):
     calls = []
-    kernel = calibrate.kernels.answer_rows
+    kernel = calibration.kernels.answer_rows
 
     def counted(*arguments):
         calls.append(len(arguments[3]))
         return kernel(*arguments)
 
-    monkeypatch.setattr(calibrate.kernels, "answer_rows", counted)
-    monkeypatch.setattr(calibrate, "RUN_CELLS", 40)
+    monkeypatch.setattr(calibration.kernels, "answer_rows", counted)
+    monkeypatch.setattr(calibration, "RUN_CELLS", 40)
     pair = Potential((0, 1, 2), np.log(np.arange(1.0, 1 + 2 * 5 * 2).reshape(2, 5, 2)))
     codes = np.array([[0, 1, 2, 3, 4, 5], [0, 1, 0, 1, 2, 2]])
     found, _ = query_rows(lambda _: [pair], np.array([2, 5, 2]), [0], [1, 2], codes)
@@ -154,7 +154,7 @@ def test_long_runs_are_cut_so_that_an_interruption_is_heard(monkeypatch):
 def test_dirichlet_draws_have_their_mean_and_never_vanish():
     rng = np.random.default_rng(0)
     alpha = np.array([[8.0, 2.0, 0.0], [1e-4, 3e-4, 0.0]])
-    drawn = np.exp([draw_logs(rng, alpha) for _ in range(10_000)])
+    drawn = np.exp([draw_dirichlet_logs(rng, alpha) for _ in range(10_000)])
     np.testing.assert_allclose(drawn.sum(axis=-1), 1.0, rtol=1e-12)
     assert (drawn[..., 2] == 0).all()
     np.testing.assert_allclose(drawn.mean(axis=0)[:, 0], [0.8, 0.25], atol=0.01)

@@ -10,8 +10,8 @@ import pytest
 
 from counterpane.errors import ScopeError, TableSizeError
 from counterpane.features import Potential
-from counterpane.inference import map_query, marginal, plan_query, run, sample
-from counterpane.inference.sampling import draw
+from counterpane.inference import eliminate, map_query, marginal, plan_query, sample_exactly
+from counterpane.inference.elimination import draw_states
 
 
 def test_a_chain_is_planned_with_width_one():
@@ -63,7 +63,7 @@ def test_small_entries_survive_until_evidence_needs_them():
 def test_run_keeps_the_order_of_axes_and_variables_without_a_potential():
     table = np.log(np.arange(1.0, 7.0).reshape(2, 3))
     plan = plan_query([(0, 1)], [2, 3, 4], keep=[2, 1, 0])
-    found = run(plan, [Potential((0, 1), table)])
+    found = eliminate(plan, [Potential((0, 1), table)])
     assert found.scope == (2, 1, 0)
     np.testing.assert_allclose(found.log_values, np.broadcast_to(table.T, (4, 3, 2)))
 
@@ -97,7 +97,7 @@ def test_more_axes_than_numpy_has_do_not_matter_for_single_states():
 def test_draw_never_takes_a_state_of_weight_zero():
     weights = np.array([[0.0, 2.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1e-300, 0.0, 0.0]])
     cells = np.repeat([0, 1], 20_000)
-    drawn = draw(np.random.default_rng(0), weights, cells)
+    drawn = draw_states(np.random.default_rng(0), weights, cells)
     assert set(drawn[:20_000]) == {1, 3}
     assert set(drawn[20_000:]) == {2}
     assert abs((drawn[:20_000] == 1).mean() - 2 / 3) < 0.02
@@ -112,8 +112,8 @@ def test_draw_at_the_edge_of_the_unit_interval():
             return np.full(n, self.value)
 
     weights = np.array([[0.0, 2.0, 0.0, 1.0, 0.0]])
-    assert draw(Fixed(0.0), weights, np.array([0])).tolist() == [1]
-    assert draw(Fixed(np.nextafter(1.0, 0.0)), weights, np.array([0])).tolist() == [3]
+    assert draw_states(Fixed(0.0), weights, np.array([0])).tolist() == [1]
+    assert draw_states(Fixed(np.nextafter(1.0, 0.0)), weights, np.array([0])).tolist() == [3]
 
 
 def test_samples_given_evidence_follow_the_exact_conditional():
@@ -121,7 +121,7 @@ def test_samples_given_evidence_follow_the_exact_conditional():
     potentials = [Potential(s, rng.normal(size=(2, 3)[: len(s)])) for s in [(0, 1), (2, 3), (0,)]]
     potentials += [Potential((1, 3), rng.normal(size=(3, 3)))]
     cards = [2, 3, 2, 3]
-    codes = sample(potentials, cards, {2: 1}, 40_000, np.random.default_rng(2))
+    codes = sample_exactly(potentials, cards, {2: 1}, 40_000, np.random.default_rng(2))
     assert (codes[2] == 1).all()
     expected, _ = marginal(potentials, cards, [0, 1, 3], {2: 1})
     found = np.zeros((2, 3, 3))
@@ -131,4 +131,4 @@ def test_samples_given_evidence_follow_the_exact_conditional():
 
 def test_sampling_says_when_the_evidence_is_impossible():
     potentials = [Potential((0, 1), [[0, -np.inf]] * 2)]
-    assert sample(potentials, [2, 2], {1: 1}, 5, np.random.default_rng(0)) is None
+    assert sample_exactly(potentials, [2, 2], {1: 1}, 5, np.random.default_rng(0)) is None

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Potential
-from counterpane.inference.exact import reduce
+from counterpane.inference.elimination import at_evidence
 from counterpane.inference.mean_field import Approximation, check_iteration
+from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Floats, Ints
 
 
@@ -39,8 +40,8 @@ class BeliefPropagation:
             raise ParameterError(f"damping={self.damping!r}; a number from 0 below 1 is needed.")
 
 
-class Beliefs(NamedTuple):
-    """Messages at rest: the factor graph, its tables of logs, and where the iteration ended."""
+class MessageState(NamedTuple):
+    """The messages after the last iteration, with the factor graph and its tables of logs."""
 
     graph: kernels.FactorGraph
     factors: list[tuple[tuple[int, ...], Floats]]
@@ -57,41 +58,42 @@ def propagate(
     *,
     settings: BeliefPropagation | None = None,
 ) -> Approximation:
-    """P(v | evidence) for each variable v not given, by loopy belief propagation (sum-product).
+    """P(v | evidence) for each free variable v, by loopy belief propagation (sum-product).
 
     Potentials over the same variables are one factor. Factors are ordered breadth first and send
-    in turn from the last to the first and back, so that on a tree one iteration is enough, and the
-    next shows it. The log-weight is Bethe's, exact on trees too. Cost of an iteration: the cells
-    of all factors, and for each variable the square of the number of its factors.
+    messages from the last to the first and back, so that on a tree one iteration is enough, and the
+    second one confirms it. The log-weight is Bethe's, which is exact on trees. Cost of an
+    iteration: the cells of all factors, and for each variable the square of the number of its
+    factors.
 
     >>> pair = Potential((0, 1), np.log([[0.3, 0.2], [0.1, 0.4]]))
-    >>> found = propagate([pair], [2, 2], {1: 1})
-    >>> found.marginals[0].round(4).tolist(), round(float(np.exp(found.log_weight)), 4)
+    >>> answer = propagate([pair], [2, 2], {1: 1})
+    >>> answer.marginals[0].round(4).tolist(), round(float(np.exp(answer.log_weight)), 4)
     ([0.3333, 0.6667], 0.6)
     """
     how = settings or BeliefPropagation()
-    found = settle(potentials, np.asarray(cards, dtype=np.int64), evidence, how, maximize=False)
-    open_ = [v for v in range(found.graph.cards.size) if v not in evidence]
-    beliefs = [belief_of(found, v) for v in open_]
-    free_energy = kernels.bethe(found.graph, found.messages)
+    state = pass_messages(potentials, np.asarray(cards, dtype=np.int64), evidence, how)
+    free = [v for v in range(state.graph.cards.size) if v not in evidence]
+    beliefs = [belief_of(state, v) for v in free]
+    free_energy = kernels.bethe(state.graph, state.messages)
     if free_energy == -np.inf or any(belief.max() == 0 for belief in beliefs):
         raise impossible()
-    marginals = {v: b / b.sum() for v, b in zip(open_, beliefs, strict=True)}
-    log_weight = found.constant + free_energy
-    converged = found.change < how.tolerance
-    return Approximation(marginals, log_weight, found.n_iter, found.change, converged)
+    marginals = {v: b / b.sum() for v, b in zip(free, beliefs, strict=True)}
+    log_weight = state.constant + free_energy
+    converged = state.change < how.tolerance
+    return Approximation(marginals, log_weight, state.n_iter, state.change, converged)
 
 
-def settle(
+def pass_messages(
     potentials: Iterable[Potential],
     cards: Ints,
     evidence: Mapping[int, int],
     settings: BeliefPropagation,
     *,
-    maximize: bool,
-) -> Beliefs:
-    """The messages after sweeps over all factors until they rest, or are as many as allowed."""
-    factors, constant = _factors(reduce(potentials, cards, evidence))
+    maximize: bool = False,
+) -> MessageState:
+    """The messages after sweeps over all factors, until they converge or `max_iter` is reached."""
+    factors, constant = _factors(at_evidence(potentials, cards, evidence))
     if constant == -np.inf:
         raise impossible()
     sizes = cards.copy()
@@ -105,18 +107,18 @@ def settle(
         change = kernels.sweep(graph, messages, maximize, float(settings.damping))
         if change < 0:
             raise impossible()
-    return Beliefs(graph, factors, messages, constant, n_iter, float(change))
+    return MessageState(graph, factors, messages, constant, n_iter, float(change))
 
 
-def belief_of(found: Beliefs, v: int, *, but: int = -1) -> Floats:
-    """The product of all messages to v, but for one edge's; its largest state is 1."""
-    out: Floats = np.empty(found.graph.cards[v])
-    kernels.multiply_messages(found.graph, found.messages, v, but, out)
+def belief_of(state: MessageState, v: int, *, without: int = -1) -> Floats:
+    """The product of all messages to v, without that of one edge; its largest state is 1."""
+    out: Floats = np.empty(state.graph.cards[v])
+    kernels.multiply_messages(state.graph, state.messages, v, without, out)
     return out
 
 
 def impossible() -> EvidenceError:
-    """What is raised where messages leave no state possible."""
+    """The error for evidence of probability zero."""
     return EvidenceError(
         "the evidence has probability zero under the model: messages leave no state possible; "
         "change or drop some of it."
@@ -126,7 +128,7 @@ def impossible() -> EvidenceError:
 def _factors(
     potentials: Iterable[Potential],
 ) -> tuple[list[tuple[tuple[int, ...], Floats]], float]:
-    """(scope and logs of each factor, breadth first, largest value 0; what was taken off)."""
+    """(scope and logs of each factor, breadth first, largest value 0; the sum of the maxima)."""
     joined: dict[tuple[int, ...], Floats] = {}
     for p in potentials:
         scope = tuple(sorted(p.scope))
@@ -157,8 +159,8 @@ def _breadth_first(scopes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
             seen.add(root)
             order.append(root)
         while waiting < len(order):
-            found = [f for v in scopes[order[waiting]] for f in holders.pop(v, ())]
-            new = [f for f in dict.fromkeys(found) if f not in seen]
+            adjacent = [f for v in scopes[order[waiting]] for f in holders.pop(v, ())]
+            new = [f for f in dict.fromkeys(adjacent) if f not in seen]
             seen.update(new)
             order += new
             waiting += 1
@@ -172,12 +174,12 @@ def _compile(cards: Ints, factors: Sequence[tuple[tuple[int, ...], Floats]]) -> 
     strides = [s // 8 for _, logs in factors for s in logs.strides]
     return kernels.FactorGraph(
         cards,
-        np.cumsum([0, *(logs.size for _, logs in factors)]),
-        np.exp(np.concatenate([np.empty(0), *(logs.reshape(-1) for _, logs in factors)])),
-        np.cumsum([0, *(len(scope) for scope, _ in factors)]),
+        offsets_of(logs.size for _, logs in factors),
+        np.exp(flatten((logs for _, logs in factors), np.float64)),
+        offsets_of(len(scope) for scope, _ in factors),
         variables,
         np.array(strides, dtype=np.int64),
-        np.cumsum(lengths) - lengths,
+        offsets_of(lengths)[:-1],
         np.searchsorted(variables[order], np.arange(cards.size + 1)),
         order,
     )

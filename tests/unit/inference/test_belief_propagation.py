@@ -8,8 +8,8 @@ import pytest
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, Potential, Rules
 from counterpane.inference import map_query, marginal
-from counterpane.inference.maximum import ICM, MaxProduct, climb, max_product
-from counterpane.inference.propagation import BeliefPropagation, propagate
+from counterpane.inference.belief_propagation import BeliefPropagation, propagate
+from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
 
 TIGHT = BeliefPropagation(500, 1e-12)
 
@@ -138,29 +138,29 @@ def test_climbing_ends_on_a_peak_and_restarts_find_the_best():
     potentials, cards = spins(np.random.default_rng(0), 1.0)
     blanket = Blanket(cards, potentials)
     best = map_query(potentials, cards, [v for v in range(16) if v != 3], {3: 1})[1]
-    codes, score = climb(blanket, {3: 1}, ICM(restarts=200))
+    codes, score = climb_to_mode(blanket, {3: 1}, ICM(restarts=200))
     assert codes[3] == 1
     assert score == pytest.approx(best, abs=1e-9)
     assert score == pytest.approx(blanket.log_potential(codes[:, None])[0])
-    once = [climb(blanket, {3: 1}, ICM(restarts=1, random_state=s))[0] for s in range(20)]
+    once = [climb_to_mode(blanket, {3: 1}, ICM(restarts=1, random_state=s))[0] for s in range(20)]
     assert len({tuple(c.tolist()) for c in once}) > 1  # there are several peaks
     for peak in once:
         logs = blanket.full_conditionals(peak[:, None]).reshape(16, 2)
         own = np.take_along_axis(logs, peak[:, None], axis=1)[:, 0]
         assert (np.delete(own, 3) >= np.log(0.5) - 1e-9).all()
-    again, _ = climb(blanket, {}, ICM(), start=dict(enumerate(once[0].tolist())))
+    again, _ = climb_to_mode(blanket, {}, ICM(), start=dict(enumerate(once[0].tolist())))
     assert blanket.log_potential(again[:, None])[0] >= blanket.log_potential(once[0][:, None])[0]
 
 
 def test_climbing_on_rules_and_on_conditionals():
     cards = [2, 3, 2]
     rules = Rules.from_list(cards, [(2.0, [(0, 1, False), (1, 2, True)]), (1.0, [(2, 0, False)])])
-    codes, score = climb(Blanket(cards, [rules]), {1: 1}, ICM())
+    codes, score = climb_to_mode(Blanket(cards, [rules]), {1: 1}, ICM())
     assert codes.tolist() == [1, 1, 0]
     assert score == 3.0
     pair = Potential((0, 1), np.log([[0.1, 0.2, 0.7], [0.3, 0.6, 0.1]]))
     network = Blanket.of_conditionals(cards, [[pair], [pair], []])
-    codes, score = climb(network, {}, ICM())
+    codes, score = climb_to_mode(network, {}, ICM())
     assert codes[:2].tolist() in ([0, 2], [1, 1])
     assert score == pytest.approx(network.pseudo_log_likelihood(codes[:, None], total=True)[0])
     with pytest.raises(ParameterError, match="restarts=0"):
