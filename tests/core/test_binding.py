@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from counterpane import _core
-from counterpane._core import counts, posterior, questions, scores, structure
+from counterpane._core import bayesian, counts, learn_independence, scores
 
 AREAS = sorted(name for name, value in vars(_core).items() if inspect.ismodule(value))
 CALLS = 400  # of each function
@@ -190,12 +190,12 @@ def families(a):
 
 @pytest.mark.parametrize("value", [None, "1.0", 1j, [1.0], (), {}, np.zeros(2), b"1", 10**400])
 def test_no_number(value):
-    refused(posterior.fill_families, families(value), "a", "is not a number")
+    refused(bayesian.fill_families, families(value), "a", "is not a number")
 
 
 def test_numbers_of_all_kinds():
     for value in (1, True, 2**70, np.float32(1.5), np.int8(1), np.array(2.5), float("nan")):
-        posterior.fill_families(*families(value))
+        bayesian.fill_families(*families(value))
 
 
 def pairs(symmetric):
@@ -224,20 +224,22 @@ def measured(tests):
 
 
 def some_tests(**changes):
-    tests = questions.Tests(np.array([[0, 1]]), np.zeros((1, 1), np.uint64), np.zeros((1, 2)))
+    tests = learn_independence.Tests(
+        np.array([[0, 1]]), np.zeros((1, 1), np.uint64), np.zeros((1, 2))
+    )
     return tests._replace(**changes)
 
 
 def test_tuples_that_fit():
-    questions.measure(*measured(some_tests()))
-    questions.measure(*measured(tuple(some_tests())))
+    learn_independence.measure(*measured(some_tests()))
+    learn_independence.measure(*measured(tuple(some_tests())))
 
 
 @pytest.mark.parametrize(
     "value", [None, 1, "abc", [*some_tests()], (), some_tests()[:2], (*some_tests(), 0), {}]
 )
 def test_no_tuple_of_that_length(value):
-    refused(questions.measure, measured(value), "tests", "is not a named tuple")
+    refused(learn_independence.measure, measured(value), "tests", "is not a named tuple")
 
 
 def test_fields_that_do_not_fit():
@@ -249,9 +251,9 @@ def test_fields_that_do_not_fit():
         ({"logs": np.zeros(2)}, "tests.logs", "has 1 dimensions where 2"),
         ({"logs": np.zeros((2, 1)).T[:, ::-1]}, "tests.logs", ""),
     ]:
-        refused(questions.measure, measured(some_tests(**changes)), argument, what)
+        refused(learn_independence.measure, measured(some_tests(**changes)), argument, what)
     wider = some_tests(given=np.zeros((1, 2), np.uint64))  # not as wide as the graphs
-    refused(questions.measure, measured(wider), "tests.given", "on axis 1 than 1")
+    refused(learn_independence.measure, measured(wider), "tests.given", "on axis 1 than 1")
 
 
 # ---- what comes after --------------------------------------------------------------------------
@@ -402,13 +404,13 @@ def test_named_tuples_of_different_sizes():
 
     def rows(n):
         one, room = np.zeros(1, np.int64), np.zeros(5, np.int64)
-        return structure.RowRequests(store(n), one, room, np.zeros((5, 1), np.uint64), one.copy())
+        return bayesian.RowRequests(store(n), one, room, np.zeros((5, 1), np.uint64), one.copy())
 
     def dag(n):
         words = [np.zeros((n, 1), np.uint64) for _ in range(3)]
-        return structure.DagState(*words, np.zeros(n, np.int64), np.zeros(n))
+        return bayesian.DagState(*words, np.zeros(n, np.int64), np.zeros(n))
 
-    structure.load_families(rows(6), dag(6))
+    bayesian.load_families(rows(6), dag(6))
     message = r"load_families: .*dag\.n = 7 and rows\.store\.n = 6"
     with pytest.raises(TypeError, match=message):
-        structure.load_families(rows(6), dag(7))
+        bayesian.load_families(rows(6), dag(7))

@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from counterpane._core import faces
+from counterpane._core import classifiers
 from reference.core_faces import (
     log_likelihood,
     log_mixture,
@@ -42,7 +42,7 @@ def grouped(data):
     order = sorted(totals, key=lambda row: (totals[row], row))
     runs = sorted(set(totals.values()))
     starts = [sum(totals[row] < run for row in order) for run in runs]
-    return order, faces.GroupedRows(
+    return order, classifiers.GroupedRows(
         np.array(order, dtype=np.uint16).T.copy(),
         np.array([*starts, len(order)]),
         np.array(runs),
@@ -69,7 +69,7 @@ def make_store(data):
             [[smoothed_count(data, face, c, y) - alpha for c in cells] for y in range(1, data[4])]
         )
         sums.append(float((counts * np.log(table)).sum()))
-    return faces.FaceStore(
+    return classifiers.FaceStore(
         columns,
         np.array([len(face) for face in FACES]),
         np.array([t.shape[1] for t in tables]),
@@ -93,7 +93,9 @@ def test_fill_tables(n_classes):
         values=np.full_like(expected.values, np.nan), sums=np.full(len(FACES), np.nan)
     )
     for first, stop in ((0, 3), (3, 6), (6, 7)):
-        faces.fill_tables(store, first, stop, rows, np.array(CARDS), class_weights(data), OUTLIERS)
+        classifiers.fill_tables(
+            store, first, stop, rows, np.array(CARDS), class_weights(data), OUTLIERS
+        )
     assert store.values == pytest.approx(expected.values, rel=1e-12)
     assert store.sums == pytest.approx(expected.sums, rel=1e-11)
 
@@ -111,7 +113,7 @@ def test_gains(n_classes, chosen, copies):
     rows = rows._replace(codes=np.repeat(rows.codes, copies, axis=1), starts=starts)
     candidates = np.array([f for f in (6, 5, 3, 0, 2) if not present[f]])
     out = np.empty(len(candidates))
-    faces.gains(
+    classifiers.gains(
         make_store(data),
         candidates,
         rows._replace(run_weights=rows.run_weights / copies),
@@ -136,10 +138,10 @@ def test_add_face_and_normalize(n_classes):
     prior = np.log(class_weights(data) / class_weights(data)[0])
     odds = np.repeat(prior[:, None], len(order), axis=1)
     for face in chosen:
-        faces.add_face(store, FACES.index(face), rows, np.array(CARDS), odds)
+        classifiers.add_face(store, FACES.index(face), rows, np.array(CARDS), odds)
     assert pytest.approx(np.array([log_odds(data, chosen, r) for r in order]), abs=1e-12) == odds.T
     proba = np.empty_like(odds)
-    reached = faces.normalize(odds, rows, proba)
+    reached = classifiers.normalize(odds, rows, proba)
     assert pytest.approx(np.array([softmax(o) for o in odds.T.tolist()]), rel=1e-12) == proba.T
     assert reached == pytest.approx(log_likelihood(data, chosen), abs=1e-9)
 
@@ -169,7 +171,7 @@ def test_average(n_classes, scale):
             wide[(slice(None), *cell)] = phi
         values.append(wide.ravel())
         factors.append(np.exp(wide - wide.max(axis=0)).ravel())
-    layers = faces.FaceLayers(
+    layers = classifiers.FaceLayers(
         np.array(CARDS) + 1,
         columns,
         np.array([len(face) for face in listed]),
@@ -185,7 +187,7 @@ def test_average(n_classes, scale):
     rows = rng.integers(0, np.array(CARDS) + 1, (700, 4))
     prior = rng.normal(size=n_classes)
     out = np.empty((len(rows), n_classes))
-    faces.average(layers, prior, rows.T.astype(np.uint16).copy(), out)
+    classifiers.average(layers, prior, rows.T.astype(np.uint16).copy(), out)
     structures = [
         [face for layer in path[:s] for face in layer] + more
         for s, more in zip(steps, extras, strict=True)

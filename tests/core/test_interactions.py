@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from counterpane._core import interactions
+from counterpane._core import classifiers
 from reference.core_interactions import lay_out, left_out_predictor, numbers_by_first
 from reference.interaction_reference import objective, score_gain
 
@@ -19,10 +19,10 @@ from reference.interaction_reference import objective, score_gain
 def test_exponentials():
     x = np.concatenate([np.linspace(-699, 709, 4001), [0.0, 1e-300, -1e-17]])
     values = x.copy()
-    interactions.exponentials(values, np.empty_like(x))
+    classifiers.exponentials(values, np.empty_like(x))
     assert np.allclose(values, np.exp(x), rtol=5e-16, atol=0)
     tiny = np.array([-701.0, -1e6, -np.inf, np.nan])
-    interactions.exponentials(tiny, np.empty(4))
+    classifiers.exponentials(tiny, np.empty(4))
     assert (tiny[:3] < 1e-300).all()
     assert np.isnan(tiny[3])
 
@@ -30,7 +30,7 @@ def test_exponentials():
 def test_logarithms():
     x = np.concatenate([np.exp(np.linspace(-300, 700, 4001)), 1 + np.geomspace(1e-15, 1, 99), [1]])
     values = x.copy()
-    interactions.logarithms(values, np.empty_like(x))
+    classifiers.logarithms(values, np.empty_like(x))
     assert np.allclose(values, np.log(x), rtol=1e-15, atol=1e-18)
     assert values[-1] == 0
 
@@ -38,7 +38,7 @@ def test_logarithms():
 def test_normal_scores():
     p = np.linspace(0.001, 0.999, 501)
     values = p.copy()
-    interactions.normal_scores(values)
+    classifiers.normal_scores(values)
     assert values == pytest.approx([NormalDist().inv_cdf(q) for q in p], abs=1e-12)
 
 
@@ -46,7 +46,7 @@ def test_number_keys():
     keys = np.random.default_rng(0).integers(0, 30, 50)
     known, ids = np.full(30, -1, dtype=np.int32), np.empty(50, dtype=np.int32)
     firsts = np.empty(30, dtype=np.int64)
-    n = interactions.number_keys(keys, known, ids, firsts)
+    n = classifiers.number_keys(keys, known, ids, firsts)
     expected = numbers_by_first(keys.tolist())
     assert (ids.tolist(), firsts[:n].tolist()) == expected
 
@@ -56,14 +56,14 @@ def test_number_keys():
 BLOCKS = [((0, 1, 3), [(0,), (1,), (0, 1), (0, 1, 3)]), ((2,), [(2,)])]
 
 
-def make_design(n_classes, n_terms, rows=interactions.CHUNK + 70, held=40):
+def make_design(n_classes, n_terms, rows=classifiers.CHUNK + 70, held=40):
     rng = np.random.default_rng(n_classes)
     codes = np.array([rng.integers(0, r, rows + held) for r in (2, 3, 4, 3)])
     codes[2, :rows] %= 3  # a state that only held-out rows have
     arrays, matrix = lay_out(codes, BLOCKS, rows)
     numbers = rng.normal(size=(n_terms, rows + held))
     n_features = matrix.shape[1] + n_terms
-    design = interactions.BlockDesign(*arrays, numbers, matrix.shape[1], n_features)
+    design = classifiers.BlockDesign(*arrays, numbers, matrix.shape[1], n_features)
     labels = (codes[0] + codes[1] * (codes[3] > 0) + rng.integers(0, 2, rows + held)) % n_classes
     weights = rng.integers(1, 4, rows).astype(float)
     return design, np.hstack([matrix, numbers.T]), labels[:rows], weights
@@ -88,19 +88,19 @@ def test_evaluate_and_predict_rows(n_classes, n_terms):
     w, gradient = rng.normal(size=(2, columns, X.shape[1]))
     penalty, prior = rng.random(X.shape[1]), rng.normal(size=columns)
     flat = w.reshape(-1), gradient.reshape(-1)
-    value = interactions.evaluate(design, labels, weights, prior, penalty, *flat)
+    value = classifiers.evaluate(design, labels, weights, prior, penalty, *flat)
     expected, slope = dense_objective(X, labels, weights, prior, penalty, w)
     assert value == pytest.approx(expected, rel=1e-12)
     assert np.allclose(gradient, slope, rtol=1e-10, atol=1e-10)
     out = np.empty((columns, 60))
-    interactions.predict_rows(design, prior, flat[0], len(X) - 60, out)
+    classifiers.predict_rows(design, prior, flat[0], len(X) - 60, out)
     assert np.allclose(out.T, X[-60:] @ w.T + prior, rtol=1e-12, atol=1e-12)
 
 
 def no_pairs(pairs, columns, features):
     size = columns * features
     steps, changes = np.zeros((2, pairs, size))
-    return interactions.StepPairs(
+    return classifiers.StepPairs(
         steps, changes, np.zeros(pairs), np.zeros(features), np.array([-1, 0])
     )
 
@@ -115,7 +115,7 @@ def test_minimize(n_classes):
         penalty = np.full(features, strength)
         metric = 1 / (0.25 * (weights @ X[: len(weights)] ** 2) + penalty)
         problem = (design, labels, weights, prior, penalty, metric, memory)
-        steps = interactions.minimize(*problem, w, 1e-10, 500)
+        steps = classifiers.minimize(*problem, w, 1e-10, 500)
         assert 0 < steps < 500
         assert 0 < memory.used[1] <= 7
         best = optimize.minimize(
@@ -128,9 +128,9 @@ def test_minimize(n_classes):
             options={"gtol": 1e-8},
         )
         assert np.allclose(w, best.x, atol=1e-4)
-        assert interactions.minimize(*problem, w.copy(), 1e-4, 500) == 0
+        assert classifiers.minimize(*problem, w.copy(), 1e-4, 500) == 0
     short = np.zeros_like(w)
-    assert interactions.minimize(*problem[:-1], no_pairs(7, columns, features), short, 0.0, 3) == 3
+    assert classifiers.minimize(*problem[:-1], no_pairs(7, columns, features), short, 0.0, 3) == 3
 
 
 def _flat(pair):
@@ -146,7 +146,7 @@ def test_turn_to():
     memory.steps[:] = rng.normal(size=memory.steps.shape)
     plain = memory.steps @ (root @ root.T)
     memory.changes[:] = plain + memory.steps * np.tile(old, 2)
-    interactions.turn_to(memory, new)
+    classifiers.turn_to(memory, new)
     assert np.allclose(memory.changes, plain + memory.steps * np.tile(new, 2))
     assert np.allclose(memory.curvatures, (memory.steps * memory.changes).sum(axis=1))
     assert (memory.penalty == new).all()
@@ -163,7 +163,7 @@ def make_rows(n_classes, n=300):
     codes = np.array([rng.integers(0, r, n) for r in CARDS], dtype=np.uint16)
     labels = (codes[0] + codes[1] * rng.integers(0, 2, n)) % n_classes
     weights = rng.choice([0.5, 1.0, 2.0], n)
-    return interactions.LabeledRows(codes, labels.astype(np.int64), weights)
+    return classifiers.LabeledRows(codes, labels.astype(np.int64), weights)
 
 
 def back_off_faces(rows, n_classes, unit):
@@ -182,12 +182,12 @@ def back_off_faces(rows, n_classes, unit):
         counts.append(np.zeros((size, n_classes)))
         places.append(np.full(size * n_classes, -1, dtype=np.int32))
         origins.append(np.empty(size * n_classes, dtype=np.int64))
-        n = interactions.count_places(
+        n = classifiers.count_places(
             rows, columns[f], cards[f], counts[-1], places[-1], origins[-1]
         )
         origins[-1] = origins[-1][:n]
     starts = np.cumsum([0, *map(len, origins)])
-    faces = interactions.BackOffFaces(
+    faces = classifiers.BackOffFaces(
         columns,
         cards,
         parts,
@@ -198,7 +198,7 @@ def back_off_faces(rows, n_classes, unit):
         np.full((starts[-1], n_classes), np.nan),
     )
     for f, face in enumerate(FACES):
-        interactions.back_off(faces, f, len(face), counts[f], unit)
+        classifiers.back_off(faces, f, len(face), counts[f], unit)
     return faces, counts
 
 
@@ -264,10 +264,10 @@ def test_log_likelihoods_and_join(n_classes):
     for face in ((1,), (0, 1), (0, 1, 2)):
         out = np.empty(len(FACES))
         asked = np.arange(len(FACES))
-        interactions.log_likelihoods(rows, others, faces, asked, present, out)
+        classifiers.log_likelihoods(rows, others, faces, asked, present, out)
         wanted = [expected(chosen | {s for s in FACES if set(s) <= set(f)}) for f in FACES]
         assert out == pytest.approx(wanted, abs=1e-8)
-        interactions.join(rows, faces, FACES.index(face), present, others)
+        classifiers.join(rows, faces, FACES.index(face), present, others)
         chosen |= {s for s in FACES if set(s) <= set(face)}
         assert present.tolist() == [f in chosen for f in FACES]
         away = predictors(chosen) - predictors(chosen)[own][:, None]
@@ -288,7 +288,7 @@ def test_score_faces(n_classes):
     variances = rows.weights * proba * (1 - proba)
     n_given = 1 if n_classes == 2 else n_classes  # of two classes one is enough
     out = np.empty(len(shown))
-    interactions.score_faces(
+    classifiers.score_faces(
         rows.codes,
         residuals[:n_given],
         variances[:n_given],

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from counterpane._core import posterior
+from counterpane._core import bayesian
 from reference.core_posterior import (
     Candidates,
     drawn,
@@ -40,16 +40,16 @@ def walkable(seed, n=5, k=3, max_parents=2):
     scores[:, sets] = rng.normal(0.0, 2.0, (n, len(sets)))
     sums = scores.copy()
     for row in sums:
-        posterior.log_sum_subsets(row)
+        bayesian.log_sum_subsets(row)
     naive = Candidates(candidates.tolist(), sets.tolist(), scores.tolist())
-    return rng, posterior.Tables(candidates, bits, sets, scores, sums), naive
+    return rng, bayesian.Tables(candidates, bits, sets, scores, sums), naive
 
 
 def test_log_sum_subsets():
     logs = np.random.default_rng(0).normal(0.0, 5.0, 16)
     logs[[0, 3, 5]] = -np.inf
     sums = logs.copy()
-    posterior.log_sum_subsets(sums)
+    bayesian.log_sum_subsets(sums)
     for mask in range(16):
         assert sums[mask] == close(log_sum([logs[m] for m in subsets(mask)]))
 
@@ -62,7 +62,7 @@ def test_walk_orders(seed):
     order, uniforms = rng.permutation(n), rng.random((1, 1, 2))
     before = order.tolist()
     edges, squares, log_scores = np.ones((n, 3)), np.ones((n, 3)), np.empty(1)
-    posterior.walk_orders(tables, order, uniforms, edges, squares, log_scores)
+    bayesian.walk_orders(tables, order, uniforms, edges, squares, log_scores)
     node = before.pop(int(uniforms[0, 0, 0] * n))
     orders = [[*before[:q], node, *before[q:]] for q in range(n)]
     scores = [naive.order_score(o) for o in orders]
@@ -79,7 +79,7 @@ def test_walk_orders(seed):
 def test_draw_by_order(seed):
     rng, tables, naive = walkable(seed)
     order, uniforms, chosen = rng.permutation(5), rng.random(5), np.empty(5, np.int64)
-    posterior.draw_by_order(tables, order, uniforms, chosen)
+    bayesian.draw_by_order(tables, order, uniforms, chosen)
     for q, i in enumerate(order.tolist()):
         masks = naive.inside(i, order[:q].tolist())
         assert chosen[i] == drawn(masks, [naive.scores[i][m] for m in masks], uniforms[i])
@@ -104,8 +104,8 @@ def some_layers(rng, tables):
     """The layers of a network drawn from a random order."""
     n = len(tables.candidates)
     chosen, layer = np.empty(n, np.int64), np.full(n, 7)
-    posterior.draw_by_order(tables, rng.permutation(n), rng.random(n), chosen)
-    posterior.fill_layers(tables.candidates, chosen, layer)
+    bayesian.draw_by_order(tables, rng.permutation(n), rng.random(n), chosen)
+    bayesian.fill_layers(tables.candidates, chosen, layer)
     return chosen, layer
 
 
@@ -121,7 +121,7 @@ def test_draw_by_layers(seed):
     rng, tables, naive = walkable(seed)
     _, layer = some_layers(rng, tables)
     uniforms, chosen = rng.random(5), np.empty(5, np.int64)
-    posterior.draw_by_layers(tables, layer, uniforms, chosen)
+    bayesian.draw_by_layers(tables, layer, uniforms, chosen)
     for i in range(5):
         masks = naive.inside(i, *naive.allowed_by(layer, i))
         assert chosen[i] == drawn(masks, [naive.scores[i][m] for m in masks], uniforms[i])
@@ -136,7 +136,7 @@ def test_walk_layers(seed, moves):
     _, layer = some_layers(rng, tables)
     edges, squares, log_scores = np.zeros((n, 3)), np.zeros((n, 3)), np.empty(1)
     start = layer.tolist()
-    posterior.walk_layers(tables, layer, rng.random((1, n + 6 * moves)), edges, squares, log_scores)
+    bayesian.walk_layers(tables, layer, rng.random((1, n + 6 * moves)), edges, squares, log_scores)
     assert moves > 0 or layer.tolist() == start
     assert set(layer.tolist()) == set(range(layer.max() + 1))
     weights = [naive.log_weight(i, *naive.allowed_by(layer, i)) for i in range(n)]
@@ -159,7 +159,7 @@ def test_fill_terms(kind, whole, max_size):
     logs = np.array([0.0, *(c * math.log(c) for c in range(1, 50))])
     terms = np.full((5, 16), -7.0)
     for prefix in range(4):
-        posterior.fill_terms(
+        bayesian.fill_terms(
             codes, weights, cards, 2, prefix, max_size, kind, 1.5, ranks, logs, terms
         )
     for mask in range(16):
@@ -182,7 +182,7 @@ def test_fill_families(kind):
     by_count, by_edge = rng.normal(size=4), rng.normal(size=4)
     for child in range(4):
         out = np.empty(8)
-        posterior.fill_families(whole, parents, cards, child, 2, kind, 0.7, by_count, by_edge, out)
+        bayesian.fill_families(whole, parents, cards, child, 2, kind, 0.7, by_count, by_edge, out)
         for mask in range(16):
             members = [v for v in range(4) if mask >> v & 1]
             if child in members:
@@ -196,9 +196,9 @@ def test_fill_families(kind):
 
 
 def alpha_of(scores):
-    alpha = posterior.Alpha(np.empty_like(scores), np.empty(scores.shape, np.int64))
+    alpha = bayesian.Alpha(np.empty_like(scores), np.empty(scores.shape, np.int64))
     for row, value, exponent in zip(scores, *alpha, strict=True):
-        posterior.sum_subsets(row, value, exponent)
+        bayesian.sum_subsets(row, value, exponent)
     return alpha
 
 
@@ -220,7 +220,7 @@ def test_sums_over_orders(scale):
     scores = np.random.default_rng(4).normal(-700.0, scale, (4, 8))
     alpha = alpha_of(scores)
     out = np.empty(16)
-    posterior.sum_orders(alpha, out)
+    bayesian.sum_orders(alpha, out)
 
     def log_alpha(i, before):
         mask = squeezed(sum(1 << j for j in before), i)
@@ -233,7 +233,7 @@ def test_sums_over_orders(scale):
     assert out[-1] == close(total)
     backward, edges, at = np.zeros(16), np.zeros((4, 4)), 15
     while at >= 0:
-        at = posterior.weigh_orders(alpha, out, at, 50, backward, edges)
+        at = bayesian.weigh_orders(alpha, out, at, 50, backward, edges)
     assert backward[0] == close(total)
     assert edges == close(shares + np.eye(4))
 
@@ -244,19 +244,19 @@ def test_sums_over_networks(scale, budget):
     scores = np.random.default_rng(5).normal(-700.0, scale, (4, 8))
     alpha = alpha_of(scores)
     orders = np.empty(16)
-    posterior.sum_orders(alpha, orders)
+    bayesian.sum_orders(alpha, orders)
     units = np.floor(orders / LN2).astype(np.int64)
     forward, at, n_calls = np.zeros(16), 0, 0
     forward[0] = 1.0
     while at < 16:
-        at, n_calls = posterior.sum_networks(alpha, units, at, budget, forward), n_calls + 1
+        at, n_calls = bayesian.sum_networks(alpha, units, at, budget, forward), n_calls + 1
     assert (n_calls > 1) == (budget < 100)
     total, shares, _ = brute_force(scores)
     assert math.log(forward[-1]) + units[-1] * LN2 == close(total)
     backward, edges, at = np.zeros(16), np.zeros((4, 4)), 15
     backward[-1] = 1.0 / forward[-1]
     while at >= 0:
-        at = posterior.weigh_networks(alpha, units, forward, at, budget, backward, edges)
+        at = bayesian.weigh_networks(alpha, units, forward, at, budget, backward, edges)
     assert edges == close(shares + np.eye(4))
 
 
@@ -264,10 +264,10 @@ def test_best_network():
     scores = np.random.default_rng(6).normal(size=(4, 8))
     best = scores.copy()
     for row, raised in zip(scores, best, strict=True):
-        posterior.best_subsets(raised)
+        bayesian.best_subsets(raised)
         assert raised.tolist() == [max(row[m] for m in subsets(mask)) for mask in range(8)]
     score, sink = np.empty(16), np.zeros(16, np.int64)
-    posterior.best_sinks(best, score, sink)
+    bayesian.best_sinks(best, score, sink)
     assert score[-1] == close(brute_force(scores)[2])
     for mask in range(1, 16):
         rests = {i: mask ^ 1 << i for i in range(4) if mask >> i & 1}

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from counterpane._core import structure
+from counterpane._core import bayesian, independence
 from reference.core_structure import (
     TIE,
     Classes,
@@ -30,7 +30,7 @@ START = (frozenset(), frozenset({0}), frozenset({0, 1}), frozenset({2}), frozens
 
 def requests(n, scores, families=None):
     store = row_store(n, scores, families)
-    return structure.RowRequests(
+    return bayesian.RowRequests(
         store,
         np.zeros(1, np.int64),
         np.zeros(9, np.int64),
@@ -41,14 +41,14 @@ def requests(n, scores, families=None):
 
 def dag_of(graph):
     n = len(graph)
-    dag = structure.DagState(
+    dag = bayesian.DagState(
         bit_rows(EMPTY[:n]),
         bit_rows(EMPTY[:n]),
         bit_rows([{u} for u in range(n)]),
         np.full(n, -1),
         np.zeros(n),
     )
-    structure.add_edges(dag, bit_rows(graph))
+    bayesian.add_edges(dag, bit_rows(graph))
     return dag
 
 
@@ -66,7 +66,7 @@ def is_whole(dag, graph):
 def limits_of(naive):
     allowed = [{p for p in range(naive.n) if (p, x) in naive.allowed} for x in range(naive.n)]
     required = [{p for p in range(naive.n) if (p, x) in naive.required} for x in range(naive.n)]
-    return structure.Limits(bit_rows(allowed), bit_rows(required), TIE)
+    return bayesian.Limits(bit_rows(allowed), bit_rows(required), TIE)
 
 
 def some_search(seed):
@@ -85,13 +85,13 @@ def start_of(naive):
 def test_edges_and_moves():
     dag = dag_of(START)
     assert is_whole(dag, START)
-    structure.make_move(dag, structure.ADD, 3, 4)
+    bayesian.make_move(dag, bayesian.ADD, 3, 4)
     graph = toggled(START, 3, 4)
     assert is_whole(dag, graph)
-    structure.make_move(dag, structure.DROP, 2, 3)
+    bayesian.make_move(dag, bayesian.DROP, 2, 3)
     graph = toggled(graph, 2, 3)
     assert is_whole(dag, graph)
-    structure.make_move(dag, structure.TURN, 1, 2)
+    bayesian.make_move(dag, bayesian.TURN, 1, 2)
     graph = toggled(toggled(graph, 1, 2), 2, 1)
     assert is_whole(dag, graph)
     assert dag.slot.tolist() == [-1] * 5
@@ -101,15 +101,15 @@ def test_rows_that_are_missing_are_noted():
     scores = random_scores(5, 0)
     families = [(x, frozenset(own)) for x, own in enumerate(START)]
     rows, dag = requests(5, scores, families[:2] + families[3:4]), dag_of(START)
-    assert structure.load_families(rows, dag) == structure.MISS
+    assert bayesian.load_families(rows, dag) == bayesian.MISS
     assert rows.n_wanted.tolist() == [2]
     wanted = zip(rows.children[:2].tolist(), graph_of(rows.families[:2]), strict=True)
     assert list(wanted) == [families[2], families[4]]
     rows = requests(5, scores)
-    assert structure.load_families(rows, dag) == 0
+    assert bayesian.load_families(rows, dag) == 0
     assert dag.score.tolist() == [scores[family] for family in families]
     few, limits = requests(5, scores, families), limits_of(Naive(5, scores))
-    assert structure.climb(few, dag_of(START), limits, 9) == structure.MISS
+    assert bayesian.climb(few, dag_of(START), limits, 9) == bayesian.MISS
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -117,8 +117,8 @@ def test_climb(seed):
     naive = some_search(seed)
     expected, moves = naive.climb(start_of(naive))
     rows, dag = requests(5, naive.scores), dag_of(start_of(naive))
-    assert structure.climb(rows, dag, limits_of(naive), 1) == min(moves, 1)
-    assert structure.climb(rows, dag, limits_of(naive), 99) == moves - min(moves, 1)
+    assert bayesian.climb(rows, dag, limits_of(naive), 1) == min(moves, 1)
+    assert bayesian.climb(rows, dag, limits_of(naive), 99) == moves - min(moves, 1)
     assert is_whole(dag, expected)
     assert rows.n_moves[0] == moves
     assert dag.score.sum() == pytest.approx(naive.score(expected))
@@ -130,7 +130,7 @@ def test_tabu_walk(seed):
     expected, moves = naive.tabu_walk(start_of(naive), 6)
     rows, dag, best = requests(5, naive.scores), dag_of(start_of(naive)), dag_of(EMPTY)
     cursor, tabu = np.zeros(2, np.int64), np.zeros(6, np.uint64)
-    assert structure.tabu_walk(rows, dag, best, limits_of(naive), tabu, cursor) == 0
+    assert bayesian.tabu_walk(rows, dag, best, limits_of(naive), tabu, cursor) == 0
     assert is_whole(dag, expected)
     assert cursor[0] == moves
 
@@ -143,7 +143,7 @@ def test_passes(kind, seed):
     expected, gains = getattr(naive, kind)(start)
     rows, dag, kept = requests(5, naive.scores), dag_of(start), dag_of(EMPTY)
     limits, cursor = limits_of(naive), np.zeros(4, np.int64)
-    search = structure.reinsert if kind == "reinsert" else structure.knock_out
+    search = bayesian.reinsert if kind == "reinsert" else bayesian.knock_out
     assert search(rows, dag, kept, limits, cursor, 3) == 0
     assert search(rows, dag, kept, limits, cursor, 5) == 0
     assert is_whole(dag, expected)
@@ -153,7 +153,7 @@ def test_passes(kind, seed):
 
 def pattern_of(graph):
     n, rows = len(graph), bit_rows(graph)
-    pattern = structure.Pattern(
+    pattern = bayesian.Pattern(
         *(np.zeros_like(rows) for _ in range(3)),
         rows,
         np.full(n, -np.inf),
@@ -162,7 +162,7 @@ def pattern_of(graph):
         np.zeros_like(rows),
         np.ones(n, bool),
     )
-    structure.relabel(pattern)
+    bayesian.relabel(pattern)
     return pattern
 
 
@@ -189,7 +189,7 @@ def test_relabel():
     pattern = pattern_of(EMPTY[:4])
     pattern.dirty[:] = False
     pattern.member[:] = bit_rows([{3}, set(), set(), set()])
-    structure.relabel(pattern)
+    bayesian.relabel(pattern)
     assert pattern.dirty.tolist() == [True, False, False, True]
 
 
@@ -201,8 +201,8 @@ def test_ges(seed):
     expected, steps = naive.ges(naive.of[EMPTY[:4]])
     rows, pattern, limits = requests(4, naive.scores), pattern_of(EMPTY[:4]), limits_of(naive)
     pattern.dirty[:] = True
-    assert structure.ges(rows, pattern, limits, 3, 1) == min(steps, 1)
-    assert structure.ges(rows, pattern, limits, 3, 99) == steps - min(steps, 1)
+    assert bayesian.ges(rows, pattern, limits, 3, 1) == min(steps, 1)
+    assert bayesian.ges(rows, pattern, limits, 3, 99) == steps - min(steps, 1)
     assert is_class(pattern, expected)
     assert rows.n_moves[0] == steps
 
@@ -212,7 +212,7 @@ def test_ges_keeps_to_the_most_parents():
     scores = {(x, p): value + 20.0 * len(p) for (x, p), value in scores.items()}
     rows, pattern = requests(4, scores), pattern_of(EMPTY[:4])
     pattern.dirty[:] = True
-    structure.ges(rows, pattern, limits_of(Naive(4, scores)), 1, 99)
+    bayesian.ges(rows, pattern, limits_of(Naive(4, scores)), 1, 99)
     assert (
         max(map(len, graph_of(pattern.member))) == 2
     )  # of one conditioning parent and the new one
@@ -227,8 +227,8 @@ def test_knock_out_classes(seed):
     pattern, kept = pattern_of(min(start, key=str)), pattern_of(EMPTY[:4])
     pattern.dirty[:] = True
     cursor = np.zeros(4, np.int64)
-    structure.knock_out_classes(rows, pattern, kept, limits, 3, cursor, 2)
-    assert structure.knock_out_classes(rows, pattern, kept, limits, 3, cursor, 4) == 0
+    bayesian.knock_out_classes(rows, pattern, kept, limits, 3, cursor, 2)
+    assert bayesian.knock_out_classes(rows, pattern, kept, limits, 3, cursor, 4) == 0
     assert is_class(pattern, expected)
     assert cursor.tolist() == [4, 0, 0, gains]
     assert (limits.allowed == limits_of(naive).allowed).all()
@@ -242,7 +242,7 @@ def test_parents_in_order(seed, shrink):
     expected = naive.in_order(order, shrink)
     parents, total = bit_rows(EMPTY), np.zeros(1)
     rows, limits = requests(5, naive.scores), limits_of(naive)
-    result = structure.parents_in_order(rows, limits, np.array(order), shrink, parents, total)
+    result = bayesian.parents_in_order(rows, limits, np.array(order), shrink, parents, total)
     assert result == 0
     assert graph_of(parents) == expected
     assert total[0] == pytest.approx(naive.score(expected))
@@ -254,8 +254,8 @@ def test_place_nodes(seed):
     expected, moved = naive.place_nodes([4, 2, 0, 3, 1])
     order, cursor = np.array([4, 2, 0, 3, 1]), np.zeros(4, np.int64)
     rows, limits = requests(5, naive.scores), limits_of(naive)
-    assert structure.place_nodes(rows, order, limits, cursor, 2) == 0
-    assert structure.place_nodes(rows, order, limits, cursor, 5) == 0
+    assert bayesian.place_nodes(rows, order, limits, cursor, 2) == 0
+    assert bayesian.place_nodes(rows, order, limits, cursor, 5) == 0
     assert order.tolist() == expected
     assert cursor.tolist() == [5, 0, 0, moved]
 
@@ -266,7 +266,7 @@ def test_grow_forest(threshold):
     weights = rng.standard_normal((8, 8)) - 0.4
     weights = weights + weights.T
     parents = np.full(8, -1)
-    structure.grow_forest(weights, 3, threshold, parents)
+    bayesian.grow_forest(weights, 3, threshold, parents)
     edges = {(min(v, p), max(v, p)) for v, p in enumerate(parents.tolist()) if p >= 0}
     assert edges == heaviest_forest(weights, threshold)
     assert parents[3] == -1
@@ -280,7 +280,7 @@ def test_fill_chi_squares(kind):
     counts = rng.integers(0, 9, (6, 9)).astype(kind)
     counts[2] = counts[:, 6] = 0  # states without rows
     out = np.zeros((3, 3))
-    structure.fill_chi_squares(counts, left, right, out)
+    independence.fill_chi_squares(counts, left, right, out)
     expected = [
         [chi_square(counts[a:b, c:d]) for c, d in pairwise(right)] for a, b in pairwise(left)
     ]
@@ -295,7 +295,7 @@ def test_fill_binary_chi_squares():
     chosen = states[2:5]
     joint = (1 - chosen) @ (1 - states).T
     out = np.zeros((3, 6))
-    structure.fill_binary_chi_squares(joint, 2, ones, out)
+    independence.fill_binary_chi_squares(joint, 2, ones, out)
     for i, column in enumerate(chosen):
         for j, other in enumerate(states):
             table = [[np.sum((column == s) & (other == t)) for t in (0, 1)] for s in (0, 1)]
@@ -307,7 +307,7 @@ def test_keep_largest():
     values = rng.integers(0, 5, (4, 9)) / 2.0
     values[2, 3:] = 0.0
     order, out = rng.permutation(9), np.zeros((4, 3), np.int64)
-    structure.keep_largest(values, 1, order, out)
+    independence.keep_largest(values, 1, order, out)
     for i, row in enumerate(values):
         ranked = [j for j in order if j != i + 1 and row[j] > 0]
         ranked = sorted(ranked, key=lambda j: (row[j], order.tolist().index(j)))[::-1][:3]

@@ -263,6 +263,14 @@ Entry structure(const char* name) {
 }
 inline Entry constant(const char* name, Int value) { return {name, nullptr, nullptr, nullptr, nullptr, value}; }
 
+// Entries whose Python name is the C++ name; those of templates have one instance for each type of codes or counts.
+#define KERNEL(name, line) function<name>(#name, line)
+#define KERNEL_BY_CODE(name, line) function<name<u8>, name<u16>, name<u32>>(#name, line)
+#define KERNEL_BY_SMALL_CODE(name, line) function<name<u8>, name<u16>>(#name, line)
+#define KERNEL_BY_COUNT(name, line) function<name<Int>, name<double>>(#name, line)
+#define TUPLE(name) structure<name>(#name)
+#define CONSTANT(name) constant(#name, name)
+
 // A submodule; each one enters itself in the list that module.cpp makes Python modules of.
 struct Area {
   const char* name;

@@ -18,6 +18,9 @@ namespace cp {
 
 using Int = std::int64_t;
 using Word = std::uint64_t;
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
 
 #ifdef COUNTERPANE_CHECKED
 inline void check_index(Int index, Int size) {

@@ -4,27 +4,17 @@
 #include "counts/pairs.hpp"
 #include "counts/radix.hpp"
 
-namespace cp {
+using namespace cp;
+using namespace cp::counts;
 
-using namespace counts;
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-
-static const Area area(
-    "counts",
-    {
-        function<count_bits>("count_bits", "bits[,] first[n] cards[n] scopes[] scope_from[q+1] out_from[q+1] queries[] word_from word_to out[]"),
-        function<count_radix<u8>, count_radix<u16>, count_radix<u32>>("count_radix", "codes[n,] cards[n] scopes[] scope_from[q+1] out_from[q+1] queries[] row_from row_to out[]"),
-        function<count_weighted<u8, double>, count_weighted<u8, Int>, count_weighted<u16, double>, count_weighted<u16, Int>, count_weighted<u32, double>, count_weighted<u32, Int>>(
-            "count_weighted", "codes[n,rows] weights[rows] cards[n] scopes[] scope_from[q+1] out_from[q+1] queries[] row_from row_to out[]"),
-        function<pair_popcounts>("pair_popcounts", "left[,] left_rows[] left_from right[,] right_rows[] right_from width symmetric out_rows[] out[,]"),
-        function<pair_weights<u8, double>, pair_weights<u8, Int>, pair_weights<u16, double>, pair_weights<u16, Int>, pair_weights<u32, double>, pair_weights<u32, Int>>(
-            "pair_weights", "codes[,rows] weights[rows] left[l] left_from[l+1] right[r] right_from[r+1] row_from row_to out[,]"),
-        function<spread_pairs>("spread_pairs", "joint[,] left_cards[] right_cards[] left_ones[s] right_ones[t] symmetric out[s,t]"),
-        function<lay_out>("lay_out", "cards[] scopes[] scope_from[q+1] max_cells out_from[q+1]"),
-        constant("BLOCK_ROWS", BLOCK_ROWS),
-        constant("CHUNK_WORDS", CHUNK_WORDS),
-    });
-
-}  // namespace cp
+static const Area area("counts", {
+    KERNEL(count_bits, "bits[,] first[n] cards[n] scopes[] scope_from[q+1] out_from[q+1] queries[] word_from word_to out[]"),
+    KERNEL_BY_CODE(count_radix, "codes[n,] cards[n] scopes[] scope_from[q+1] out_from[q+1] queries[] row_from row_to out[]"),
+    function<count_weighted<u8, double>, count_weighted<u8, Int>, count_weighted<u16, double>, count_weighted<u16, Int>, count_weighted<u32, double>, count_weighted<u32, Int>>("count_weighted", "codes[n,rows] weights[rows] cards[n] scopes[] scope_from[q+1] out_from[q+1] queries[] row_from row_to out[]"),
+    KERNEL(pair_popcounts, "left[,] left_rows[] left_from right[,] right_rows[] right_from width symmetric out_rows[] out[,]"),
+    function<pair_weights<u8, double>, pair_weights<u8, Int>, pair_weights<u16, double>, pair_weights<u16, Int>, pair_weights<u32, double>, pair_weights<u32, Int>>("pair_weights", "codes[,rows] weights[rows] left[l] left_from[l+1] right[r] right_from[r+1] row_from row_to out[,]"),
+    KERNEL(spread_pairs, "joint[,] left_cards[] right_cards[] left_ones[s] right_ones[t] symmetric out[s,t]"),
+    KERNEL(lay_out, "cards[] scopes[] scope_from[q+1] max_cells out_from[q+1]"),
+    CONSTANT(BLOCK_ROWS),
+    CONSTANT(CHUNK_WORDS),
+});

@@ -18,7 +18,7 @@ void code_rows(Matrix<const Code> codes, Ints scope, Ints cards, Int from, Int t
 
 // Add 1 to `out` at each cell; small tables go through four histograms at a time. `split` is scratch.
 template <class Cell, class Count>
-void histogram(Vector<const Cell> cell, Vector<std::uint32_t> split, Vector<Count> out) {
+void histogram(Vector<const Cell> cell, Vector<u32> split, Vector<Count> out) {
   const Int size = out.size(), n = cell.size();
   if (size > SPLIT_CELLS) {
     Int i = 0;
@@ -33,8 +33,8 @@ void histogram(Vector<const Cell> cell, Vector<std::uint32_t> split, Vector<Coun
     return;
   }
   split.part(0, 4 * size).fill(0);
-  const Vector<std::uint32_t> h0 = split.part(0, size), h1 = split.part(size, 2 * size);
-  const Vector<std::uint32_t> h2 = split.part(2 * size, 3 * size), h3 = split.part(3 * size, 4 * size);
+  const Vector<u32> h0 = split.part(0, size), h1 = split.part(size, 2 * size);
+  const Vector<u32> h2 = split.part(2 * size, 3 * size), h3 = split.part(3 * size, 4 * size);
   Int i = 0;
   for (; i + 4 <= n; i += 4) {
     h0[cell[i]] += 1;
@@ -52,8 +52,8 @@ void count_radix(Matrix<const Code> codes, Ints cards, Ints scopes, Ints scope_f
                  Int row_from, Int row_to, Vector<Int> out) {
   const Ragged<const Int> lists{scopes, scope_from};
   const Ragged<Int> tables{out, out_from};
-  Array<std::uint16_t, 1> narrow(BLOCK_ROWS);
-  Array<std::uint32_t, 1> wide(BLOCK_ROWS), split(4 * SPLIT_CELLS);
+  Array<u16, 1> narrow(BLOCK_ROWS);
+  Array<u32, 1> wide(BLOCK_ROWS), split(4 * SPLIT_CELLS);
   Pulse pulse;
   for (Int from = row_from; from < row_to; from += BLOCK_ROWS) {
     const Int to = std::min(from + BLOCK_ROWS, row_to);
@@ -75,11 +75,11 @@ void count_weighted(Matrix<const Code> codes, Vector<const Weight> weights, Ints
                     Ints out_from, Ints queries, Int row_from, Int row_to, Vector<Weight> out) {
   const Ragged<const Int> lists{scopes, scope_from};
   const Ragged<Weight> tables{out, out_from};
-  Array<std::uint32_t, 1> cells(BLOCK_ROWS);
+  Array<u32, 1> cells(BLOCK_ROWS);
   Pulse pulse;
   for (Int from = row_from; from < row_to; from += BLOCK_ROWS) {
     const Int to = std::min(from + BLOCK_ROWS, row_to);
-    const Vector<std::uint32_t> cell = cells.part(0, to - from);
+    const Vector<u32> cell = cells.part(0, to - from);
     const Vector<const Weight> weight = weights.part(from, to);
     for (Int q : queries) {
       pulse(2 * (to - from));

@@ -1,20 +1,20 @@
 #include "base/binding.hpp"
 #include "independence/pairs.hpp"
+#include "independence/relatives.hpp"
 #include "independence/stratified.hpp"
 #include "independence/tests.hpp"
 
-namespace cp {
+using namespace cp;
+using namespace cp::independence;
 
-using namespace independence;
+static const Area area("independence", {
+    KERNEL(count_configurations, "cards[] scopes[] scope_from[q+1] out[q]"),
+    KERNEL_BY_COUNT(asymptotic, "values[] cards[] scopes[] scope_from[q+1] out_from[q+1] n_slices[q] pearson out[q,3]"),
+    KERNEL_BY_COUNT(bayesian, "values[] cards[] scopes[] scope_from[q+1] out_from[q+1] n_slices[q] consistent prior out[q,3]"),
+    KERNEL_BY_COUNT(stratified, "values[] cards[] scopes[] scope_from[q+1] out_from[q+1] out[q,5]"),
+    KERNEL_BY_COUNT(pair_information, "counts[s,s] starts[n+1] out[n,n]"),
 
-static const Area area(
-    "independence",
-    {
-        function<count_configurations>("count_configurations", "cards[] scopes[] scope_from[q+1] out[q]"),
-        function<asymptotic<Int>, asymptotic<double>>("asymptotic", "values[] cards[] scopes[] scope_from[q+1] out_from[q+1] n_slices[q] pearson out[q,3]"),
-        function<bayesian<Int>, bayesian<double>>("bayesian", "values[] cards[] scopes[] scope_from[q+1] out_from[q+1] n_slices[q] consistent prior out[q,3]"),
-        function<stratified<Int>, stratified<double>>("stratified", "values[] cards[] scopes[] scope_from[q+1] out_from[q+1] out[q,5]"),
-        function<pair_information<Int>, pair_information<double>>("pair_information", "counts[s,s] starts[n+1] out[n,n]"),
-    });
-
-}  // namespace cp
+    KERNEL_BY_COUNT(fill_chi_squares, "counts[,] left_from[l+1] right_from[r+1] out[l,r]"),
+    KERNEL(fill_binary_chi_squares, "joint[m,n] first ones[] out[m,n]"),
+    KERNEL(keep_largest, "values[m,n] first order[n] out[m,]"),
+});

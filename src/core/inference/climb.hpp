@@ -6,7 +6,7 @@
 namespace cp::inference {
 
 // Move each row of `rows`, (variables, rows), uphill until nothing gains, or `sweeps` times.
-inline void climb(const features::Parts& parts, Ints free, Int sweeps, Matrix<std::uint16_t> rows) {
+inline void climb(const features::Parts& parts, Ints free, Int sweeps, Matrix<u16> rows) {
   Array<double, 1> scratch(parts.max_card());
   Pulse pulse;
   for (Int row = 0; row < rows.shape(1); ++row) {
@@ -15,12 +15,12 @@ inline void climb(const features::Parts& parts, Ints free, Int sweeps, Matrix<st
       moved = false;
       for (Int v : free) {
         pulse(20 * (1 + parts.terms(v)));
-        features::conditional(parts, Matrix<const std::uint16_t>(rows), row, v, scratch);
+        features::conditional(parts, Matrix<const u16>(rows), row, v, scratch);
         Int best = rows(v, row);
         for (Int s = 0; s < parts.cards[v]; ++s)
           if (scratch[s] > scratch[best]) best = s;  // of equals, the state stays
         if (best != rows(v, row)) {
-          rows(v, row) = std::uint16_t(best);
+          rows(v, row) = u16(best);
           moved = true;
         }
       }

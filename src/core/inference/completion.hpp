@@ -83,7 +83,7 @@ inline void expect_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Fl
 //
 // The draws lie at equal distances in the distribution, in an order of the clique's own, to which `places` are shuffled:
 // if all are from one distribution, each state is drawn as often as it should be but for less than one.
-inline void draw_clique(TreeRun& run, Int k, Word& state, Vector<Int> places, Int first, Matrix<std::uint16_t> out) {
+inline void draw_clique(TreeRun& run, Int k, Word& state, Vector<Int> places, Int first, Matrix<u16> out) {
   const Ints own = run.tree.own(k), shared = run.tree.shared(k), cards = run.cards;
   const Floats table = run.table(k);
   const Int n_shared = joint_states(shared, cards), n_own = table.size() / n_shared, n_draws = places.size();
@@ -114,7 +114,7 @@ inline void draw_clique(TreeRun& run, Int k, Word& state, Vector<Int> places, In
     }
     for (Int a = own.size() - 1; a >= 0; --a) {
       if (cards[own[a]] == 1) continue;
-      out(own[a], first + j) = std::uint16_t(drawn % cards[own[a]]);
+      out(own[a], first + j) = u16(drawn % cards[own[a]]);
       drawn /= cards[own[a]];
     }
   }
@@ -124,14 +124,14 @@ inline void draw_clique(TreeRun& run, Int k, Word& state, Vector<Int> places, In
 //
 // The draws of a row follow one another, and depend on the row's seed alone.
 inline void draw_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Words seeds, Floats values, Floats least,
-                      const TreeRoom& room, Matrix<std::uint16_t> out, Vector<double> log_weights, bool logs) {
+                      const TreeRoom& room, Matrix<u16> out, Vector<double> log_weights, bool logs) {
   if (rows.shape(0) == 0) return;
   TreeRun run(tree, cards, values, least, room, logs);
   const Int n_draws = out.shape(1) / rows.shape(0);
   Array<Int, 1> places(n_draws);
   for_each_row(run, cards, rows, log_weights, [&](Int r) {
     const Int first = r * n_draws;
-    for (Int v = 0; v < cards.size(); ++v) out[v].part(first, first + n_draws).fill(std::uint16_t(run.codes[v]));
+    for (Int v = 0; v < cards.size(); ++v) out[v].part(first, first + n_draws).fill(u16(run.codes[v]));
     std::iota(places.begin(), places.end(), Int(0));
     Word state = seeds[r];
     for (Int k = 0; k < tree.size(); ++k) draw_clique(run, k, state, places, first, out);

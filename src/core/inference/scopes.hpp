@@ -8,7 +8,7 @@
 
 namespace cp::inference {
 
-using Code = std::uint16_t;
+using Code = u16;
 
 // Sorted sets of variables end to end, and the strides of tables over them, end to end too.
 struct Scopes {

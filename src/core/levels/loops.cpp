@@ -84,15 +84,15 @@ void common_1x4(const Word* a, const Word* const* b, Int n, Int* totals) {
   totals[3] = s3;
 }
 
-void weighted_1x4(const Word* a, const std::uint32_t* weights, const Word* const* b, Int n, Word* totals) {
+void weighted_1x4(const Word* a, const u32* weights, const Word* const* b, Int n, Word* totals) {
   const Word *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
   Word s0 = 0, s1 = 0, s2 = 0, s3 = 0;
   for (Int w = 0; w < n; ++w) {
     const Word weight = weights[w], own = a[w];
-    s0 += weight * Word(std::uint32_t(bits(own & b0[w])));
-    s1 += weight * Word(std::uint32_t(bits(own & b1[w])));
-    s2 += weight * Word(std::uint32_t(bits(own & b2[w])));
-    s3 += weight * Word(std::uint32_t(bits(own & b3[w])));
+    s0 += weight * Word(u32(bits(own & b0[w])));
+    s1 += weight * Word(u32(bits(own & b1[w])));
+    s2 += weight * Word(u32(bits(own & b2[w])));
+    s3 += weight * Word(u32(bits(own & b3[w])));
   }
   totals[0] = s0;
   totals[1] = s1;
@@ -105,7 +105,7 @@ void append(Cell* cell, const Code* code, Cell radix, Int n) {
   for (Int i = 0; i < n; ++i) cell[i] = Cell(cell[i] * radix + code[i]);
 }
 
-void add_strided(std::int32_t* cell, const std::uint16_t* code, std::int32_t stride, Int n) {
+void add_strided(std::int32_t* cell, const u16* code, std::int32_t stride, Int n) {
   for (Int i = 0; i < n; ++i) cell[i] += std::int32_t(code[i]) * stride;
 }
 
@@ -233,8 +233,8 @@ void add_shares(double* sum, const double* values, Int rows, Int stride, double 
 extern const Loops LOOPS;
 const Loops LOOPS = {
     TEXT(LEVEL), count_ones, count_common, intersect, common_4x4, common_1x4, weighted_1x4,
-    append<std::uint16_t, std::uint8_t>, append<std::uint16_t, std::uint16_t>, append<std::uint16_t, std::uint32_t>,
-    append<std::uint32_t, std::uint8_t>, append<std::uint32_t, std::uint16_t>, append<std::uint32_t, std::uint32_t>,
+    append<u16, u8>, append<u16, u16>, append<u16, u32>,
+    append<u32, u8>, append<u32, u16>, append<u32, u32>,
     add_strided, add_differences, exponentials, logarithms, add_four, mantissa_product, add_shares,
 };
 

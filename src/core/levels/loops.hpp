@@ -17,14 +17,14 @@ struct Loops {
   Int (*intersect)(const Word* a, const Word* b, Word* out, Int n);
   void (*common_4x4)(const Word* const* a, const Word* const* b, Int n, Int* totals);
   void (*common_1x4)(const Word* a, const Word* const* b, Int n, Int* totals);
-  void (*weighted_1x4)(const Word* a, const std::uint32_t* weights, const Word* const* b, Int n, Word* totals);
-  void (*append_8_to_16)(std::uint16_t* cell, const std::uint8_t* code, std::uint16_t radix, Int n);
-  void (*append_16_to_16)(std::uint16_t* cell, const std::uint16_t* code, std::uint16_t radix, Int n);
-  void (*append_32_to_16)(std::uint16_t* cell, const std::uint32_t* code, std::uint16_t radix, Int n);
-  void (*append_8_to_32)(std::uint32_t* cell, const std::uint8_t* code, std::uint32_t radix, Int n);
-  void (*append_16_to_32)(std::uint32_t* cell, const std::uint16_t* code, std::uint32_t radix, Int n);
-  void (*append_32_to_32)(std::uint32_t* cell, const std::uint32_t* code, std::uint32_t radix, Int n);
-  void (*add_strided)(std::int32_t* cell, const std::uint16_t* code, std::int32_t stride, Int n);
+  void (*weighted_1x4)(const Word* a, const u32* weights, const Word* const* b, Int n, Word* totals);
+  void (*append_8_to_16)(u16* cell, const u8* code, u16 radix, Int n);
+  void (*append_16_to_16)(u16* cell, const u16* code, u16 radix, Int n);
+  void (*append_32_to_16)(u16* cell, const u32* code, u16 radix, Int n);
+  void (*append_8_to_32)(u32* cell, const u8* code, u32 radix, Int n);
+  void (*append_16_to_32)(u32* cell, const u16* code, u32 radix, Int n);
+  void (*append_32_to_32)(u32* cell, const u32* code, u32 radix, Int n);
+  void (*add_strided)(std::int32_t* cell, const u16* code, std::int32_t stride, Int n);
   void (*add_differences)(double* score, const double* values, const std::int32_t* cell, std::int32_t step, Int n);
   void (*exponentials)(double* x, double* scratch, Int n);
   void (*logarithms)(double* x, double* scratch, Int n);
@@ -68,7 +68,7 @@ void append_codes(Vector<Cell> cell, Vector<const Code> code, Cell radix) {
 }
 
 // cell += code · stride for each row.
-inline void add_strided(Vector<std::int32_t> cell, Vector<const std::uint16_t> code, std::int32_t stride) {
+inline void add_strided(Vector<std::int32_t> cell, Vector<const u16> code, std::int32_t stride) {
   check_part(0, cell.size(), code.size());
   loops->add_strided(cell.data, code.data, stride, cell.size());
 }

@@ -154,7 +154,7 @@ void add_by_bits(const Family<Code>& family, Ints parents, Matrix<Word> masks, V
 // The same by histograms, weighted or not.
 template <class Code>
 void add_by_rows(const Family<Code>& family, Ints added, Vector<double> table, Vector<double> scores, Pulse& pulse) {
-  using Cell = std::uint32_t;
+  using Cell = u32;
   const RowData<Code>& data = family.data;
   const Int n_rows = data.codes.shape(1);
   const AddedTables tables(family, added);

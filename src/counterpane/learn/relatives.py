@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterpane._core import structure as kernels
+from counterpane._core import independence as kernels
 from counterpane._core.counts import pair_popcounts
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.memory import MemoryCounts

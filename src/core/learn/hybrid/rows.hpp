@@ -12,7 +12,7 @@
 
 namespace cp::hybrid {
 
-using Number = std::uint32_t;
+using Number = u32;
 using Numbers = Vector<const Number>;
 using Set = Int;  // of local columns, as bits
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane._core import posterior as kernels
+from counterpane._core import bayesian as kernels
 from counterpane.learn.bayesian.parent_tables import ParentTables
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from counterpane._core.structure import Limits
+from counterpane._core.bayesian import Limits
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError
 from counterpane.graphs import Dag

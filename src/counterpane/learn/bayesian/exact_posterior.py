@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from counterpane._core import posterior as kernels
+from counterpane._core import bayesian as kernels
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learn.base import LearnerOptions

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterpane._core import posterior as kernels
+from counterpane._core import bayesian as kernels
 from counterpane._core.scores import CONSTANT
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from counterpane._core.structure import ADD, DROP, TURN, DagState, make_move
+from counterpane._core.bayesian import ADD, DROP, TURN, DagState, make_move
 from counterpane.errors import ParameterError
 from counterpane.graphs.bits import unpack
 from counterpane.learn.bayesian.moves import Moves, dag_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpane._core import structure as kernels
-from counterpane._core.structure import MISS, DagState, Limits, Pattern, RowRequests
+from counterpane._core import bayesian as kernels
+from counterpane._core.bayesian import MISS, DagState, Limits, Pattern, RowRequests
 from counterpane.errors import ParameterError
 from counterpane.graphs.bits import members
 from counterpane.progress import Control

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from counterpane._core.structure import Limits
+from counterpane._core.bayesian import Limits
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reordered

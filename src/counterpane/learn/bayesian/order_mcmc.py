@@ -14,7 +14,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from counterpane._core import posterior as kernels
+from counterpane._core import bayesian as kernels
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat

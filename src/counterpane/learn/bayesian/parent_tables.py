@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterpane._core.posterior import Tables, log_sum_subsets
+from counterpane._core.bayesian import Tables, log_sum_subsets
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import Dag

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterpane._core.structure import grow_forest
+from counterpane._core.bayesian import grow_forest
 from counterpane.typing import Bools, Floats, Ints
 
 

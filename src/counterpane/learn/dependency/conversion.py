@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from counterpane._core import fields as kernels
+from counterpane._core import dependency as kernels
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved

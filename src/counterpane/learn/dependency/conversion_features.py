@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterpane._core import fields as kernels
+from counterpane._core import dependency as kernels
 from counterpane._core.features import Parts
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.features import Rules

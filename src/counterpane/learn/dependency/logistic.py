@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane._core import fields as kernels
-from counterpane._core.fields import LogisticDesign, LogisticScratch, Quadratic
+from counterpane._core import dependency as kernels
+from counterpane._core.dependency import LogisticDesign, LogisticScratch, Quadratic
 from counterpane.counts.bitsets import BitColumns, words_to
 from counterpane.data.table import Table
 from counterpane.errors import FitError

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane._core import fields as kernels
-from counterpane._core.fields import GrownTree, TreeRows, TreeScratch, TreeTerms
+from counterpane._core import dependency as kernels
+from counterpane._core.dependency import GrownTree, TreeRows, TreeScratch, TreeTerms
 from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.features import Rules, Tree

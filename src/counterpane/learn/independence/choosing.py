@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from counterpane._core import questions as kernels
+from counterpane._core import learn_independence as kernels
 from counterpane.graphs.bits import n_words, pack, unpack
 from counterpane.learn.independence.particles import Grouping, Population, x_log_x
 from counterpane.typing import Floats, Ints, Words

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterpane._core import questions as kernels
+from counterpane._core import learn_independence as kernels
 from counterpane.graphs.bits import n_words, pack
 from counterpane.typing import Bools, Floats, Ints, Words
 

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from counterpane._core import questions as kernels
+from counterpane._core import learn_independence as kernels
 from counterpane.counts.source import CountSource
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats, Ints

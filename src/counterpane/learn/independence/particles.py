@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from counterpane._core import questions as kernels
+from counterpane._core import learn_independence as kernels
 from counterpane.graphs.bits import pack
 from counterpane.parallel import map_in_threads
 from counterpane.typing import Floats, Ints, Words

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane._core import questions as kernels
+from counterpane._core import learn_independence as kernels
 from counterpane.counts.source import CountSource
 from counterpane.graphs.bits import members, n_words, pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Question, Verdict

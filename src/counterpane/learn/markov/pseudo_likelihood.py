@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane._core.fields import PseudoView, RowLists, add_pseudo_gradient
+from counterpane._core.markov import PseudoView, RowLists, add_pseudo_gradient
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError

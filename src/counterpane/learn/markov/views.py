@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterpane._core import fields as kernels
+from counterpane._core import markov as kernels
 from counterpane._core.features import Parts
-from counterpane._core.fields import Conjunctions, PseudoView, RowLists
+from counterpane._core.markov import Conjunctions, PseudoView, RowLists
 from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane._core import posterior as kernels
+from counterpane._core import bayesian as kernels
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError, TableSizeError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane._core.interactions import LabeledRows
+from counterpane._core.classifiers import LabeledRows
 from counterpane.learn.classifiers.interactions import leave_one_out_search
 from counterpane.learn.classifiers.interactions.candidate_faces import candidate_faces, subsets_of
 from counterpane.learn.classifiers.interactions.face_design import lay_out_faces

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane._core.classify import ADD, DELETE, REVERSE
+from counterpane._core.classifiers import ADD, DELETE, REVERSE
 from counterpane.data import Schema, Table
 from counterpane.learn.classifiers import bayes_net_classifier
 from counterpane.learn.classifiers.bayes_net_classifier import MIN_GAIN, ConditionalClimb

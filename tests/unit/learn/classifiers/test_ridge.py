@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from counterpane._core.interactions import CHUNK, evaluate
+from counterpane._core.classifiers import CHUNK, evaluate
 from counterpane.learn.classifiers.interactions.face_design import (
     blocks_of,
     lay_out_faces,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from counterpane._core import questions as kernels
+from counterpane._core import learn_independence as kernels
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import mask, members, n_words
 from counterpane.learn.independence import particles

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from counterpane._core import faces as kernels
+from counterpane._core import classifiers as kernels
 from counterpane.learn.classifiers.faces.face_climb import Structure
 from counterpane.typing import Codes, Floats, Ints
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from counterpane._core import faces as kernels
+from counterpane._core import classifiers as kernels
 from counterpane.errors import ParameterError
 from counterpane.learn.classifiers.faces.face_climb import (
     WINDOW,

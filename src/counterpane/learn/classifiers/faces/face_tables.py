@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from counterpane._core import faces as kernels
+from counterpane._core import classifiers as kernels
 from counterpane.data.table import distinct_rows
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.typing import Array, Bools, Codes, Floats, Ints

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane._core.interactions import BlockDesign, number_keys
+from counterpane._core.classifiers import BlockDesign, number_keys
 from counterpane.typing import Array, Codes, Floats, Ints
 
 Face = tuple[int, ...]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane._core.interactions import normal_scores
+from counterpane._core.classifiers import normal_scores
 from counterpane.data.intervals import mdl_cuts, quantile_cuts
 from counterpane.models.coding import Coding
 from counterpane.typing import Codes, Floats, Ints

@@ -1,6 +1,6 @@
 """A staged climb over faces by the likelihood of each row under a model made without it.
 
-The predictors are those of `_core.interactions.back_off`: nothing is fitted, so that leaving a row
+The predictors are those of `_core.classifiers.back_off`: nothing is fitted, so that leaving a row
 out costs nothing. A face must gain more than ln N, N being the candidates of its size: that is
 what the best of N useless faces gains by chance. Stages are those of Jakulin & Rish: all single
 columns while one improves, then pairs, then triples; a face brings its subsets with it.
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterpane._core import interactions as kernels
+from counterpane._core import classifiers as kernels
 from counterpane.data.table import distinct_rows
 from counterpane.learn.classifiers.interactions.candidate_faces import candidate_faces, subsets_of
 from counterpane.learn.classifiers.interactions.face_design import Face

@@ -12,7 +12,7 @@ import copy
 
 import numpy as np
 
-from counterpane._core.interactions import StepPairs, minimize, predict_rows
+from counterpane._core.classifiers import StepPairs, minimize, predict_rows
 from counterpane.learn.classifiers.interactions.face_design import FaceDesign
 from counterpane.typing import Floats, Ints
 

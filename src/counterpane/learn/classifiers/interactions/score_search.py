@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterpane._core.interactions import score_faces
+from counterpane._core.classifiers import score_faces
 from counterpane.learn.classifiers.interactions.candidate_faces import candidate_faces, subsets_of
 from counterpane.learn.classifiers.interactions.face_design import Face, lay_out_faces
 from counterpane.learn.classifiers.interactions.ridge import Ridge, log_prior
@@ -26,7 +26,7 @@ def score_search(
     """The pairs and triples chosen, in order, beside all single columns and the numeric terms.
 
     After each choice the ridge is fitted again. A face must gain more than its chance gain and
-    ln N, N being the candidates of its size; see `score_faces` in src/core/learn/interactions.
+    ln N, N being the candidates of its size; see `score_faces` in src/core/learn/classifiers.
     Gains are taken not to grow as faces are added: candidates are looked at again from the largest
     last gain on, until a fresh one is not below the last gains of the rest.
     """

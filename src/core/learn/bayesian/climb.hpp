@@ -1,0 +1,149 @@
+// Steepest ascent in the space of DAGs, and what leads out of its optima: reinsertion and knock-outs.
+#pragma once
+#include "base/pulse.hpp"
+#include "learn/bayesian/dag.hpp"
+
+namespace cp::bayesian {
+
+// Look up the row of every node whose slot is not its own; 0, or MISS.
+inline Int load_families(const RowRequests& rows, const DagState& dag) {
+  const scores::RowStore& store = rows.store;
+  Int result = 0;
+  for (Int x = 0; x < dag.n(); ++x) {
+    const Words parents = dag.parents[x];
+    Int slot = dag.slot[x];
+    if (slot >= 0 && store.child[slot] == x && std::equal(parents.begin(), parents.end(), store.parents[slot].begin())) continue;
+    slot = load_row(rows, x, parents);
+    if (slot < 0) {
+      result = MISS;
+    } else {
+      dag.slot[x] = slot;
+      dag.score[x] = store.scores(slot, x);
+    }
+  }
+  return result;
+}
+
+// The best improving move; the first of equals.
+//
+// `best` is kept a tolerance above the gain of the move: both directions of an edge score alike but for
+// rounding, and rounding must not choose between them.
+inline Move best_move(const RowRequests& rows, const DagState& dag, const Limits& limits) {
+  const scores::RowStore& store = rows.store;
+  double best = limits.tolerance;
+  Move move;
+  const auto take = [&](Int kind, Int parent, Int child, double gain) {
+    move = {kind, parent, child};
+    best = gain + limits.tolerance;
+  };
+  for (Int x = 0; x < dag.n(); ++x) {
+    const Int slot = dag.slot[x];
+    const Floats scores = store.scores[slot];
+    const double score = dag.score[x];
+    for (Int y : store.improving[slot].part(0, store.n_improving[slot])) {
+      const double gain = scores[y] - score;
+      if (gain <= best) break;
+      if (has(limits.allowed[x], y) && !has(dag.reach[x], y)) {
+        take(ADD, y, x, gain);
+        break;
+      }
+    }
+    for_each_bit(dag.parents[x], [&](Int p) {
+      if (has(limits.required[x], p)) return;
+      const double drop = scores[p] - score;
+      if (drop > best) take(DROP, p, x, drop);
+      const double turn = drop + store.scores(dag.slot[p], x) - dag.score[p];
+      if (turn > best && has(limits.allowed[p], x) && turnable(dag, p, x)) take(TURN, p, x, turn);
+    });
+  }
+  return move;
+}
+
+// Take the best move until none improves or `max_moves` were made; their number, or MISS.
+//
+// The pulse beats between two moves, where the DAG is whole.
+inline Int ascend(const RowRequests& rows, const DagState& dag, const Limits& limits, Int max_moves, Pulse& pulse) {
+  for (Int moves = 0;; ++moves) {
+    if (load_families(rows, dag) == MISS) return MISS;
+    if (moves == max_moves) return moves;
+    pulse(dag.parents.size() + 32 * dag.n());
+    const Move move = best_move(rows, dag, limits);
+    if (move.kind == NONE) return moves;
+    make_move(dag, move.kind, move.parent, move.child);
+    rows.n_moves[0] += 1;
+  }
+}
+
+inline Int climb(const RowRequests& rows, const DagState& dag, const Limits& limits, Int max_moves) {
+  Pulse pulse;
+  return ascend(rows, dag, limits, max_moves, pulse);
+}
+
+// Whether `dag` is better than `kept`; the better of the two is in both afterwards.
+inline bool keep_better(const DagState& dag, const DagState& kept, double tolerance) {
+  const bool better = sum(dag.score) > sum(kept.score) + tolerance;
+  if (better) copy_dag(dag, kept);
+  else copy_dag(kept, dag);
+  return better;
+}
+
+// For each node up to `last`: cut it out, climb, keep what is better. Returns 0, or MISS.
+//
+// `cursor` is (next node, −, stage, how many nodes brought a gain).
+inline Int reinsert(const RowRequests& rows, const DagState& dag, const DagState& kept, const Limits& limits,
+                    Vector<Int> cursor, Int last) {
+  Int &node = cursor[0], &stage = cursor[2], &gains = cursor[3];
+  Pulse pulse;
+  for (; node < last; ++node) {
+    if (stage == 0) {
+      if (load_families(rows, dag) == MISS) return MISS;
+      copy_dag(dag, kept);
+      stage = 1;
+      cut(dag, limits, node);
+    }
+    if (ascend(rows, dag, limits, WITHOUT_END, pulse) == MISS) return MISS;
+    gains += keep_better(dag, kept, limits.tolerance);
+    stage = 0;
+  }
+  return 0;
+}
+
+// For each edge: drop it, climb without it, climb with it allowed, keep what is better.
+//
+// `cursor` is (next child, up to `last`; next parent; stage; gains). Returns 0, or MISS.
+inline Int knock_out(const RowRequests& rows, const DagState& dag, const DagState& kept, const Limits& limits,
+                     Vector<Int> cursor, Int last) {
+  Int &x = cursor[0], &p = cursor[1], &stage = cursor[2], &gains = cursor[3];
+  Pulse pulse;
+  while (x < last) {
+    if (stage == 0) {
+      p = lowest(dag.parents[x], p);
+      if (p < 0) {
+        x += 1;
+        p = 0;
+        continue;
+      }
+      if (has(limits.required[x], p)) {
+        p += 1;
+        continue;
+      }
+      if (load_families(rows, dag) == MISS) return MISS;
+      copy_dag(dag, kept);
+      stage = 1;
+      drop_edge(dag, p, x);
+      limits.allowed(x, p >> 6) &= ~bit(p);
+    }
+    if (stage == 1) {
+      if (ascend(rows, dag, limits, WITHOUT_END, pulse) == MISS) return MISS;
+      limits.allowed(x, p >> 6) |= bit(p);
+      stage = 2;
+    }
+    if (ascend(rows, dag, limits, WITHOUT_END, pulse) == MISS) return MISS;
+    gains += keep_better(dag, kept, limits.tolerance);
+    p += 1;
+    stage = 0;
+  }
+  return 0;
+}
+
+}  // namespace cp::bayesian

@@ -1,0 +1,82 @@
+// Gibbs moves of one node through an order of the nodes.
+//
+// A node's place says which of its candidate parents come before it.
+#pragma once
+#include "learn/bayesian/parent_sets.hpp"
+
+namespace cp::bayesian {
+
+// Draw a new position for the node at `start` from its conditional, in O(n).
+//
+// before[i] is the mask of the candidates of i that come before it; `logs` is scratch.
+inline void move_in_order(const Tables& tables, Vector<Int> order, Vector<Int> before, Int start, double uniform,
+                          Vector<double> logs) {
+  const Matrix<const double> sums = tables.sums;
+  const Matrix<const Int> bits = tables.bits;
+  const Int n = order.size(), v = order[start];
+  // What comes before v, and before u, once they have changed places; v goes to the left where way < 0.
+  const auto passed = [&](Int mask, Int u, Int way) { return way < 0 ? mask & ~bits(v, u) : mask | bits(v, u); };
+  const auto passed_by = [&](Int u, Int way) { return way < 0 ? before[u] | bits(u, v) : before[u] & ~bits(u, v); };
+  logs[start] = 0.0;
+  for (Int way : {-1, 1}) {
+    Int mask = before[v];
+    double total = 0.0;
+    for (Int q = start + way; 0 <= q && q < n; q += way) {
+      const Int u = order[q], next = passed(mask, u, way);
+      total += sums(v, next) - sums(v, mask) + sums(u, passed_by(u, way)) - sums(u, before[u]);
+      logs[q] = total;
+      mask = next;
+    }
+  }
+  const Int place = choose(logs, uniform), way = place < start ? -1 : 1;
+  for (Int q = start; q != place; q += way) {
+    const Int u = order[q + way];
+    order[q] = u;
+    before[v] = passed(before[v], u, way);
+    before[u] = passed_by(u, way);
+  }
+  order[place] = v;
+}
+
+// Take the moves of `uniforms` (samples, moves, 2), and add up each sample's edges.
+inline void walk_orders(const Tables& tables, Vector<Int> order, View<const double, 3> uniforms, Matrix<double> edges,
+                        Matrix<double> squares, Vector<double> log_scores) {
+  const Int n = order.size();
+  const EdgeSums shares{edges, squares};
+  Array<double, 1> logs(n);
+  Array<Int, 1> before = zeros<Int>(n);
+  for (Int q = 0; q < n; ++q)
+    for (Int r = 0; r < q; ++r) before[order[q]] |= tables.bits(order[q], order[r]);
+  Pulse pulse;
+  for (Int sample = 0; sample < uniforms.shape(0); ++sample) {
+    for (Int move = 0; move < uniforms.shape(1); ++move) {
+      pulse(20 * n);
+      const Floats pair = uniforms[sample][move];
+      const Int start = std::min(n - 1, Int(pair[0] * double(n)));
+      move_in_order(tables, order, before, start, pair[1], logs);
+    }
+    pulse(20 * n * tables.k());
+    log_scores[sample] = 0.0;
+    for (Int i = 0; i < n; ++i) {
+      const Floats sums = tables.sums[i];
+      const Int mask = before[i];
+      const double whole = sums[mask];
+      log_scores[sample] += whole;
+      for (Int c = 0; c < tables.k(); ++c)
+        if (mask >> c & 1) shares.add(i, c, -std::expm1(sums[mask & ~(Int(1) << c)] - whole));
+    }
+  }
+}
+
+// Fill `chosen` with a parent set for each node, drawn from the networks of the order.
+inline void draw_by_order(const Tables& tables, Ints order, Floats uniforms, Vector<Int> chosen) {
+  SetDraw draw(tables);
+  for (Int q = 0; q < order.size(); ++q) {
+    const Int i = order[q];
+    Int before = 0;
+    for (Int j : order.part(0, q)) before |= tables.bits(i, j);
+    chosen[i] = draw(i, before, 0, uniforms[i]);
+  }
+}
+
+}  // namespace cp::bayesian

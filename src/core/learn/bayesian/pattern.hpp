@@ -1,0 +1,137 @@
+// A class of DAGs as a completed partially directed graph, and how an operator changes it.
+#pragma once
+#include "graphs/equivalence.hpp"
+#include "learn/bayesian/requests.hpp"
+
+namespace cp::bayesian {
+
+struct Pattern {
+  Matrix<Word> parents;  // directed edges into a node
+  Matrix<Word> children;
+  Matrix<Word> neighbors;    // undirected edges
+  Matrix<Word> member;       // parents in a DAG of the class
+  Vector<double> bound;      // no insert into the node gains more
+  Vector<double> drop_gain;  // the best delete at the node
+  Vector<Int> drop_node;
+  Matrix<Word> drop_clique;
+  Vector<bool> dirty;  // whether the last three are out of date
+
+  static constexpr const char* fields =
+      "parents[n,words] children[n,words] neighbors[n,words] member[n,words] bound[n] drop_gain[n] drop_node[n] drop_clique[n,words] dirty[n]";
+  auto members() { return std::tie(parents, children, neighbors, member, bound, drop_gain, drop_node, drop_clique, dirty); }
+  Int n() const { return dirty.size(); }
+  Int words() const { return parents.shape(1); }
+  // Word w of the set of nodes that are adjacent to x.
+  Word around(Int x, Int w) const { return parents(x, w) | children(x, w) | neighbors(x, w); }
+};
+
+inline void copy_pattern(const Pattern& source, const Pattern& target) {
+  target.parents.copy_from(source.parents);
+  target.children.copy_from(source.children);
+  target.neighbors.copy_from(source.neighbors);
+  target.member.copy_from(source.member);
+  target.bound.copy_from(source.bound);
+  target.drop_gain.copy_from(source.drop_gain);
+  target.drop_node.copy_from(source.drop_node);
+  target.drop_clique.copy_from(source.drop_clique);
+  target.dirty.copy_from(source.dirty);
+}
+
+inline bool adjacent(const Pattern& pattern, Int x, Int y) {
+  return has(pattern.parents[y], x) || has(pattern.children[y], x) || has(pattern.neighbors[y], x);
+}
+
+// Whether all `nodes` but x itself are adjacent to x.
+inline bool within_adjacent(const Pattern& pattern, Int x, Words nodes) {
+  for (Int w = 0; w < nodes.size(); ++w) {
+    const Word itself = w == x >> 6 ? bit(x) : 0;
+    if (nodes[w] & ~(pattern.around(x, w) | itself)) return false;
+  }
+  return true;
+}
+
+// Whether every semi-directed path from y to x meets `clique`.
+inline bool blocked(const Pattern& pattern, Int y, Int x, Words clique) {
+  const Int words = clique.size();
+  Array<Word, 1> seen = zeros<Word>(words), frontier = zeros<Word>(words), following(words);
+  frontier[y >> 6] = bit(y);
+  seen[y >> 6] = bit(y);
+  for (bool grows = true; grows;) {
+    following.fill(0);
+    graphs::gather(pattern.children, frontier, following);
+    graphs::gather(pattern.neighbors, frontier, following);
+    grows = false;
+    for (Int w = 0; w < words; ++w) {
+      frontier[w] = following[w] & ~seen[w] & ~clique[w];
+      seen[w] |= frontier[w];
+      grows |= frontier[w] != 0;
+    }
+    if (has(seen, x)) return false;
+  }
+  return true;
+}
+
+// Direct y's chain component in `member` so that y's parents there are just `clique`.
+//
+// Maximum cardinality search, started with the clique and y: no new collider arises, since the component
+// is chordal.
+inline void orient_component(const Pattern& pattern, Int y, Words clique) {
+  const Int n = pattern.n(), words = clique.size();
+  Array<Word, 1> component = zeros<Word>(words), numbered = zeros<Word>(words);
+  component[y >> 6] = bit(y);
+  for (Int size = 0; size != graphs::size_of(component);) {
+    size = graphs::size_of(component);
+    graphs::gather(pattern.neighbors, component, component);
+  }
+  Array<Int, 1> weight = zeros<Int>(n);
+  weight[y] = n;  // after the clique, before all others
+  for_each_bit(clique, [&](Int v) { weight[v] = 2 * n; });
+  while (true) {
+    Int best = -1;
+    for_each_bit(component, [&](Int v) {
+      if (!has(numbered, v) && (best < 0 || weight[v] > weight[best])) best = v;
+    });
+    if (best < 0) return;
+    for (Int w = 0; w < words; ++w)
+      pattern.member(best, w) = pattern.parents(best, w) | (pattern.neighbors(best, w) & numbered[w]);
+    numbered[best >> 6] |= bit(best);
+    for_each_bit(pattern.neighbors[best], [&](Int v) { weight[v] += 1; });
+  }
+}
+
+// Bring the CPDAG in line with `member`, and mark the nodes whose edges changed as dirty.
+inline void relabel(const Pattern& pattern) {
+  const Int n = pattern.n(), words = pattern.words();
+  Array<Word, 2> children = zeros<Word>(n, words), compelled = zeros<Word>(n, words);
+  Array<Int, 1> order(n);
+  graphs::transpose(pattern.member, children);
+  graphs::topological(pattern.member, children, order);
+  graphs::label_compelled(pattern.member, order, compelled);
+  pattern.children.fill(0);
+  graphs::transpose(compelled, pattern.children);
+  for (Int v = 0; v < n; ++v) {
+    for (Int w = 0; w < words; ++w) {
+      const Word directed = compelled(v, w) | pattern.children(v, w);
+      const Word reversible = (pattern.member(v, w) | children(v, w)) & ~directed;
+      if (reversible != pattern.neighbors(v, w) || compelled(v, w) != pattern.parents(v, w)) pattern.dirty[v] = true;
+      pattern.neighbors(v, w) = reversible;
+      pattern.parents(v, w) = compelled(v, w);
+    }
+  }
+}
+
+// Toggle the edge x → y, where y's parents are its directed ones and `clique`.
+inline void apply_operator(const Pattern& pattern, Int x, Int y, Words clique) {
+  for (Int z = 0; z < pattern.n(); ++z) {
+    const bool near_x = has(pattern.parents[z], x) || has(pattern.neighbors[z], x);
+    const bool near_y = has(pattern.parents[z], y) || has(pattern.neighbors[z], y);
+    if (near_x && near_y) pattern.dirty[z] = true;
+  }
+  pattern.dirty[x] = true;
+  pattern.dirty[y] = true;
+  orient_component(pattern, y, clique);
+  pattern.member(y, x >> 6) ^= bit(x);
+  relabel(pattern);
+}
+
+}  // namespace cp::bayesian

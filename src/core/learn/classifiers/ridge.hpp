@@ -1,0 +1,195 @@
+// Multinomial logistic regression on tables of faces and numeric terms: objective and gradient.
+//
+// η_c(x) = prior_c + Σ_T β_T[x_T, c] + Σ_a γ_a,c z_a(x). Weights are (columns, features), a column for each class; two
+// classes need one column, the log-odds, with half the penalty. Feature 0 belongs to every row.
+#pragma once
+#include <cmath>
+
+#include "base/numbers.hpp"
+#include "base/pulse.hpp"
+#include "learn/classifiers/block_design.hpp"
+#include "levels/loops.hpp"
+
+namespace cp::classifiers {
+
+constexpr Int CHUNK = 256;  // rows at a time: their predictors stay in the first-level cache
+
+// Fill a column's block tables with the sums of its faces' weights.
+inline void add_up(const BlockDesign& design, Floats weights, Vector<double> tables) {
+  tables.fill(0.0);
+  design.for_each_link([&](Int cell, Int feature) { tables[cell] += weights[feature]; });
+}
+
+// Fill `eta` with one column's predictors of the rows from `from` on.
+inline void predict(const BlockDesign& design, Floats weights, Floats tables, Int from, double base, Vector<double> eta) {
+  const Int n = eta.size(), to = from + n, terms = design.numbers.shape(0);
+  eta.fill(base);
+  for (Int b = 0; b < design.cells.shape(0); ++b) {
+    const Vector<const std::int32_t> cells = design.cells[b].part(from, to);
+    for (Int i = 0; i < n; ++i) eta[i] += tables[cells[i]];
+  }
+  const Floats factors = weights.part(design.first_number, design.first_number + terms);
+  const auto term = [&](Int a) { return design.numbers[a].part(from, to).data; };
+  Int a = 0;
+  for (; a + 4 <= terms; a += 4) {
+    const double* four[4] = {term(a), term(a + 1), term(a + 2), term(a + 3)};
+    loops->add_four(eta.data, four, factors.data + a, n);
+  }
+  for (; a < terms; ++a) {
+    const double* z = term(a);
+    for (Int i = 0; i < n; ++i) eta[i] += factors[a] * z[i];
+  }
+}
+
+// Add one column's residuals of the rows from `from` on to its cells and features.
+inline void collect(const BlockDesign& design, Floats residuals, Int from, Vector<double> sums, Vector<double> gradient) {
+  const Int n = residuals.size(), to = from + n, terms = design.numbers.shape(0);
+  for (double residual : residuals) gradient[0] += residual;
+  for (Int b = 0; b < design.cells.shape(0); ++b) {
+    const Vector<const std::int32_t> cells = design.cells[b].part(from, to);
+    for (Int i = 0; i < n; ++i) sums[cells[i]] += residuals[i];
+  }
+  const Vector<double> slopes = gradient.part(design.first_number, design.first_number + terms);
+  const auto term = [&](Int a) { return design.numbers[a].part(from, to); };
+  Int a = 0;
+  for (; a + 4 <= terms; a += 4) {  // four sums side by side, so that additions need not wait for each other
+    const Floats z0 = term(a), z1 = term(a + 1), z2 = term(a + 2), z3 = term(a + 3);
+    double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+    for (Int i = 0; i < n; ++i) {
+      const double r = residuals[i];
+      s0 += r * z0[i];
+      s1 += r * z1[i];
+      s2 += r * z2[i];
+      s3 += r * z3[i];
+    }
+    slopes[a] += s0;
+    slopes[a + 1] += s1;
+    slopes[a + 2] += s2;
+    slopes[a + 3] += s3;
+  }
+  for (; a < terms; ++a) {
+    const Floats z = term(a);
+    double s = 0.0;
+    for (Int i = 0; i < n; ++i) s += residuals[i] * z[i];
+    slopes[a] += s;
+  }
+}
+
+// Σ weight · ln P(class), with weight · (P(class 1) − [class is 1]) put into `out`. The log-odds `eta` are spoiled.
+inline double log_odds_residuals(Vector<double> eta, Vector<double> out, Vector<double> scratch, Ints labels,
+                                 Floats weights) {
+  const Int n = labels.size();
+  for (Int i = 0; i < n; ++i) out[i] = -std::abs(eta[i]);
+  exponentials(out, scratch);
+  double total = 0.0;
+  for (Int i = 0; i < n; ++i) total += weights[i] * std::min(labels[i] == 1 ? eta[i] : -eta[i], 0.0);
+  for (Int i = 0; i < n; ++i) {
+    const double e = out[i], inverse = 1.0 / (1.0 + e), p = eta[i] >= 0 ? inverse : e * inverse;
+    eta[i] = 1.0 + e;
+    out[i] = weights[i] * (p - double(labels[i]));
+  }
+  logarithms(eta, scratch);
+  for (Int i = 0; i < n; ++i) total -= weights[i] * eta[i];
+  return total;
+}
+
+// Replace the predictors, the first `columns` rows of `chunk`, by weight · (P(class) − [class]); returns
+// Σ weight · ln P(class). The other rows of `chunk` are scratch.
+inline double softmax_residuals(Matrix<double> chunk, Int columns, Ints labels, Floats weights) {
+  const Int n = labels.size();
+  const auto row = [&](Int c) { return chunk[c].part(0, n); };
+  const Vector<double> largest = row(columns), sums = row(columns + 1), scratch = row(columns + 2);
+  largest.fill(-INF);
+  sums.fill(0.0);
+  for (Int c = 0; c < columns; ++c) {
+    const Vector<double> eta = row(c);
+    for (Int i = 0; i < n; ++i) largest[i] = std::max(largest[i], eta[i]);
+  }
+  double total = 0.0;
+  for (Int i = 0; i < n; ++i) total += weights[i] * (chunk(labels[i], i) - largest[i]);
+  for (Int c = 0; c < columns; ++c) {
+    const Vector<double> eta = row(c);
+    for (Int i = 0; i < n; ++i) eta[i] -= largest[i];
+    exponentials(eta, scratch);
+    for (Int i = 0; i < n; ++i) sums[i] += eta[i];
+  }
+  for (Int i = 0; i < n; ++i) {
+    largest[i] = sums[i];
+    sums[i] = weights[i] / sums[i];
+  }
+  logarithms(largest, scratch);
+  for (Int i = 0; i < n; ++i) total -= weights[i] * largest[i];
+  for (Int c = 0; c < columns; ++c) {
+    const Vector<double> p = row(c);
+    for (Int i = 0; i < n; ++i) p[i] *= sums[i];
+  }
+  for (Int i = 0; i < n; ++i) chunk(labels[i], i) -= weights[i];
+  return total;
+}
+
+// −Σ weight · ln P(class | x) + ½ Σ penalty · w² over the first rows of a design.
+class RidgeObjective {
+ public:
+  RidgeObjective(const BlockDesign& design, Ints labels, Floats row_weights, Floats prior, Floats penalty)
+      : design_(design), labels_(labels), row_weights_(row_weights), prior_(prior), penalty_(penalty),
+        tables_(prior.size(), design.n_cells()), sums_(prior.size(), design.n_cells()), chunk_(prior.size() + 3, CHUNK) {}
+
+  // The value at `w`, which holds all features of one column after the other; fills the gradient, laid out alike.
+  double operator()(Floats w, Vector<double> gradient) {
+    const Int columns = prior_.size(), n = labels_.size(), features = design_.n_features;
+    const Matrix<const double> weights{w.data, {columns, features}};
+    const Matrix<double> slopes{gradient.data, {columns, features}};
+    for (Int k = 0; k < columns; ++k) add_up(design_, weights[k], tables_[k]);
+    sums_.fill(0.0);
+    gradient.fill(0.0);
+    double total = 0.0;
+    for (Int from = 0; from < n; from += CHUNK) {
+      const Int to = std::min(from + CHUNK, n), size = to - from;
+      const Ints labels = labels_.part(from, to);
+      const Floats row_weights = row_weights_.part(from, to);
+      const auto row = [&](Int c) { return chunk_[c].part(0, size); };
+      pulse_(size * columns * (20 + 2 * (design_.cells.shape(0) + design_.numbers.shape(0))));
+      for (Int k = 0; k < columns; ++k)
+        predict(design_, weights[k], tables_[k], from, prior_[k] + weights(k, 0), row(k));
+      const bool binary = columns == 1;
+      total -= binary ? log_odds_residuals(row(0), row(1), row(2), labels, row_weights)
+                      : softmax_residuals(chunk_, columns, labels, row_weights);
+      for (Int k = 0; k < columns; ++k) collect(design_, row(binary ? 1 : k), from, sums_[k], slopes[k]);
+    }
+    for (Int k = 0; k < columns; ++k) {
+      design_.for_each_link([&](Int cell, Int feature) { slopes(k, feature) += sums_(k, cell); });
+      for (Int j = 0; j < features; ++j) {
+        const double pull = penalty_[j] * weights(k, j);
+        total += 0.5 * pull * weights(k, j);
+        slopes(k, j) += pull;
+      }
+    }
+    return total;
+  }
+
+ private:
+  const BlockDesign& design_;
+  Ints labels_;
+  Floats row_weights_, prior_, penalty_;
+  Array<double, 2> tables_, sums_;  // (columns, cells)
+  Array<double, 2> chunk_;
+  Pulse pulse_;
+};
+
+// The objective at w, and its gradient.
+inline double evaluate(const BlockDesign& design, Ints labels, Floats row_weights, Floats prior, Floats penalty, Floats w,
+                       Vector<double> gradient) {
+  return RidgeObjective(design, labels, row_weights, prior, penalty)(w, gradient);
+}
+
+// Fill `out`, (columns, rows), with the predictors of the rows from `row_from` on.
+inline void predict_rows(const BlockDesign& design, Floats prior, Floats w, Int row_from, Matrix<double> out) {
+  const Matrix<const double> weights{w.data, {prior.size(), design.n_features}};
+  Array<double, 1> tables(design.n_cells());
+  for (Int k = 0; k < prior.size(); ++k) {
+    add_up(design, weights[k], tables);
+    predict(design, weights[k], tables, row_from, prior[k] + weights(k, 0), out[k]);
+  }
+}
+
+}  // namespace cp::classifiers

@@ -1,0 +1,278 @@
+// Growing one tree: a node is a bit set of rows, and a list of rows where it is small.
+#pragma once
+#include "counts/pairs.hpp"
+#include "graphs/bits.hpp"
+#include "learn/dependency/tree_nodes.hpp"
+
+namespace cp::dependency {
+
+// Bit sets of rows, and for each row the questions that it answers with yes.
+template <class Question>
+struct AnsweredQuestions {
+  Ints weights;
+  Matrix<const Word> words;
+  Ints bit_rows;
+  Ragged<const Question> yes;
+};
+
+// A table that trees are grown from. Question q asks whether column columns[q] has the code values[q].
+template <class Code, class Question>
+struct TreeRows {
+  Matrix<const Code> codes;
+  Ints weights;  // in units; empty where each row counts one
+  Matrix<const Word> words;
+  Ints first;  // row in `words` of code 0 of each column
+  Ints columns;
+  Ints values;
+  Ints bit_rows;               // row in `words` of each question
+  Ints yes_from;               // of each row in `yes`
+  Vector<const Question> yes;  // the questions that a row answers with yes
+
+  static constexpr const char* fields =
+      "codes[n,rows] weights[] words[,w] first[n] columns[q] values[q] bit_rows[q] yes_from[rows+1] yes[]";
+  auto members() { return std::tie(codes, weights, words, first, columns, values, bit_rows, yes_from, yes); }
+
+  AnsweredQuestions<Question> questions() const { return {weights, words, bit_rows, {yes, yes_from}}; }
+};
+
+// What a thread needs to grow one tree after another.
+//
+// A level holds a node that waits. The lighter of two children is grown first, so that as many levels are
+// enough as the total weight has bits.
+struct TreeScratch {
+  Vector<Int> node;      // of each level
+  Vector<bool> is_list;  // whether its rows are order[start … stop − 1], else the bits of its mask
+  Vector<Int> start;
+  Vector<Int> stop;
+  Matrix<Word> masks;
+  View<Int, 3> tables;  // (levels, states, questions): weight of the rows that answer yes
+  Matrix<Word> state_masks;
+  Vector<std::int32_t> order;  // rows of the nodes held as lists
+  Ints states;                 // 0, 1, …
+  Vector<Int> sums;            // of a table over the states
+  Flags allowed;               // the questions that the tree may ask
+
+  static constexpr const char* fields =
+      "node[l] is_list[l] start[l] stop[l] masks[l,w] tables[l,s,q] state_masks[s,w] order[rows] states[s] sums[q] allowed[q]";
+  auto members() { return std::tie(node, is_list, start, stop, masks, tables, state_masks, order, states, sums, allowed); }
+};
+
+// Call visit(row) for each bit of a set, in order.
+template <class Visit>
+void for_each_row(Words set, Visit visit) {
+  for (Int w = 0; w < set.size(); ++w)
+    for (Word word = set[w]; word != 0; word &= word - 1) visit(64 * w + lowest_bit(word));
+}
+
+// Fill yes_from of `TreeRows`.
+inline void count_answers(Matrix<const Word> words, Ints bit_rows, Vector<Int> yes_from) {
+  yes_from.fill(0);
+  Pulse pulse;
+  for (Int bit_row : bit_rows) {
+    for_each_row(words[bit_row], [&](Int row) { yes_from[row + 1] += 1; });
+    pulse(20 * words.shape(1));
+  }
+  for (Int row = 1; row < yes_from.size(); ++row) yes_from[row] += yes_from[row - 1];
+}
+
+// Fill `yes` of `TreeRows`, whose yes_from is known.
+template <class Question>
+void list_answers(Matrix<const Word> words, Ints bit_rows, Ints yes_from, Vector<Question> yes) {
+  const Array<Int, 1> end(yes_from);
+  Pulse pulse;
+  for (Int q = 0; q < bit_rows.size(); ++q) {
+    for_each_row(words[bit_rows[q]], [&](Int row) { yes[end[row]++] = Question(q); });
+    pulse(20 * words.shape(1));
+  }
+}
+
+// Grows the tree of one column, whose codes are a copy: nothing else depends on their type.
+template <class Question>
+class TreeGrower {
+ public:
+  TreeGrower(const AnsweredQuestions<Question>& rows, Vector<const u32> column, Int first, const TreeTerms& terms,
+             const TreeScratch& scratch, const GrowingTree& tree)
+      : rows_(rows), column_(column), first_(first), terms_(terms), use_(scratch), tree_(tree), states_(tree.counts.shape(1)) {}
+
+  Int run() {
+    plant();
+    Int n_nodes = 1;
+    for (Int level = 0; level >= 0;) {
+      const Int node = use_.node[level];
+      const Ints counts = tree_.counts[node];
+      const auto [question, gain] = terms_.may_split(counts) ? best_question(counts, use_.tables[level]) : std::tuple<Int, double>(-1, 0.0);
+      tree_.questions[node] = question;
+      if (question < 0) {
+        tree_.children[node].fill(-1);
+        tree_.gains[node] = -INF;
+        --level;
+        continue;
+      }
+      tree_.gains[node] = std::min(gain, tree_.gains[node]);
+      for (Int s = 0; s < states_; ++s) {
+        const Int yes = use_.tables(level, s, question);
+        tree_.counts(n_nodes, s) = yes;
+        tree_.counts(n_nodes + 1, s) = counts[s] - yes;
+      }
+      for (Int child = 0; child < 2; ++child) {
+        tree_.children(node, child) = n_nodes + child;
+        tree_.gains[n_nodes + child] = tree_.gains[node];
+      }
+      divide(question, level);
+      n_nodes += 2;
+      ++level;
+    }
+    return n_nodes;
+  }
+
+ private:
+  bool weighted() const { return !rows_.weights.empty(); }
+
+  // Put all rows into level 0, and count them.
+  void plant() {
+    const Int n_rows = column_.size();
+    use_.node[0] = 0;
+    tree_.gains[0] = INF;
+    use_.is_list[0] = weighted();
+    if (weighted()) {
+      use_.start[0] = 0;
+      use_.stop[0] = n_rows;
+      for (Int i = 0; i < n_rows; ++i) use_.order[i] = std::int32_t(i);
+    } else {
+      const Vector<Word> mask = use_.masks[0];
+      mask.fill(0);
+      for (Int s = 0; s < states_; ++s) {
+        const Words rows = rows_.words[first_ + s];
+        for (Int w = 0; w < mask.size(); ++w) mask[w] |= rows[w];
+      }
+    }
+    count(0);
+    const Vector<Int> counts = tree_.counts[0];
+    counts.fill(0);
+    for (Int i = 0; i < n_rows; ++i) counts[column_[i]] += weighted() ? rows_.weights[i] : 1;
+  }
+
+  // Fill the table of the node at `level`.
+  void count(Int level) {
+    const Matrix<Int> table = use_.tables[level];
+    table.flat().fill(0);
+    if (use_.is_list[level]) {
+      const Int start = use_.start[level], stop = use_.stop[level];
+      for (std::int32_t i : use_.order.part(start, stop)) {
+        const Int weight = weighted() ? rows_.weights[i] : 1;
+        const Vector<Int> cells = table[column_[i]];
+        for (Question q : rows_.yes[i]) cells[q] += weight;
+        pulse_(10 + rows_.yes.length(i));
+      }
+      return;
+    }
+    const Words mask = use_.masks[level];
+    for (Int s = 0; s < states_; ++s) intersect(mask, rows_.words[first_ + s], use_.state_masks[s]);
+    counts::pair_popcounts(use_.state_masks, use_.states, 0, rows_.words, rows_.bit_rows, 0, mask.size(), false, use_.states, table);
+    pulse_(states_ * mask.size() * rows_.bit_rows.size() / 4);
+  }
+
+  // The first allowed question of greatest gain, and the gain; −1 where none gains the price.
+  std::tuple<Int, double> best_question(Ints counts, Matrix<const Int> table) {
+    constexpr double ROUNDING = 1e-13;  // of N ln N, by which a later question must be better than an earlier one
+    const Int n = sum(counts);
+    const double alone = terms_.log_likelihood(counts);
+    const double tie = ROUNDING * (1e3 + terms_.n_log(n, states_));
+    const Vector<Int> sums = use_.sums;
+    sums.copy_from(table[0]);
+    for (Int s = 1; s < states_; ++s) {
+      const Ints row = table[s];
+      for (Int q = 0; q < sums.size(); ++q) sums[q] += row[q];
+    }
+    Int best = -1;
+    double most = alone + terms_.price;
+    for (Int q = 0; q < sums.size(); ++q) {
+      const Int yes = sums[q];
+      if (yes < terms_.least || yes > n - terms_.least || !use_.allowed[q]) continue;
+      double total = 0.0;
+      for (Int s = 0; s < states_; ++s) {
+        total += terms_.c_log(table(s, q));
+        total += terms_.c_log(counts[s] - table(s, q));
+      }
+      total -= terms_.n_log(yes, states_);
+      total -= terms_.n_log(n - yes, states_);
+      if (total > most + (best >= 0 ? tie : 0.0)) {
+        best = q;
+        most = total;
+      }
+    }
+    pulse_(2 * states_ * sums.size());
+    return {best, most - alone};
+  }
+
+  // Leave the larger child in the place of its parent, and put the smaller one on the next level.
+  void divide(Int question, Int level) {
+    const Int parent = use_.node[level], small = level + 1;
+    const Int yes_node = tree_.children(parent, 0), no_node = tree_.children(parent, 1);
+    const Ints yes_counts = tree_.counts[yes_node], no_counts = tree_.counts[no_node];
+    const Int yes = sum(yes_counts), no = sum(no_counts);
+    const bool yes_is_small = yes <= no;
+    if (!use_.is_list[level] && yes + no <= terms_.few) list_rows(level);
+    use_.is_list[small] = use_.is_list[level];
+    if (use_.is_list[level]) {
+      const Int start = use_.start[level], stop = use_.stop[level];
+      const Int middle = partition(rows_.words[rows_.bit_rows[question]], start, stop);
+      use_.start[small] = yes_is_small ? start : middle;
+      use_.stop[small] = yes_is_small ? middle : stop;
+      use_.start[level] = yes_is_small ? middle : start;
+      use_.stop[level] = yes_is_small ? stop : middle;
+    } else {
+      split_mask(use_.masks[level], rows_.words[rows_.bit_rows[question]], yes_is_small, use_.masks[small]);
+      if (std::min(yes, no) <= terms_.few) list_rows(small);
+    }
+    use_.node[small] = yes_is_small ? yes_node : no_node;
+    use_.node[level] = yes_is_small ? no_node : yes_node;
+    if (!terms_.may_split(yes_counts) && !terms_.may_split(no_counts)) return;
+    count(small);
+    const Vector<Int> rest = use_.tables[level].flat();
+    const Ints counted = use_.tables[small].flat();
+    for (Int i = 0; i < rest.size(); ++i) rest[i] -= counted[i];
+  }
+
+  // Make a list of a mask; no lower level is a list, since children of lists are lists.
+  void list_rows(Int level) {
+    Int size = 0;
+    for_each_row(use_.masks[level], [&](Int row) { use_.order[size++] = std::int32_t(row); });
+    use_.is_list[level] = true;
+    use_.start[level] = 0;
+    use_.stop[level] = size;
+  }
+
+  // Put the rows of order[start … stop − 1] that are in `yes` first; returns where the others begin.
+  Int partition(Words yes, Int start, Int stop) {
+    while (start < stop) {
+      const std::int32_t row = use_.order[start];
+      if (graphs::has(yes, row)) {
+        ++start;
+      } else {
+        use_.order[start] = use_.order[--stop];
+        use_.order[stop] = row;
+      }
+    }
+    return start;
+  }
+
+  AnsweredQuestions<Question> rows_;
+  Vector<const u32> column_;  // of the target
+  Int first_;                           // row in `words` of the target's code 0
+  const TreeTerms& terms_;
+  const TreeScratch& use_;
+  const GrowingTree& tree_;
+  Int states_;
+  Pulse pulse_;
+};
+
+// Grow the tree of column `target`; returns its number of nodes.
+template <class Code, class Question>
+Int grow_tree(const TreeRows<Code, Question>& rows, Int target, const TreeTerms& terms, const TreeScratch& scratch, const GrowingTree& tree) {
+  Array<u32, 1> column(rows.codes.shape(1));
+  std::copy(rows.codes[target].begin(), rows.codes[target].end(), column.begin());
+  return TreeGrower<Question>(rows.questions(), column, rows.first[target], terms, scratch, tree).run();
+}
+
+}  // namespace cp::dependency
