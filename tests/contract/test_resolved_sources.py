@@ -18,7 +18,6 @@ from contract.count_source_suite import (
 from contract.test_count_sources import SOURCES, stream_of_tables
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.counts import view as module
-from counterpane.counts.rows import rows_of
 from counterpane.counts.view import CompleteRows, MissingAsState, resolved
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, TableSizeError
@@ -221,13 +220,13 @@ def test_blocks_without_a_complete_row_add_nothing():
 def test_rows_are_those_of_memory_or_distinct_and_weighted(make):
     table = make_table((2, 3, 2), 300, missing=0.1, weights="whole")
     source = make(table)
-    rows = rows_of(source)
+    rows = source.rows()
     if isinstance(source, MemoryCounts):
         assert rows is table
-        assert np.array_equal(rows_of(source, ["x2", "x0"]).codes, table.codes[[2, 0]])
+        assert np.array_equal(source.rows(["x2", "x0"]).codes, table.codes[[2, 0]])
         return
     for columns in (None, [2, 0]):
-        found, want = rows_of(source, columns), table.distinct(columns)
+        found, want = source.rows(columns), table.distinct(columns)
         assert found.schema == want.schema
         assert np.array_equal(found.codes, want.codes)
         assert np.array_equal(found.weights, want.weights)
@@ -235,12 +234,12 @@ def test_rows_are_those_of_memory_or_distinct_and_weighted(make):
 
 def test_too_many_rows_are_refused_by_name(monkeypatch):
     table = make_table((2,) * 12, 300)
-    monkeypatch.setattr("counterpane.counts.rows.MAX_BYTES", 2000)
+    monkeypatch.setattr("counterpane.counts.source.MAX_ROW_BYTES", 2000)
     with pytest.raises(TableSizeError, match=r"more than 100 distinct rows of 12 .*2,000 bytes"):
-        rows_of(stream_of_tables(table))
-    assert rows_of(stream_of_tables(table), range(4)).n_rows == 16
-    assert rows_of(MemoryCounts(table)) is table
+        stream_of_tables(table).rows()
+    assert stream_of_tables(table).rows(range(4)).n_rows == 16
+    assert MemoryCounts(table).rows() is table
     monkeypatch.undo()
-    monkeypatch.setattr("counterpane.counts.rows._physical_memory", lambda: 8000)
+    monkeypatch.setattr("counterpane.counts.source._physical_memory", lambda: 8000)
     with pytest.raises(TableSizeError, match=r"more than 100 distinct rows of 12 .*2,000 bytes"):
-        rows_of(stream_of_tables(table))
+        stream_of_tables(table).rows()

@@ -52,6 +52,8 @@ class MemoryCounts(CountSource):
     [[1364, 367], [126, 344]]
     """
 
+    table: Table
+
     def __init__(self, table: Table, *, n_jobs: int = 1) -> None:
         if n_jobs < 1:
             raise ParameterError(

@@ -6,12 +6,14 @@ answers a batch of tables in one scan, so a learner asks for all it can foresee 
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.layout import (
     MAX_BATCH_CELLS,
     MAX_CELLS,
@@ -23,7 +25,7 @@ from counterpane.counts.layout import (
     lay_out_counts,
 )
 from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
 from counterpane.progress import Control
@@ -32,6 +34,9 @@ from counterpane.typing import Array, Bools, Ints
 Policy = Literal["drop", "state", "error"]
 """Missing cells: `"drop"` counts each table's complete rows, `"state"` gives every axis one more
 state at its end, `"error"` raises where there is one."""
+
+
+MAX_ROW_BYTES = 2**31  # of rows held in memory, on machines of 8 gigabytes and more
 
 
 def columns_to_count(
@@ -51,7 +56,8 @@ class CountSource(ABC):
     """Contingency counts of a table, wherever its rows are.
 
     `n_rows` and `total_weight` are None until they are known. `has_missing` marks the columns that
-    may have missing cells.
+    may have missing cells. If the rows are in memory, `table` holds them and `bits` their bit sets;
+    otherwise both are None. `n_jobs` is the number of threads that count.
 
     >>> import counterpane as cp
     >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))
@@ -63,6 +69,13 @@ class CountSource(ABC):
     has_missing: Bools
     n_rows: int | None
     total_weight: float | None
+    table: Table | None = None
+    n_jobs: int = 1
+
+    @property
+    def bits(self) -> BitColumns | None:
+        """The bit sets of the columns of `table`."""
+        return None
 
     @abstractmethod
     def map_reduce(
@@ -123,6 +136,28 @@ class CountSource(ABC):
         task = DistinctTask(self.schema.select(where), limit)
         rows: Table = self.map_reduce(task, where, ctl=ctl).table
         return rows
+
+    def rows(self, columns: Scope | None = None, *, ctl: Control | None = None) -> Table:
+        """The rows of some columns (all by default): those of `table`, or weighted distinct rows.
+
+        Distinct rows are sorted. A sum over rows is the same for both, to the last bit if weights
+        are whole numbers. At most `MAX_ROW_BYTES` are held, or a quarter of the machine's memory if
+        that is less.
+        """
+        where = self.positions(range(len(self.schema)) if columns is None else columns)
+        if self.table is not None:
+            return self.table if columns is None else self.table.select(where)
+        each = code_dtype(self.schema.cards).itemsize * len(where) + 8
+        room = min(MAX_ROW_BYTES, _physical_memory() // 4)
+        try:
+            return self.distinct(where, limit=room // each, ctl=ctl)
+        except TableSizeError:
+            raise TableSizeError(
+                f"the source has more than {room // each:,} distinct rows of {len(where)} columns, "
+                f"which must be held in memory here ({room:,} bytes at most); select columns, "
+                "sample rows, or take a learner that works from counts, such as HillClimb or "
+                "NaiveBayes."
+            ) from None
 
     def sum_rows(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
@@ -248,3 +283,10 @@ def _missing_error(schema: Schema, columns: Ints) -> DataError:
         Setting("missing", "state"),
         ".",
     )
+
+
+def _physical_memory() -> int:
+    """The memory of the machine in bytes; 4 * MAX_ROW_BYTES where the system does not tell."""
+    if not hasattr(os, "sysconf"):
+        return 4 * MAX_ROW_BYTES
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

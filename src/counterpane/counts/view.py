@@ -41,7 +41,7 @@ def resolved(source: CountSource, missing: Policy) -> CountSource:
     """
     if isinstance(source, MissingAsState | CompleteRows):
         return source
-    if isinstance(source, MemoryCounts):
+    if source.table is not None:
         if not source.has_missing.any():
             return source
         return MemoryCounts(source.table.resolve_missing(missing), n_jobs=source.n_jobs)
@@ -326,7 +326,7 @@ class CompleteTask:
 
 def reordered(source: CountSource, order: Sequence[int]) -> CountSource:
     """`source` with column `order[i]` at place i; bit sets already packed are shared."""
-    if isinstance(source, MemoryCounts):
+    if source.table is not None and source.bits is not None:
         moved = MemoryCounts(source.table.select(list(order)), n_jobs=source.n_jobs)
         moved.bits = source.bits.reordered(moved.table.codes, list(order))
         return moved

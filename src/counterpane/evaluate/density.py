@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -132,7 +131,7 @@ def _table(model: Model, X: Any, *, gaps: bool = False) -> Table:
             f"a {type(model).__name__} tells one column by the others, and no whole rows; measure "
             "its class_probabilities, or learn a model of all columns."
         )
-    X = rows_of(X) if isinstance(X, CountSource) else X
+    X = X.rows() if isinstance(X, CountSource) else X
     same = isinstance(X, Table) and X.schema == model.schema
     table: Table = X if same else Table.from_frame(X, schema=model.schema)
     if table.has_missing.any() and not (gaps and isinstance(model, BayesianNetwork)):

@@ -16,7 +16,6 @@ import numpy as np
 import counterpane
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
 from counterpane.data.encoder import Discretize
@@ -218,7 +217,7 @@ class Learner(Estimator, ABC):
 
     def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
         """A source whose missing cells stay; one that has none is the same by any policy."""
-        if isinstance(source, MemoryCounts):
+        if source.table is not None:
             return MemoryCounts(self._checked(source.table, missing), n_jobs=source.n_jobs)
         complete = resolved(source, "state")
         if complete.schema == source.schema:
@@ -228,7 +227,7 @@ class Learner(Estimator, ABC):
             for i in np.flatnonzero(counted.n == 0):
                 raise _nothing_told(source.schema.names[i])
             return source
-        rows = MemoryCounts(rows_of(source))
+        rows = MemoryCounts(source.rows())
         rows.n_rows = source.n_rows or 0
         return rows
 
@@ -276,7 +275,7 @@ class Learner(Estimator, ABC):
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
         """How a model was learned, for its file; `trace_` must be that of this fit by now."""
         seed = getattr(self, "random_state", None)
-        kind = source.table.frame_kind if isinstance(source, MemoryCounts) else None
+        kind = None if source.table is None else source.table.frame_kind
         return {
             **self._preparation,
             "learner": repr(self),
@@ -314,8 +313,8 @@ def policy_used(policy: str, source: CountSource) -> GapPolicy:
     Missing cells are counted in memory; of other sources the columns that may have some are named.
     """
     gaps, cells = source.has_missing, None
-    if isinstance(source, MemoryCounts):
-        table = source.table
+    table = source.table
+    if table is not None:
         holes = (table.codes[gaps] == table.schema.cards[gaps, None]).sum(axis=0)
         cells = float(holes.sum() if table.weights is None else holes @ table.weights)
     return explicit_policy(policy, source.schema.names, gaps, cells)
@@ -358,7 +357,7 @@ def digest(source: CountSource) -> str:
     if source in _DIGESTS:
         return _DIGESTS[source]
     sha = hashlib.blake2b(repr([(v.name, v.states) for v in source.schema]).encode())
-    if isinstance(source, MemoryCounts):
+    if source.table is not None:
         sha.update(source.table.codes.data)
         if source.table.weights is not None:
             sha.update(source.table.weights.data)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterpane.counts.open import read
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table, in_text_order
 from counterpane.errors import FitError, ParameterError
@@ -234,7 +233,7 @@ def _distinct_rows(X: Any) -> tuple[Table, int]:
     """The distinct rows of `X` with their weights, and how many rows a sample has."""
     found = X if isinstance(X, CountSource | Table) else read(X)
     if isinstance(found, CountSource):
-        rows = rows_of(found).distinct()
+        rows = found.rows().distinct()
         n_rows = found.n_rows
     else:
         rows, n_rows = found.distinct(), found.n_rows

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError
@@ -162,7 +161,7 @@ def fit_parameters_em(
             f"{equivalent_sample_size}; at least one step, and numbers that are not negative, are "
             "needed."
         )
-    table = rows_of(table) if isinstance(table, CountSource) else table
+    table = table.rows() if isinstance(table, CountSource) else table
     known_tables = _fixed(table, dag, start, fixed)
     size = equivalent_sample_size
     search = EMSearch(

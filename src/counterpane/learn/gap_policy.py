@@ -125,7 +125,7 @@ def choose_policy(
         why = f"{reason}; {why}" if why else reason
     if states[gaps].all():
         return choice._replace(why=why), complete
-    kept = MemoryCounts(_with_states(rows, states), n_jobs=getattr(source, "n_jobs", 1))
+    kept = MemoryCounts(_with_states(rows, states), n_jobs=source.n_jobs)
     kept.n_rows = source.n_rows or 0
     return choice._replace(policy="em", states=tuple(names[states]), why=why), kept
 
@@ -139,7 +139,7 @@ def _rows_for_em(source: CountSource) -> Table | None:
     """The rows of a source; None where its distinct ones are too many for EM."""
     limit = MAX_CELLS // len(source.schema)
     everything = range(len(source.schema))
-    if isinstance(source, MemoryCounts):
+    if source.table is not None:
         few = source.table.n_rows <= limit or source.table.distinct().n_rows <= limit
         return source.table if few else None
     try:

@@ -14,7 +14,6 @@ import numpy as np
 from counterpane._core import independence as kernels
 from counterpane._core.counts import pair_popcounts
 from counterpane.counts.bitsets import BitColumns
-from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
@@ -40,7 +39,7 @@ class Relatives:
         self.block = max(1, BLOCK_CELLS // int(cards.sum() * cards.max()))
         self.bits: BitColumns | None = None
         self.n_jobs = 1  # threads that may call `of`
-        if isinstance(source, MemoryCounts) and source.table.weights is None and (cards == 2).all():
+        if source.table is not None and source.table.weights is None and (cards == 2).all():
             source.prepare()
             self.bits, self.n_jobs = source.bits, n_jobs
 

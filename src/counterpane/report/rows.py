@@ -76,7 +76,7 @@ def rows_of(data: Any, schema: Schema, told: Mapping[str, Any] | None = None) ->
     Of very many rows some are taken, evenly spaced. A value that the model does not know is
     missing. `told` is the model's provenance, by which texts are read as they were.
     """
-    if isinstance(data, MemoryCounts):
+    if isinstance(data, CountSource) and data.table is not None:
         data = data.table
     if isinstance(data, CountSource):
         raise DataError(

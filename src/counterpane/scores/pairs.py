@@ -47,7 +47,7 @@ def score_pairs(
         rows = out[part.start : part.stop]
         kernels.score_pairs(counts, left, pairs.right_from, *form, logs, rows)
 
-    n_jobs = getattr(source, "n_jobs", 1)
+    n_jobs = source.n_jobs
     cuts = [len(children) * k // n_jobs for k in range(n_jobs + 1)]
     list(map_in_threads(fill, [range(a, b) for a, b in pairwise(cuts)], n_jobs))
     prior = score.structure_prior

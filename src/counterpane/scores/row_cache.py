@@ -11,7 +11,6 @@ import numpy as np
 from counterpane._core import scores as kernels
 from counterpane._core.scores import RowData, RowStore
 from counterpane.counts.bitsets import BitColumns
-from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
@@ -68,7 +67,7 @@ class RowCache:
     ) -> None:
         n = len(source.schema)
         gaps = source.has_missing.any() and not score.available_case
-        if isinstance(source, MemoryCounts) and gaps:
+        if source.table is not None and gaps:
             name = source.schema.names[int(np.argmax(source.has_missing))]
             raise DataError(
                 f"column {name!r} has missing cells, and scores compare families on equal rows; "
@@ -81,7 +80,7 @@ class RowCache:
         self.names = source.schema.names
         self.max_parents = n - 1 if max_parents is None else min(max_parents, n - 1)
         self.max_cells = max_cells
-        self.n_jobs = getattr(source, "n_jobs", 1)
+        self.n_jobs = source.n_jobs
         self.total_weight = _total_weight(source, score.missing)
         self.store = _make_store(n, memory)
         self.data = self._make_data()
@@ -176,9 +175,9 @@ class RowCache:
         codes: Codes = np.empty((n, 0), dtype=np.uint8)
         bits = BitColumns(codes, cards)
         weights, by_row = np.empty(0), codes.T
-        if form is not None and isinstance(self.source, MemoryCounts):
-            table, bits = self.source.table, self.source.bits
-            codes = table.codes
+        table = self.source.table
+        if form is not None and table is not None and self.source.bits is not None:
+            codes, bits = table.codes, self.source.bits
             by_row = np.empty((0, n), dtype=codes.dtype)
             if table.weights is None:
                 self.source.prepare()

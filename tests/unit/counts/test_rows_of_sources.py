@@ -110,7 +110,7 @@ def test_a_failed_fit_on_a_source_changes_nothing():
 
 def test_classifiers_by_counts_need_no_rows(monkeypatch):
     table = make_table()
-    monkeypatch.setattr("counterpane.counts.rows.MAX_BYTES", 100)
+    monkeypatch.setattr("counterpane.counts.source.MAX_ROW_BYTES", 100)
     for kind in (cp.NaiveBayes, cp.TAN):
         found = kind(smoothing="even").fit(stream(table), "x2").predict_log_proba(table)
         again = kind(smoothing="even").fit(table, "x2").predict_log_proba(table)

@@ -176,7 +176,7 @@ class ChowLiu(DensityLearner):
                 "select fewer columns."
             )
         driver = self._driver(source)
-        if self.missing_ == "em" and isinstance(source, MemoryCounts) and source.has_missing.any():
+        if self.missing_ == "em" and source.table is not None and source.has_missing.any():
             search = self._structural_em(source, order, score, root, target)
             found = learned(search, driver, source.schema, order)
         else:
@@ -225,14 +225,14 @@ class ChowLiu(DensityLearner):
 
     def _structural_em(
         self,
-        source: MemoryCounts,
+        source: CountSource,
         order: list[int],
         score: LocalScore,
         root: int,
         target: int | None,
     ) -> StructuralEM:
         """This learner's search on rows that are completed again and again, columns in `order`."""
-        inner = MemoryCounts(source.table.select(order), n_jobs=source.n_jobs)
+        inner = MemoryCounts(source.rows(order), n_jobs=source.n_jobs)
         root = order.index(root)
         target = None if target is None else order.index(target)
 

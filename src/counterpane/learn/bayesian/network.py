@@ -139,7 +139,7 @@ class NetworkLearner(DensityLearner):
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
         start = start_parents(self.start, inner, limits)
         driver = self._driver(source)
-        if self.missing_ == "em" and isinstance(inner, MemoryCounts) and inner.has_missing.any():
+        if self.missing_ == "em" and inner.table is not None and inner.has_missing.any():
             search = self._structural_em(inner, score, limits, start)
             found = learned(search, driver, source.schema, order)
             return self._keep(found, self._provenance(source, time.monotonic() - began))
@@ -176,7 +176,7 @@ class NetworkLearner(DensityLearner):
         return [(p, x) for p, x in model.dag.edges if required[x, p] or not allowed[p, x]]
 
     def _structural_em(
-        self, source: MemoryCounts, score: LocalScore, limits: Limits, start: Words
+        self, source: CountSource, score: LocalScore, limits: Limits, start: Words
     ) -> StructuralEM:
         """This learner's search on rows that are completed again and again."""
 
@@ -188,7 +188,7 @@ class NetworkLearner(DensityLearner):
             dag = dag_of(start)
             if self.start is None:
                 most = most_parents if self.max_parents is None else self.max_parents
-                available = first_score(source.table.total_weight)
+                available = first_score(source.rows().total_weight)
                 moves = make_moves(source, available, limits, min(most, most_parents))
                 moves.climb(dag, ctl)
             return Dag.from_bits(dag.parents)

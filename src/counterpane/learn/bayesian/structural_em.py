@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
@@ -81,7 +82,7 @@ class StructuralEM(Search[StructuralState]):
 
     def __init__(
         self,
-        source: MemoryCounts,
+        source: CountSource,
         score: LocalScore,
         find: Callable[[MemoryCounts, Control], Dag],
         first: Callable[[int, Control], Dag],
@@ -93,7 +94,7 @@ class StructuralEM(Search[StructuralState]):
     ) -> None:
         self.max_cells = effort.max_cells
         self.max_steps = effort.max_steps
-        self.table = source.table.distinct()
+        self.table = source.rows().distinct()
         self.n_jobs = source.n_jobs
         self.score = score
         self.find = find

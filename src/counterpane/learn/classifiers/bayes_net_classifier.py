@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._core import classifiers as kernels
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.graphs import Dag
@@ -108,7 +107,7 @@ class BayesNetClassifier(NetworkClassifier):
         last = len(source.schema) - 1
         # Equal gains are settled by the order of the features: one that any table of them has.
         order = [*(c for c in intrinsic_order(source) if c != last), last]
-        table = rows_of(source).select(order)
+        table = source.rows().select(order)
         climb = ConditionalClimb(table, self.equivalent_sample_size, self.n_jobs)
         outcome = self._driver(source).run(climb, "searching edges")
         self.score_ = float(outcome.state.score)

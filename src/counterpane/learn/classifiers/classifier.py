@@ -9,9 +9,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read, read_blocks
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reordered, resolved
 from counterpane.data.columns import Column, Numbers, n_rows
@@ -185,8 +183,8 @@ class Classifier(Learner):
         if len(source.schema) == 1:
             check_sizes([], 1)
         by_counts = self._learn_counts
-        if isinstance(source, MemoryCounts) or by_counts is None:
-            self.fit(rows_of(source), y)
+        if source.table is not None or by_counts is None:
+            self.fit(source.rows(), y)
             self.model_.provenance["rows"] = source.n_rows  # these were the distinct ones
             return self
         features = [i for i in range(len(source.schema)) if i != target]
@@ -256,7 +254,7 @@ class Classifier(Learner):
         """The share of rows whose most probable class is `y`: classes, or the name of a column."""
         self._check_fitted()
         if isinstance(X, CountSource):
-            X = rows_of(X)
+            X = X.rows()
             sample_weight = X.weights if sample_weight is None else sample_weight
         named, columns = read_features(X)
         column = (

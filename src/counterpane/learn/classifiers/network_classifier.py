@@ -9,7 +9,6 @@ from typing import Literal, Unpack
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError
@@ -109,7 +108,7 @@ class NetworkClassifier(Classifier):
         if self.target_.card < 2 or n is None or n > MAX_ROWS or (weight or n) < MIN_WEIGHT:
             return 1.0
         try:
-            table = rows_of(source)
+            table = source.rows()
         except TableSizeError:
             return 1.0
         quiet = type(self)(**self.get_params(deep=False))

@@ -16,7 +16,6 @@ import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -143,7 +142,7 @@ class DependencyNetworkLearner(DensityLearner):
         if isinstance(given, str | os.PathLike):
             given = read(given)
         if isinstance(given, CountSource):
-            given = rows_of(given)
+            given = given.rows()
         table = Table.from_frame(given, schema=schema)
         if self.missing == "drop":
             return table.resolve_missing("drop")
@@ -164,7 +163,8 @@ class DependencyNetworkLearner(DensityLearner):
             return LogisticSearch(
                 _distinct(source, order), order, settings, validation=judge, n_jobs=self.n_jobs
             )
-        rows = source if isinstance(source, MemoryCounts) else MemoryCounts(rows_of(source))
+        rows = source if source.table is not None else MemoryCounts(source.rows())
+        assert rows.table is not None and rows.bits is not None
         return TreeSearch(
             rows.table,
             rows.bits,
@@ -194,9 +194,9 @@ def _distinct(source: CountSource, order: Sequence[int]) -> Table:
         table = source.counts([columns], missing="error")[0]
         cells = np.nonzero(table)
         return Table(source.schema.select(columns), np.array(cells), table[cells])
-    if isinstance(source, MemoryCounts):
+    if source.table is not None:
         return sorted_rows(source.table.select(columns))
-    return rows_of(source, columns)
+    return source.rows(columns)
 
 
 def sorted_rows(table: Table) -> Table:

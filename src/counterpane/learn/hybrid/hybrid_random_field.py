@@ -8,7 +8,6 @@ from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
-from counterpane.counts.rows import rows_of
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
 from counterpane.learn.base import LearnerOptions
@@ -100,7 +99,7 @@ class HybridRandomFieldLearner(DensityLearner):
         rank = np.empty(n, dtype=np.int64)
         rank[order] = np.arange(n)
         networks = LocalNetworks(
-            rows_of(source),
+            source.rows(),
             min(max(self.k, self.k_max) + 1, n),
             prior=float(cards.max() if self.prior is None else self.prior),
             smooth=self.score == "mdl",

@@ -191,7 +191,7 @@ def _source(
             raise ParameterError("sample_weight cannot be joined to a count source.")
         if schema is not None and X.schema != schema:
             raise DataError("the source has another schema than the model; encode it by that one.")
-        found = X if not isinstance(X, MemoryCounts) else X.table
+        found = X if X.table is None else X.table
     else:
         found = read(X, schema=schema, weights=sample_weight)
     if isinstance(found, CountSource):

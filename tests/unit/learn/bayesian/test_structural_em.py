@@ -285,7 +285,7 @@ def test_rows_of_a_source_are_completed_where_they_fit(monkeypatch):
     stream = StreamCounts(TABLE.schema, lambda: [TABLE])
     for kind in (cp.HillClimb, cp.ChowLiu):
         same(kind(missing="em").fit(stream), kind(missing="em").fit(TABLE))
-    monkeypatch.setattr("counterpane.counts.rows.MAX_BYTES", 100)
+    monkeypatch.setattr("counterpane.counts.source.MAX_ROW_BYTES", 100)
     with pytest.raises(TableSizeError, match="distinct rows of"):
         cp.HillClimb(missing="em").fit(stream)
     table = TRUE.sample(300, random_state=2)

@@ -251,7 +251,7 @@ def test_validation_rows_are_checked(tmp_path):
 def test_a_source_of_too_many_distinct_rows_is_refused(monkeypatch):
     table = make_table(0, [5] * 8, 300)
     stream = cp.StreamCounts(table.schema, lambda: [table])
-    monkeypatch.setattr("counterpane.counts.rows.MAX_BYTES", (8 + 8) * 100)
+    monkeypatch.setattr("counterpane.counts.source.MAX_ROW_BYTES", (8 + 8) * 100)
     with pytest.raises(TableSizeError, match="more than 100 distinct rows of 8 columns"):
         cp.DependencyNetworkLearner().fit(stream)
 
