@@ -92,6 +92,27 @@ def find_column(columns: Mapping[str, Column], name: str) -> Column:
     return columns[name]
 
 
+def check_columns(columns: Iterable[Column]) -> dict[str, Column]:
+    """Columns by name; refuses none, no rows, a name that occurs twice, and different lengths."""
+    by_name: dict[str, Column] = {}
+    for column in columns:
+        if column.name in by_name:
+            raise DataError(f"the column name {column.name!r} occurs twice; each needs its own.")
+        by_name[column.name] = column
+    lengths = {name: n_rows(column) for name, column in by_name.items()}
+    if not lengths:
+        raise DataError("the table has no columns; at least one is needed.")
+    if len(set(lengths.values())) > 1:
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        raise DataError(
+            f"column {short!r} has {lengths[short]} rows and column {long!r} has {lengths[long]}; "
+            "all columns need the same number."
+        )
+    if not max(lengths.values()):
+        raise DataError("the table has no rows; at least one is needed.")
+    return by_name
+
+
 def columns_of(
     frame: Any, names: Sequence[str] | None = None, *, unusable: dict[str, str] | None = None
 ) -> list[Column]:

@@ -1,17 +1,26 @@
-"""Columns to codes: the states of each column, the codes of its cells, the weights of the rows."""
+"""Values to codes: the states of each column, the codes of its cells, and the weights of rows."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
+from counterpane.data.columns import (
+    Column,
+    Labels,
+    Numbers,
+    check_columns,
+    columns_of,
+    find_column,
+    n_rows,
+)
 from counterpane.data.dates import day_number
 from counterpane.data.intervals import find_quantiles, find_step, mdl_cuts, quantile_cuts
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
@@ -32,6 +41,148 @@ Unseen = Literal["error", "missing", "unknown"]
 The last two differ where missing is a state of its own.
 """
 
+Discretize: TypeAlias = Any
+"""How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
+
+"auto" is "mdl" where there is a discrete target, else "quantile". None refuses numbers that are
+not states as they are.
+"""
+
+
+# ---- codes of values by a known variable ---------------------------------------------------------
+
+
+class ValueCodes(dict[Any, int]):
+    """Codes of a variable's values by value, each looked up once; -1 for a value that is no state.
+
+    None and NaN are missing cells: their code is `missing`.
+
+    >>> codes = ValueCodes(Variable("size", (1, 2, 4)))
+    >>> codes[Decimal(4)], codes["2"], codes[None], codes["huge"]
+    (2, 1, 3, -1)
+    """
+
+    def __init__(self, variable: Variable) -> None:
+        super().__init__()
+        self.variable = variable
+        self.missing = variable.missing_code
+        self[None] = self.missing
+
+    def __missing__(self, value: Any) -> int:
+        if value != value:
+            return self.missing
+        code = self.find(value)
+        self[value] = -1 if code is None else code
+        return self[value]
+
+    def __reduce__(self) -> Any:
+        """Pickled without the codes: these may be many, and are soon looked up again."""
+        state = {name: value for name, value in vars(self).items() if name != "variable"}
+        return type(self), (self.variable,), state
+
+    def find(self, value: Any) -> int | None:
+        """The code of a value that was not seen before; None if it is no state."""
+        return self.variable.find(plain_number(value))
+
+    def encode(self, values: Sequence[Any], places: Array | None, out: Array) -> None:
+        """Write the codes of the cells `values[places]`, or of all values, to `out`.
+
+        A place after the last value is a missing cell. A cell that is no state raises `StateError`;
+        values at no place may be anything.
+        """
+        codes = np.fromiter(map(self.__getitem__, values), dtype=np.int64, count=len(values))
+        if places is not None:
+            codes = np.append(codes, self.missing)
+            if codes.min() >= 0:
+                np.take(codes.astype(out.dtype), places, out=out, mode="clip")
+                return
+            codes = codes[places]
+        if codes.min(initial=0) < 0:
+            first = int(np.argmin(codes))
+            raise self.refusal(values[first if places is None else places[first]])
+        out[:] = codes
+
+    def refusal(self, value: Any) -> StateError:
+        """The error for a cell of a source that is none of the states."""
+        return StateError(
+            f"column {self.variable.name!r}: {self.variable.not_a_state(value)}; declare it with "
+            "states=…, or make the source again if rows were added."
+        )
+
+
+def plain_number(value: Any) -> Any:
+    """A decimal as a whole number or a float, as states are; any other value as it is.
+
+    >>> plain_number(Decimal("2.0")), plain_number("2.0")
+    (2, '2.0')
+    """
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value.is_finite() and value == int(value) else float(value)
+
+
+def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") -> Ints:
+    """The codes of a column's rows among the states of `variable`; missing cells get `card`."""
+    missing = variable.missing_code
+    if isinstance(column, Numbers):
+        if variable.cuts is not None and column.dated == variable.dated:
+            codes = np.searchsorted(variable.cuts, column.values, side="right")
+            return np.where(column.missing, missing, codes)
+        column = column.labels()
+    places = [missing if state is None else variable.find(state) for state in column.states]
+    lookup = np.array([-1 if p is None else p for p in places] + [missing], dtype=np.int64)
+    codes = lookup[column.codes]
+    unknown = codes < 0
+    if unknown.any():
+        if unseen == "error":
+            row = int(np.argmax(unknown))
+            value = column.states[column.codes[row]]
+            raise StateError(
+                f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; ",
+                Advice('pass states=… or unseen="missing"', "leave such rows out"),
+                ".",
+            )
+        codes[unknown] = missing if unseen == "missing" else variable.card
+    return codes
+
+
+def encode_rows(
+    columns: Sequence[Column], variables: Sequence[Variable], numeric: Sequence[int]
+) -> tuple[Codes, Floats]:
+    """The codes (variables, rows) and the numbers (len(numeric), rows) of columns.
+
+    A code equal to the variable's card stands for a state that the variable does not have.
+    """
+    rows = n_rows(columns[0])
+    cards = np.array([v.card for v in variables])
+    codes: Codes = np.empty((len(variables), rows), dtype=code_dtype(cards))
+    for column, variable, out in zip(columns, variables, codes, strict=True):
+        out[:] = encode_column(column, variable, "unknown")
+    numbers = np.empty((len(numeric), rows))
+    for i, out in zip(numeric, numbers, strict=True):
+        out[:] = column_numbers(columns[i], dated=variables[i].dated)
+    return codes, numbers
+
+
+def column_numbers(column: Column, *, dated: bool = False) -> Floats:
+    """The numbers of a column, also where they are written as texts; NaN for anything else.
+
+    With `dated` only dates count, as days since 1970-01-01.
+    """
+    if isinstance(column, Numbers):
+        usable = ~column.missing & (column.dated == dated)
+        return np.where(usable, column.values.astype(np.float64), np.nan)
+    values = np.full(len(column.states) + 1, np.nan)  # code -1 takes the last
+    for i, state in enumerate(column.states):
+        with suppress(TypeError, ValueError):
+            number = day_number(state) if dated else float(state)  # type: ignore[arg-type]
+            values[i] = np.nan if number is None else number
+    numbers: Floats = values[column.codes]
+    return numbers
+
+
+# ---- a frame: schema, codes and weights ----------------------------------------------------------
+
 
 def encode_frame(
     frame: Any,
@@ -51,8 +202,7 @@ def encode_frame(
     """
     if unseen not in get_args(Unseen):
         raise ParameterError(f"unseen={unseen!r}; 'error', 'missing' or 'unknown' is allowed.")
-    if max_states < 1 or n_bins < 1:
-        raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
+    check_limits(max_states, n_bins)
     columns = check_columns(columns_of(frame, None if schema is None else schema.names))
     rows = n_rows(next(iter(columns.values())))
     if isinstance(weights, str):
@@ -63,9 +213,9 @@ def encode_frame(
         weights = np.where(column.missing, np.nan, column.values)
     checked = None if weights is None else check_weights(weights, rows)
     if schema is None:
-        plain = np.ones(rows) if checked is None else checked.astype(np.float64)
+        heights = np.ones(rows) if checked is None else checked.astype(np.float64)
         schema = infer_schema(
-            columns, states, discretize, target, plain, max_states=max_states, n_bins=n_bins
+            columns, states, discretize, target, heights, max_states=max_states, n_bins=n_bins
         )
     codes: Codes = np.empty((len(schema), rows), dtype=code_dtype(schema.cards))
     for i, variable in enumerate(schema):
@@ -73,59 +223,62 @@ def encode_frame(
     return schema, codes, checked
 
 
-def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") -> Ints:
-    """The codes of a column's rows among the states of `variable`; missing cells get `card`."""
-    absent = variable.find(None)  # missing may be a state of its own
-    missing = variable.card if absent is None else absent
-    if isinstance(column, Numbers):
-        if variable.cuts is not None and column.dated == variable.dated:
-            codes = np.searchsorted(variable.cuts, column.values, side="right")
-            return np.where(column.missing, missing, codes)
-        column = column.labels()
-    places = [missing if state is None else variable.find(state) for state in column.states]
-    lookup = np.array([-1 if p is None else p for p in places] + [missing], dtype=np.int64)
-    codes = lookup[column.codes]
-    strange = codes < 0
-    if strange.any():
-        if unseen == "error":
-            row = int(np.argmax(strange))
-            value = column.states[column.codes[row]]
-            raise StateError(
-                f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; ",
-                Advice('pass states=… or unseen="missing"', "leave such rows out"),
-                ".",
-            )
-        codes[strange] = missing if unseen == "missing" else variable.card
-    return codes
-
-
-def check_columns(columns: Iterable[Column]) -> dict[str, Column]:
-    """Columns by name; refuses none, no rows, a name that occurs twice, and different lengths."""
-    found: dict[str, Column] = {}
-    for column in columns:
-        if column.name in found:
-            raise DataError(f"the column name {column.name!r} occurs twice; each needs its own.")
-        found[column.name] = column
-    lengths = {name: n_rows(column) for name, column in found.items()}
-    if not lengths:
-        raise DataError("the table has no columns; at least one is needed.")
-    if len(set(lengths.values())) > 1:
-        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-        raise DataError(
-            f"column {short!r} has {lengths[short]} rows and column {long!r} has {lengths[long]}; "
-            "all columns need the same number."
+def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
+    """`weights` as int64 where all are whole numbers, else float64; checked and read-only."""
+    array = np.asarray(weights)
+    if array.shape != (n_rows,):
+        raise WeightError(f"weights have shape {array.shape}; {n_rows} rows need ({n_rows},).")
+    if array.dtype.kind not in "biuf":
+        raise WeightError(f"weights have type {array.dtype}; whole or real numbers are allowed.")
+    values = array.astype(np.float64)
+    bad = ~np.isfinite(values) | (values < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise WeightError(
+            f"the weight of row {row} is {array[row]}; weights must be finite and not negative."
         )
-    if not max(lengths.values()):
-        raise DataError("the table has no rows; at least one is needed.")
-    return found
+    if n_rows and values.sum() == 0:
+        raise WeightError("all weights are zero; at least one row needs a positive weight.")
+    integral = bool((values == np.floor(values)).all()) and values.sum() < 2**53
+    checked: Ints | Floats = values.astype(np.int64) if integral else values
+    checked.flags.writeable = False
+    return checked
 
 
-Discretize: TypeAlias = Any
-"""How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
+# ---- the states of columns: declared, observed, or cut from numbers ------------------------------
 
-"auto" is "mdl" where there is a discrete target, else "quantile". None refuses numbers that are
-not states as they are.
-"""
+
+def check_limits(max_states: int, n_bins: int) -> None:
+    """Refuse numbers of states and intervals below one."""
+    if max_states < 1 or n_bins < 1:
+        raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
+
+
+def check_rule(discretize: Discretize, target: str | None, *, by_block: bool = False) -> str | None:
+    """The rule "mdl" or "quantile" by which cuts are found; None if no cuts are to be found so.
+
+    With `by_block`, rows are not in memory, and an object with `fit` cannot be used.
+    """
+    given = isinstance(discretize, Mapping) or (not by_block and hasattr(discretize, "fit"))
+    if not given and discretize not in (None, "mdl", "quantile"):
+        raise ParameterError(
+            Setting("discretize", discretize),
+            "; 'quantile', 'mdl' or a mapping of column to cuts is "
+            "allowed where rows are read block by block."
+            if by_block
+            else "; 'auto', 'mdl', 'quantile', None, a mapping of column to cuts, or an object "
+            "with fit is allowed.",
+        )
+    if given or discretize is None:
+        return None
+    if discretize == "mdl" and target is None:
+        raise ParameterError(
+            Setting("discretize", "mdl"),
+            " cuts against a class; pass ",
+            Setting("target"),
+            " with the name of its column.",
+        )
+    return str(discretize)
 
 
 def infer_schema(
@@ -139,27 +292,27 @@ def infer_schema(
     n_bins: int,
 ) -> Schema:
     """The schema of columns, in their order; parameters are those of `Table.from_frame`."""
-    given = discretize if isinstance(discretize, Mapping) else {}
-    for name in (*states, *given, *([] if target is None else [target])):
+    cuts_of = discretize if isinstance(discretize, Mapping) else {}
+    for name in (*states, *cuts_of, *([] if target is None else [target])):
         find_column(columns, name)
     if isinstance(discretize, str) and discretize == "auto":
-        classes_known = target is not None and (
+        has_classes = target is not None and (
             target in states or _is_discrete(columns[target], max_states)
         )
-        discretize = "mdl" if classes_known else "quantile"
-    _check(discretize, target)
-    found: dict[str, Variable] = {}
+        discretize = "mdl" if has_classes else "quantile"
+    check_rule(discretize, target)
+    variables: dict[str, Variable] = {}
     numeric: dict[str, Numbers] = {}
     for name, column in columns.items():
         if name in states:
-            found[name] = Variable(name, tuple(states[name]))
-        elif name in given:
-            found[name] = _cut_variable(column, given[name], weights)
+            variables[name] = Variable(name, tuple(states[name]))
+        elif name in cuts_of:
+            variables[name] = _checked_cuts(column, cuts_of[name], weights)
         elif isinstance(column, Labels) or _is_discrete(column, max_states):
-            found[name] = _observed_variable(column)
+            variables[name] = _observed_variable(column)
         elif len(column.distinct) == 1:  # one real number needs no cut
-            found[name] = _cut_variable(column, (), None)
-        elif discretize is None or given:
+            variables[name] = _checked_cuts(column, (), None)
+        elif discretize is None or cuts_of:
             raise _needs_cuts(column, max_states)
         else:
             numeric[name] = column
@@ -169,25 +322,29 @@ def infer_schema(
             classes = _classes(columns[target], target in numeric)
         for name, numbers in numeric.items():
             cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
-            found[name] = _cut_variable(numbers, cuts, weights)
-    return Schema(found[name] for name in columns)
+            variables[name] = _checked_cuts(numbers, cuts, weights)
+    return Schema(variables[name] for name in columns)
 
 
-def _check(discretize: Discretize, target: str | None) -> None:
-    custom = isinstance(discretize, Mapping) or hasattr(discretize, "fit")
-    if not custom and discretize not in (None, "mdl", "quantile"):
-        raise ParameterError(
-            Setting("discretize", discretize),
-            "; 'auto', 'mdl', 'quantile', None, a mapping of column to cuts, or an object with fit "
-            "is allowed.",
-        )
-    if discretize == "mdl" and target is None:
-        raise ParameterError(
-            Setting("discretize", "mdl"),
-            " cuts against a class; pass ",
-            Setting("target"),
-            " with the name of its column.",
-        )
+def cut_variable(column: Numbers, cuts: Floats, weights: Array | None = None) -> Variable:
+    """The variable of a column of numbers cut at rising `cuts`, and its quantiles."""
+    names, ends = column.intervals(cuts)
+    values = column.values
+    rows = ~column.missing & np.isfinite(values)
+    if weights is not None:
+        rows &= weights > 0
+        weights = None if (weights[rows] == 1).all() else weights[rows]
+    quantiles = find_quantiles(values[rows], weights, ends) if rows.any() else None
+    step = find_step(values[rows], dated=column.dated)
+    return Variable(column.name, names, ends, quantiles, None if quantiles is None else step)
+
+
+def numeric_target(name: str) -> DiscretizeError:
+    """The error for a class column that would have to be cut itself."""
+    return DiscretizeError(
+        f"the target {name!r} is numeric itself; pass a target that is discrete, or "
+        f"declare its states with states={{{name!r}: […]}}."
+    )
 
 
 def _is_discrete(column: Column, max_states: int) -> bool:
@@ -220,23 +377,10 @@ def _observed_variable(column: Column) -> Variable:
     return Variable(column.name, states)
 
 
-def cut_variable(column: Numbers, cuts: Floats, weights: Array | None = None) -> Variable:
-    """The variable of a column of numbers cut at rising `cuts`, with what its numbers were like."""
-    names, plain = column.intervals(cuts)
-    values = column.values
-    rows = ~column.missing & np.isfinite(values)
-    if weights is not None:
-        rows &= weights > 0
-        weights = None if (weights[rows] == 1).all() else weights[rows]
-    quantiles = find_quantiles(values[rows], weights, plain) if rows.any() else None
-    step = find_step(values[rows], dated=column.dated)
-    return Variable(column.name, names, plain, quantiles, None if quantiles is None else step)
-
-
-def _cut_variable(
+def _checked_cuts(
     column: Column, cuts: Sequence[float] | Floats, weights: Floats | None
 ) -> Variable:
-    """The variable of a numeric column cut at `cuts`."""
+    """The variable of a column cut at `cuts`; refuses what is not numeric, and cuts that fall."""
     if isinstance(column, Labels):
         raise DiscretizeError(
             f"column {column.name!r} holds no numbers to cut; leave it out of discretize."
@@ -272,17 +416,14 @@ def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:
 def _classes(column: Column, is_numeric: bool) -> Array:
     """The class of each row for a supervised discretizer; -1 where it is missing."""
     if is_numeric:
-        raise DiscretizeError(
-            f"the target {column.name!r} is numeric itself; pass a target that is discrete, or "
-            f"declare its states with states={{{column.name!r}: […]}}."
-        )
+        raise numeric_target(column.name)
     return (column if isinstance(column, Labels) else column.labels()).codes
 
 
 def _find_cuts(
     column: Numbers, discretize: Discretize, classes: Array | None, weights: Floats, n_bins: int
 ) -> Floats:
-    """The cuts that a rule finds on the rows that say something."""
+    """The cuts that a rule finds on the rows with a number, a class and a positive weight."""
     values = column.values.astype(np.float64)
     rows = ~column.missing & np.isfinite(values) & (weights > 0)
     if discretize == "quantile":
@@ -291,7 +432,7 @@ def _find_cuts(
         rows &= classes >= 0
         classes = classes[rows]
     if discretize == "mdl":
-        assert classes is not None  # _check saw a target
+        assert classes is not None  # check_rule saw a target
         return mdl_cuts(values[rows], classes, weights[rows])
     options = {} if (weights == 1).all() else {"sample_weight": weights[rows]}
     fitted = copy.deepcopy(discretize).fit(values[rows, None], classes, **options)
@@ -303,60 +444,3 @@ def _find_cuts(
         f"discretize={discretize!r} has neither cuts_ nor bin_edges_ after fit, so that new "
         "numbers could not be cut alike; pass MDLDiscretizer(), KBinsDiscretizer() or a mapping."
     )
-
-
-def encode_rows(
-    columns: Sequence[Column], variables: Sequence[Variable], numeric: Sequence[int]
-) -> tuple[Codes, Floats]:
-    """The codes (variables, rows) and the numbers (len(numeric), rows) of columns.
-
-    A code equal to the variable's card stands for a state that the variable does not have.
-    """
-    rows = n_rows(columns[0])
-    cards = np.array([v.card for v in variables])
-    codes: Codes = np.empty((len(variables), rows), dtype=code_dtype(cards))
-    for column, variable, out in zip(columns, variables, codes, strict=True):
-        out[:] = encode_column(column, variable, "unknown")
-    numbers = np.empty((len(numeric), rows))
-    for i, out in zip(numeric, numbers, strict=True):
-        out[:] = as_numbers(columns[i], dated=variables[i].dated)
-    return codes, numbers
-
-
-def as_numbers(column: Column, *, dated: bool = False) -> Floats:
-    """The numbers of a column, also where they are written as texts; NaN for anything else.
-
-    Where `dated`, they are those of dates, which alone count.
-    """
-    if isinstance(column, Numbers):
-        usable = ~column.missing & (column.dated == dated)
-        return np.where(usable, column.values.astype(np.float64), np.nan)
-    values = np.full(len(column.states) + 1, np.nan)  # code -1 finds the last
-    for i, state in enumerate(column.states):
-        with suppress(TypeError, ValueError):
-            number = day_number(state) if dated else float(state)  # type: ignore[arg-type]
-            values[i] = np.nan if number is None else number
-    found: Floats = values[column.codes]
-    return found
-
-
-def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
-    """`weights` as int64 where all are whole numbers, else float64; checked and read-only."""
-    array = np.asarray(weights)
-    if array.shape != (n_rows,):
-        raise WeightError(f"weights have shape {array.shape}; {n_rows} rows need ({n_rows},).")
-    if array.dtype.kind not in "biuf":
-        raise WeightError(f"weights have type {array.dtype}; whole or real numbers are allowed.")
-    values = array.astype(np.float64)
-    bad = ~np.isfinite(values) | (values < 0)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise WeightError(
-            f"the weight of row {row} is {array[row]}; weights must be finite and not negative."
-        )
-    if n_rows and values.sum() == 0:
-        raise WeightError("all weights are zero; at least one row needs a positive weight.")
-    whole = bool((values == np.floor(values)).all()) and values.sum() < 2**53
-    result: Ints | Floats = values.astype(np.int64) if whole else values
-    result.flags.writeable = False
-    return result

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.clean import NO_NUMBER, NUMBER
-from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
+from counterpane.data.columns import Column, Labels, Numbers, check_columns, columns_of, n_rows
 from counterpane.data.dates import day_number, find_day_first
-from counterpane.data.encoder import check_columns, encode_column
+from counterpane.data.encoder import encode_column
 from counterpane.data.number_formats import PLAIN, NumberFormat, find_format, is_number_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, unknown_name

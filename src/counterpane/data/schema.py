@@ -87,6 +87,11 @@ class Variable:
         """The number of states."""
         return len(self.states)
 
+    @property
+    def missing_code(self) -> int:
+        """The code of a missing cell: that of the state None if there is one, else `card`."""
+        return self._codes.get(None, self.card)
+
     @cached_property
     def dated(self) -> bool:
         """Whether the cuts are dates, as days since 1970-01-01."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.data.columns import columns_of, is_missing
-from counterpane.data.encoder import as_numbers
+from counterpane.data.encoder import column_numbers
 from counterpane.data.ranges import Range
 from counterpane.data.schema import Variable
 from counterpane.errors import EvidenceError
@@ -161,6 +161,6 @@ def read_column(
     code = np.array([variable.code(value)], dtype=np.uint16)
     if place is None:
         return ColumnEvidence(column, code)
-    numbers = as_numbers(columns_of({variable.name: [value]})[0], dated=variable.dated)
+    numbers = column_numbers(columns_of({variable.name: [value]})[0], dated=variable.dated)
     interval = bool(np.isnan(numbers[0])) and variable.states[int(code[0])] is not None
     return ColumnEvidence(column, code, None, place, numbers, interval)

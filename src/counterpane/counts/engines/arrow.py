@@ -14,11 +14,12 @@ from counterpane.counts.engines.file_readers import BlockReader, Paths, open_fil
 from counterpane.counts.engines.frame_readers import Engine, choose_readers, open_frame
 from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
 from counterpane.counts.engines.schema_scan import plan_schema_scan
-from counterpane.counts.engines.stream_cuts import StreamCuts, check_rule
+from counterpane.counts.engines.stream_cuts import StreamCuts
 from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import DistinctTask
+from counterpane.data.encoder import check_limits, check_rule
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
@@ -93,7 +94,8 @@ class ArrowSource(CountSource):
         if not isinstance(weights, str | None):
             raise ParameterError("weights must name a column here; they are no array.")
         self._files, self._blocks, self._groups = reader, blocks, groups
-        rule = check_rule(discretize, target, max_states, n_bins)
+        check_limits(max_states, n_bins)
+        rule = check_rule(discretize, target, by_block=True)
         scan = plan_schema_scan(
             reader, columns=columns, states=states, schema=schema, weights=weights,
             discretize=discretize if isinstance(discretize, Mapping) else None,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.engines.database import plain_number
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.clean import NO_NUMBER
+from counterpane.data.encoder import ValueCodes
 from counterpane.data.schema import Schema, Variable, code_dtype
-from counterpane.errors import DataError, MissingExtraError, StateError, WeightError, unknown_name
+from counterpane.errors import DataError, MissingExtraError, WeightError, unknown_name
 from counterpane.typing import Array, Bools, Codes, Floats
 
 Block = list[Any]
@@ -85,28 +85,46 @@ SPAN = 2**16  # of whole numbers that are looked up by place
 _NOWHERE: tuple[int, Array] = 0, np.zeros(0, dtype=np.int64)
 
 
-class ArrowCodes:
-    """The codes of a variable's cells; NULL, NaN and empty text are missing.
+class TextCodes(ValueCodes):
+    """The codes of the cells of a text file; empty cells are missing.
 
-    With `texts` the cells are those of a text file: numbers are read from them for a variable of
-    numbers, among which words such as NA are missing too.
+    Numbers are read from them for a variable of numbers, among which words such as NA are missing.
+    """
+
+    def __init__(self, variable: Variable) -> None:
+        super().__init__(variable)
+        self._numeric = variable.cuts is not None or all(
+            s is None or (isinstance(s, int | float) and not isinstance(s, bool))
+            for s in variable.states
+        )
+
+    def find(self, value: Any) -> int | None:
+        """The code of a cell; None if it is no state."""
+        if value == "" or (self._numeric and value.strip() in NO_NUMBER):
+            return self.missing
+        if not self._numeric:
+            return self.variable.find(value)
+        for number in int, float:  # integers may have more digits than a float holds
+            with suppress(ValueError):
+                return self.variable.find(number(value))
+        return None
+
+
+class ArrowCodes:
+    """The codes of a variable's cells in Arrow arrays; NULL and NaN are missing.
+
+    With `texts` the cells are those of a text file.
     """
 
     def __init__(self, variable: Variable, *, texts: bool = False) -> None:
         self.variable = variable
-        self._texts = texts
-        self._figures = variable.cuts is not None or all(
-            s is None or (isinstance(s, int | float) and not isinstance(s, bool))
-            for s in variable.states
-        )
-        absent = variable.find(None)  # missing may be a state of its own
-        self._missing = variable.card if absent is None else absent
-        self._known: dict[Any, int] = {}
+        self.by_value = TextCodes(variable) if texts else ValueCodes(variable)
+        self._missing = variable.missing_code
         self._places = _NOWHERE  # the codes of whole numbers from the first
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was looked up: that may be much, and is soon found again."""
-        return {**vars(self), "_known": {}, "_places": _NOWHERE}
+        return {**vars(self), "_places": _NOWHERE}
 
     def encode(self, values: Any, out: Codes) -> None:
         """Write the codes of an Arrow array to `out`; a value that is no state raises."""
@@ -116,26 +134,6 @@ class ArrowCodes:
         elif not (types.is_integer(values.type) and self._encode_whole(values, out)):
             self._encode_listed(values, out)
 
-    def code(self, value: Any) -> int:
-        """The code of one value, -1 where it is no state."""
-        if value is None or value != value:
-            return self._missing
-        if value not in self._known:
-            found = self._read(value) if self._texts else self.variable.find(plain_number(value))
-            self._known[value] = -1 if found is None else found
-        return self._known[value]
-
-    def _read(self, text: str) -> int | None:
-        """The code of a cell of a text file."""
-        if text == "" or (self._figures and text.strip() in NO_NUMBER):
-            return self._missing
-        if not self._figures:
-            return self.variable.find(text)
-        for number in int, float:  # whole ones may have more digits than a float holds
-            with suppress(ValueError):
-                return self.variable.find(number(text))
-        return None
-
     def _encode_listed(self, values: Any, out: Codes) -> None:
         """By the dictionary of the values."""
         types = pyarrow_module("types")
@@ -143,18 +141,10 @@ class ArrowCodes:
             values = values.cast("large_string")  # views have no direct way
         coded = values if types.is_dictionary(values.type) else values.dictionary_encode()
         listed = coded.dictionary.to_pylist()
-        lookup = np.array([*map(self.code, listed), self._missing], dtype=np.int64)
         indices = coded.indices
         if indices.null_count:
             indices = indices.cast("int64").fill_null(len(listed))
-        places = indices.to_numpy(zero_copy_only=False)
-        if lookup.min() >= 0:
-            np.take(lookup.astype(out.dtype), places, out=out, mode="clip")
-            return
-        codes = lookup[places]
-        if codes.min() < 0:
-            raise self._strange(listed[places[np.argmin(codes)]])
-        out[:] = codes
+        self.by_value.encode(listed, indices.to_numpy(zero_copy_only=False), out)
 
     def _encode_whole(self, values: Any, out: Codes) -> bool:
         """By the place of whole numbers in a short range; False where they are spread widely."""
@@ -176,7 +166,7 @@ class ArrowCodes:
             start = np.array(low).astype(np.int64)  # above 2^63 both wrap, and differ rightly
             found = codes[numbers.astype(np.int64) - start]
             if found.min() < 0:
-                raise self._strange(int(numbers[np.argmin(found)]))
+                raise self.by_value.refusal(int(numbers[np.argmin(found)]))
             out[:] = found
         if values.null_count:
             out[values.is_null().to_numpy(zero_copy_only=False)] = self._missing
@@ -191,7 +181,7 @@ class ArrowCodes:
             if end == start or last - first >= SPAN:
                 first, last = low, high
             start = first
-            codes = np.array([self.code(v) for v in range(first, last + 1)], dtype=np.int64)
+            codes = np.array([self.by_value[v] for v in range(first, last + 1)], dtype=np.int64)
             self._places = start, codes
         return codes[low - start : high - start + 1]
 
@@ -200,12 +190,6 @@ class ArrowCodes:
         numbers = arrow_numbers(values, self.variable.name)
         out[:] = np.searchsorted(np.array(self.variable.cuts), numbers, side="right")
         out[np.isnan(numbers)] = self._missing
-
-    def _strange(self, value: Any) -> StateError:
-        return StateError(
-            f"column {self.variable.name!r}: {self.variable.not_a_state(value)}; declare it with "
-            "states=…, or make the source again if rows were added."
-        )
 
 
 def arrow_numbers(values: Any, name: str) -> Array:

@@ -6,17 +6,14 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from decimal import Decimal
 from itertools import count
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.schema import Variable
-from counterpane.errors import DataError, ParameterError, StateError
-from counterpane.typing import Array, State
+from counterpane.data.encoder import plain_number
+from counterpane.errors import DataError, ParameterError
+from counterpane.typing import State
 
 
 def session_of(connection: Any) -> Session:
@@ -290,47 +287,6 @@ class DatabaseTable:
                 "the connection, the table's name, a schema apart as (schema, name), and the "
                 "right to read it."
             ) from error
-
-
-class StateCodes(dict[Any, int]):
-    """The code of each value of a variable, found once; NULL and NaN are missing."""
-
-    def __init__(self, variable: Variable) -> None:
-        self.variable = variable
-        absent = variable.find(None)  # missing may be a state of its own
-        self[None] = variable.card if absent is None else absent
-
-    def __missing__(self, value: Any) -> int:
-        if value != value:
-            return self[None]
-        code = self.variable.find(plain_number(value))
-        if code is None:
-            raise StateError(
-                f"column {self.variable.name!r}: {self.variable.not_a_state(value)}; make the "
-                "source again if rows were added, or declare it with states=…."
-            )
-        self[value] = code
-        return code
-
-    def encode(self, values: Any, out: Array) -> None:
-        """Write the codes of a tuple or an Arrow array to `out`."""
-        if isinstance(values, tuple):
-            out[:] = np.fromiter(map(self.__getitem__, values), dtype=np.int64, count=len(values))
-            return
-        coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-        listed = [*coded.dictionary.to_pylist(), None]
-        places = coded.indices.cast("int64").fill_null(len(listed) - 1).to_numpy()
-        lookup = np.zeros(len(listed), dtype=np.int64)
-        for i in np.flatnonzero(np.bincount(places)):  # an enum may list more than rows hold
-            lookup[i] = self[listed[i]]
-        out[:] = lookup[places]
-
-
-def plain_number(value: Any) -> Any:
-    """A value of the database as the states of a schema are: decimals become plain numbers."""
-    if not isinstance(value, Decimal):
-        return value
-    return int(value) if value.is_finite() and value == int(value) else float(value)
 
 
 def objects(values: Any) -> list[Any]:

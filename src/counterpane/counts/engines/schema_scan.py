@@ -22,11 +22,10 @@ from counterpane.counts.engines.arrow_cells import (
     is_null,
     pyarrow_module,
 )
-from counterpane.counts.engines.database import plain_number
 from counterpane.counts.source import columns_to_count
 from counterpane.data.clean import NO_NUMBER, NUMBER, text_column
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
-from counterpane.data.encoder import infer_schema
+from counterpane.data.encoder import infer_schema, plain_number
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
 from counterpane.errors import DataError, DiscretizeError, ParameterError, WeightError
 from counterpane.typing import Array, State
@@ -277,7 +276,7 @@ class _Observed:
 
     def missing(self, variable: Variable) -> bool:
         codes = ArrowCodes(variable, texts=self._texts)
-        return self._gap or variable.card in map(codes.code, self._values)
+        return self._gap or variable.card in map(codes.by_value.__getitem__, self._values)
 
     def _column(self) -> Column:
         values = list(self._values)

@@ -17,16 +17,14 @@ import numpy as np
 from counterpane.counts.distinct import Block, DistinctRowCache
 from counterpane.counts.engines.database import (
     DatabaseTable,
-    StateCodes,
     objects,
-    plain_number,
     sql_name,
 )
 from counterpane.counts.layout import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out_counts
 from counterpane.counts.source import CountSource, Policy, columns_to_count
 from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
 from counterpane.data.columns import Column, Numbers, from_objects
-from counterpane.data.encoder import infer_schema
+from counterpane.data.encoder import ValueCodes, infer_schema, plain_number
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, WeightError, unknown_name
@@ -106,11 +104,8 @@ class SqlSource(CountSource):
                 None, None, np.ones(0), max_states=max_states, n_bins=1,
             )  # fmt: skip
         self.schema = schema.select([schema.index(name) for name in names])
-        self._codes = [StateCodes(v) for v in self.schema]
-        self.has_missing = np.array([
-            len(seen := observed[v.name]) > MAX_STATES or v.card in map(codes.__getitem__, seen)
-            for v, codes in zip(self.schema, self._codes, strict=True)
-        ])  # fmt: skip
+        self._codes = [ValueCodes(v) for v in self.schema]
+        self.has_missing = np.array([_has_gap(codes, observed) for codes in self._codes])
 
     def _measure(self, weights: str | None) -> None:
         """Find the number of rows, and what to select for their weights."""
@@ -302,7 +297,7 @@ class SqlSource(CountSource):
     def _encode(self, block: list[Any], columns: Sequence[int]) -> Codes:
         codes: Codes = np.empty((len(columns), len(block[0])), code_dtype(self.schema.cards))
         for out, values, v in zip(codes, block, columns, strict=False):  # the weight is left over
-            self._codes[v].encode(values, out)
+            _encode(self._codes[v], values, out)
             if not self.has_missing[v] and (out == self.schema.cards[v]).any():
                 raise DataError(
                     f"column {self.schema.names[v]!r} has missing cells, and had none when the "
@@ -330,6 +325,27 @@ def _under_largest(scopes: Mapping[int, Sequence[int]]) -> list[tuple[list[int],
         else:
             groups.append((list(scopes[q]), [q]))
     return groups
+
+
+def _has_gap(codes: ValueCodes, observed: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a column may have missing cells, by its values if they are not too many."""
+    seen = observed[codes.variable.name]
+    if len(seen) > MAX_STATES:
+        return True
+    seen_codes = np.empty(len(seen), dtype=np.int64)
+    codes.encode(seen, None, seen_codes)
+    return codes.variable.card in seen_codes
+
+
+def _encode(codes: ValueCodes, values: Any, out: Array) -> None:
+    """Write the codes of a tuple or an Arrow array to `out`."""
+    if isinstance(values, tuple):
+        codes.encode(values, None, out)
+        return
+    coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+    listed = coded.dictionary.to_pylist()
+    places = coded.indices.cast("int64").fill_null(len(listed)).to_numpy()
+    codes.encode(listed, places, out)
 
 
 def _column(name: str, values: list[Any]) -> Column:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from counterpane.counts.engines.arrow_cells import (
 )
 from counterpane.counts.engines.file_readers import BlockReader
 from counterpane.counts.engines.schema_scan import SchemaScan, variables_from_options
+from counterpane.data.encoder import numeric_target
 from counterpane.data.intervals import find_quantiles, find_step, mdl_cuts, quantile_cuts
 from counterpane.data.schema import Variable, code_dtype
-from counterpane.errors import DiscretizeError, ParameterError, Setting
+from counterpane.errors import DiscretizeError
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats
 
@@ -27,28 +27,6 @@ VALUE_BYTES = 64  # what a kept value takes while it is merged with others
 _WIDE_KEYS = 2**22  # keys up to which a sum by place beats sorting
 _DIGIT = 16  # bits of a number that one scan decides
 _MANY_BINS = 32  # above, smaller digits keep the histograms small
-
-
-def check_rule(discretize: Any, target: str | None, max_states: int, n_bins: int) -> str | None:
-    """The rule by which cuts are to be found, None where they are given or not wanted."""
-    if max_states < 1 or n_bins < 1:
-        raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
-    if discretize is None or isinstance(discretize, Mapping):
-        return None
-    if discretize not in ("quantile", "mdl"):
-        raise ParameterError(
-            Setting("discretize", discretize),
-            "; 'quantile', 'mdl' or a mapping of column to cuts is "
-            "allowed where rows are read block by block.",
-        )
-    if discretize == "mdl" and target is None:
-        raise ParameterError(
-            Setting("discretize", "mdl"),
-            " cuts against a class; pass ",
-            Setting("target"),
-            " with the name of its column.",
-        )
-    return str(discretize)
 
 
 class StreamCuts:
@@ -109,10 +87,7 @@ class StreamCuts:
         if target is None:
             return None
         if target in self._scan.uncut:
-            raise DiscretizeError(
-                f"the target {target!r} is numeric itself; pass a target that is discrete, or "
-                f"declare its states with states={{{target!r}: […]}}."
-            )
+            raise numeric_target(target)
         return self._scan.variable(target)
 
     def _cells(
