@@ -343,11 +343,13 @@ def distinct_rows(codes: Codes, weights: Array | None, cards: Ints) -> tuple[Cod
             keys += column
         order = np.argsort(keys, kind="stable")
         fresh = np.diff(keys[order], prepend=-1) != 0
-    else:
-        order = np.lexsort(codes[::-1])
-        ordered = codes[:, order]
+    else:  # rows as strings of bytes sort far faster than by one column after the other
+        rows = np.packbits(codes, axis=0) if codes.max(initial=0) < 2 else codes
+        rows = np.ascontiguousarray(rows.T, dtype=rows.dtype.newbyteorder(">"))
+        strings = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel()
+        order = np.argsort(strings, kind="stable")
         fresh = np.ones(codes.shape[1], dtype=bool)
-        fresh[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+        fresh[1:] = strings[order[1:]] != strings[order[:-1]]
     starts = np.flatnonzero(fresh)
     if weights is None:
         summed: Array = np.diff(np.append(starts, codes.shape[1]))

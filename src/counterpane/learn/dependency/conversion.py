@@ -2,9 +2,10 @@
 
 For an order o of the variables and a base row x⁰, P(x)/P(x⁰) is a product over variables of
 P(x_i | those before i as in x, those after as in x⁰) / P(x⁰_i | the same): each term of ln P_i
-gives one feature whose conditions on later variables are settled by x⁰, and one, subtracted, whose
-condition on x_i is settled too (Lowd, "Closed-form learning of Markov networks from dependency
-networks", 2012). Averages over orders and base rows give each sub-feature a share of the weight.
+gives one feature whose conditions on later variables are evaluated at x⁰, and one, subtracted,
+whose condition on x_i is evaluated at x⁰ too (Lowd, "Closed-form learning of Markov networks from
+dependency networks", 2012). Averages over orders and base rows give each sub-feature a share of the
+weight.
 """
 
 from __future__ import annotations
@@ -15,25 +16,24 @@ from typing import Any, Literal
 import numpy as np
 
 from counterpane._core import dependency as kernels
+from counterpane._core.features import Parts
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError, ScopeError, unknown_name
-from counterpane.learn.dependency.conversion_features import (
-    MAX_CONDITIONS,
-    merged,
-    read_terms,
-    space_of,
-)
+from counterpane.errors import ParameterError, ScopeError, TableSizeError, unknown_name
+from counterpane.features import Rules
+from counterpane.features.tree import paths
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.markov_network import MarkovNetwork
-from counterpane.typing import Floats, Ints
+from counterpane.ragged import entries, flatten, offsets_of
+from counterpane.typing import Array, Floats, Ints
 
 MODES = {"all": kernels.ALL, "linear": kernels.LINEAR, "single": kernels.SINGLE}
 MAX_SUBSETS = 20  # the most variables of one feature of which all subsets may be made
 DEFAULT_SUBSETS = 8
+MAX_CONDITIONS = 2**27  # of all terms, or of all features: 1 GiB
 
 Orders = Literal["all", "linear", "single"] | Sequence[Any]
 Base = Literal["marginals", "uniform"] | Mapping[str, Any] | Sequence[Any]
@@ -76,17 +76,17 @@ def to_markov_network(
     schema = network.schema
     mode, positions = _orders(schema, orders, reverse=reverse)
     longest = _longest(mode, max_length)
-    space = space_of(schema.cards, _base(schema, base, data))
+    space = state_space(schema.cards, _base(schema, base, data))
     terms = read_terms(network.blanket.parts, space)
     modes = np.where(np.diff(terms.groups) >= longest, min(mode + 1, kernels.SINGLE), mode)
-    rules = merged(terms, modes, positions, space, schema.names)
-    told = {"orders": orders if isinstance(orders, str) else "given", "max_length": max_length}
-    provenance = {**(network.provenance or {}), "conversion": told}
+    rules = merge_features(terms, modes, positions, space, schema.names)
+    settings = {"orders": orders if isinstance(orders, str) else "given", "max_length": max_length}
+    provenance = {**(network.provenance or {}), "conversion": settings}
     return MarkovNetwork(schema, [rules], provenance=provenance)
 
 
 def _orders(schema: Schema, orders: Orders, *, reverse: bool) -> tuple[int, Ints]:
-    """How sub-features are made, and where each variable stands in each of the orders."""
+    """(how sub-features are formed, the place of each variable in each order)."""
     n = len(schema)
     if isinstance(orders, str):
         if orders not in MODES:
@@ -94,9 +94,9 @@ def _orders(schema: Schema, orders: Orders, *, reverse: bool) -> tuple[int, Ints
         natural = np.arange(n)
         both = [natural, natural[::-1]] if reverse and orders != "single" else [natural]
         return MODES[orders], np.array(both)
-    one = len(orders) > 0 and isinstance(orders[0], str | int | np.integer)
+    single = len(orders) > 0 and isinstance(orders[0], str | int | np.integer)
     positions = []
-    for order in [orders] if one else orders:
+    for order in [orders] if single else orders:
         places = [schema.index(v) if isinstance(v, str) else int(v) for v in order]
         if sorted(places) != list(range(n)):
             raise ParameterError(
@@ -109,7 +109,7 @@ def _orders(schema: Schema, orders: Orders, *, reverse: bool) -> tuple[int, Ints
 
 
 def _longest(mode: int, max_length: int | None) -> int:
-    """The most variables, target included, with which a feature goes by `mode`."""
+    """The largest number of variables, target included, of a feature that is spread by `mode`."""
     allowed = MAX_SUBSETS if mode == kernels.ALL else MAX_CONDITIONS
     if max_length is None:
         return DEFAULT_SUBSETS if mode == kernels.ALL else allowed
@@ -119,7 +119,7 @@ def _longest(mode: int, max_length: int | None) -> int:
 
 
 def _base(schema: Schema, base: Base | None, data: Any) -> list[Floats]:
-    """For each variable the probabilities of its states in the rows that others are held at."""
+    """For each variable the probabilities of its states at the base."""
     if base is None:
         base = "uniform" if data is None else "marginals"
     if isinstance(base, str):
@@ -142,7 +142,7 @@ def _base(schema: Schema, base: Base | None, data: Any) -> list[Floats]:
 
 
 def _marginals(schema: Schema, data: Any) -> list[Floats]:
-    """(count + 1/r) / (N + 1) for each state, N the rows that tell the variable."""
+    """(count + 1/r) / (N + 1) for each state, N the rows in which the variable is observed."""
     if data is None:
         raise ParameterError("base='marginals' needs data=…, a table or source of counts.")
     if not isinstance(data, CountSource):
@@ -154,3 +154,157 @@ def _marginals(schema: Schema, data: Any) -> list[Floats]:
         raise ScopeError(f"the data is over {data.schema!r}, the network over {schema!r}.")
     counts = data.counts([(v,) for v in range(len(schema))])
     return [(c + 1.0 / c.size) / (c.sum() + 1.0) for c in counts]
+
+
+def state_space(cards: Ints, base: list[Floats]) -> kernels.StateSpace:
+    """The variables with the probabilities of their states at the base."""
+    owners = np.repeat(np.arange(cards.size), cards)
+    return kernels.StateSpace(cards, offsets_of(cards)[:-1], owners, flatten(base, np.float64))
+
+
+def read_terms(parts: Parts, space: kernels.StateSpace) -> kernels.Terms:
+    """The terms of all conditionals of a compiled dependency network, simplified."""
+    raw = _raw_terms(parts, space)
+    n_terms, n_codes = raw.targets.size, raw.codes.size
+    counts: Ints = np.empty(n_terms, dtype=np.int64)
+    kernels.count_states(raw, space, counts)
+    offsets = offsets_of(counts)
+    terms = kernels.Terms(
+        targets=np.empty(n_terms, dtype=np.int64),
+        groups=np.empty(n_terms + 1, dtype=np.int64),
+        variables=np.empty(n_codes, dtype=np.int64),
+        shares=np.empty(n_codes),
+        code_offsets=np.empty(n_codes + 1, dtype=np.int64),
+        codes=np.empty(n_codes, dtype=np.int64),
+        state_offsets=offsets,
+        states=np.empty(offsets[-1], dtype=np.int64),
+        weights=np.empty(offsets[-1]),
+        back=np.empty(n_terms),
+    )
+    kernels.simplify_terms(raw, space, terms)
+    return terms
+
+
+def merge_features(
+    terms: kernels.Terms,
+    modes: Ints,
+    positions: Ints,
+    space: kernels.StateSpace,
+    names: Sequence[str],
+) -> Rules:
+    """The features of all terms, with their weights summed; see `kernels.spread_terms`."""
+    store = _store(2**12, 2**14)
+    start = 0
+    while True:
+        start = kernels.spread_terms(terms, modes, positions, store, start)
+        if store.sizes[2]:
+            raise ParameterError(
+                f"the conditional of {names[store.sizes[2] - 1]!r} gives a state of the base the "
+                "probability zero; smooth it, or pass a base row that is possible whatever the "
+                "other variables are."
+            )
+        if start == terms.targets.size:
+            return _rules(store, space)
+        store = _larger(store, *kernels.room_for_term(terms, modes, positions, start))
+
+
+def _raw_terms(parts: Parts, space: kernels.StateSpace) -> kernels.RawTerms:
+    """The terms of leaves of trees, of rules, and of cells of potentials."""
+    kinds = [_leaf_terms(parts), _rule_terms(parts), *_potential_terms(parts)]
+    numbers = np.concatenate([parts.leaf_values, parts.rule_weights, parts.values])
+    targets, starts, steps, sizes, variables, values, negated = (
+        np.concatenate(arrays) for arrays in zip(*kinds, strict=True)
+    )
+    codes = 2 * (space.firsts[variables] + values) + negated
+    return kernels.RawTerms(targets, starts, steps, offsets_of(sizes), codes, numbers)
+
+
+def _leaf_terms(parts: Parts) -> list[Array]:
+    """(targets, starts, steps, sizes, variables, values, negated) of leaves that are reached."""
+    leaves, offsets, variables, values, negated = paths(
+        parts.cards, parts.nodes, parts.tree_roots[:-1]
+    )
+    targets = np.repeat(np.arange(parts.cards.size), np.diff(parts.tree_offsets))
+    trees = np.searchsorted(parts.tree_roots, leaves, side="right") - 1
+    starts = parts.nodes[leaves, 2]
+    steps, sizes = np.ones_like(starts), np.diff(offsets)
+    return [targets[trees], starts, steps, sizes, variables, values, negated]
+
+
+def _rule_terms(parts: Parts) -> list[Array]:
+    targets = np.repeat(np.arange(parts.cards.size), np.diff(parts.touching_offsets))
+    rules = parts.touching
+    sizes = np.diff(parts.rule_offsets)[rules]
+    flat = entries(parts.rule_offsets, rules)
+    starts = parts.leaf_values.size + rules
+    conditions = (parts.rule_variables, parts.rule_values, parts.rule_negated)
+    return [targets, starts, np.zeros_like(starts), sizes, *(array[flat] for array in conditions)]
+
+
+def _potential_terms(parts: Parts) -> list[list[Array]]:
+    """For each potential a term for each joint state of the variables other than the target."""
+    terms = []
+    total = 0
+    before = parts.leaf_values.size + parts.rule_weights.size
+    for v in range(parts.cards.size):
+        for t in parts.potentials[parts.potential_offsets[v] : parts.potential_offsets[v + 1]]:
+            axes = slice(parts.scope_offsets[t], parts.scope_offsets[t + 1])
+            scope, strides = parts.scopes[axes], parts.strides[axes]
+            others, step = scope[scope != v], strides[scope == v]
+            cells = int(parts.cards[others].prod())
+            total += cells * others.size
+            if total > MAX_CONDITIONS:
+                raise TableSizeError(
+                    f"the potentials written out have more than {MAX_CONDITIONS:,} conditions; "
+                    "learn trees or smaller tables."
+                )
+            states = np.indices(parts.cards[others]).reshape(others.size, cells)
+            starts = before + parts.value_offsets[t] + strides[scope != v] @ states
+            sizes = np.full(cells, others.size)
+            terms.append([
+                np.full(cells, v), starts, np.full(cells, step[0]), sizes,
+                np.tile(others, cells), states.T.reshape(-1), np.zeros(states.size, dtype=bool),
+            ])  # fmt: skip
+    return terms
+
+
+def _store(features: int, codes: int) -> kernels.FeatureStore:
+    """An empty store with room for this number of features and codes."""
+    n_slots = 1 << (2 * features - 1).bit_length()  # at most half full
+    return kernels.FeatureStore(
+        sizes=np.zeros(3, dtype=np.int64),
+        slots=np.full(n_slots, -1, dtype=np.int64),
+        hashes=np.empty(features, dtype=np.uint64),
+        offsets=np.zeros(features + 1, dtype=np.int64),
+        codes=np.empty(codes, dtype=np.int64),
+        weights=np.empty(features),
+    )
+
+
+def _larger(store: kernels.FeatureStore, features: int, codes: int) -> kernels.FeatureStore:
+    """The same features with room for more of them, at least for twice the present number."""
+    n, size, _ = store.sizes.tolist()
+    if size + codes > MAX_CONDITIONS:
+        raise TableSizeError(
+            f"the features have more than {MAX_CONDITIONS:,} conditions; pass a smaller "
+            "max_length, or orders='linear' or 'single'."
+        )
+    larger = _store(max(2 * n, n + features), max(2 * size, size + codes))
+    larger.sizes[:] = store.sizes
+    larger.hashes[:n], larger.weights[:n] = store.hashes[:n], store.weights[:n]
+    larger.offsets[: n + 1], larger.codes[:size] = store.offsets[: n + 1], store.codes[:size]
+    kernels.refill_slots(larger)
+    return larger
+
+
+def _rules(store: kernels.FeatureStore, space: kernels.StateSpace) -> Rules:
+    """The features whose weight is not zero."""
+    n, size, _ = store.sizes.tolist()
+    weights, sizes, codes = store.weights[:n], np.diff(store.offsets[: n + 1]), store.codes[:size]
+    nonzero = weights != 0.0
+    if not nonzero.all():
+        codes, sizes, weights = codes[np.repeat(nonzero, sizes)], sizes[nonzero], weights[nonzero]
+    places = codes // 2
+    variables = space.owners[places]
+    values = places - space.firsts[variables]
+    return Rules(space.cards, weights, offsets_of(sizes), variables, values, codes % 2 == 1)

@@ -23,12 +23,12 @@ from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import LearnerOptions, digest
 from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.density import DensityLearner
-from counterpane.learn.dependency.by_variable import VariableSearch
 from counterpane.learn.dependency.logistic import LogisticSearch
 from counterpane.learn.dependency.tree_growth import TreeSearch
+from counterpane.learn.dependency.variable_search import VariableSearch
 from counterpane.learn.relatives import Relatives
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.typing import Array, Ints
+from counterpane.typing import Ints
 
 KAPPAS = tuple(10.0**k for k in range(-8, 1))
 L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
@@ -90,25 +90,25 @@ class DependencyNetworkLearner(DensityLearner):
         began = time.monotonic()
         settings = self._settings(validation is not None)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        judge = None if validation is None else self._judge(validation, source.schema)
-        search = self._search(source, settings, judge)
+        rows = None if validation is None else self._validation(validation, source.schema)
+        search = self._search(source, settings, rows)
         driver = self._driver(source)
-        if judge is not None:
-            driver.fingerprint["validation"] = digest(MemoryCounts(judge))
+        if rows is not None:
+            driver.fingerprint["validation"] = digest(MemoryCounts(rows))
         outcome = driver.run(search, f"learning a {self.local} for each variable")
         self.trace_ = outcome.trace
         scores = search.validation_scores(outcome.state)
         best = max(scores, key=lambda value: scores[value]) if scores else settings[0]
-        found = search.conditionals(outcome.state, best)
-        self.model_ = DependencyNetwork(source.schema, found.parts)
+        learned = search.conditionals(outcome.state, best)
+        self.model_ = DependencyNetwork(source.schema, learned.parts)
         self.graph_ = self.model_.graph
         self.model_.provenance = self._provenance(source, time.monotonic() - began)
         setattr(self, "kappa_" if self.local == "tree" else "l1_", best)
-        self.score_, self.validation_scores_ = found.score, scores
+        self.score_, self.validation_scores_ = learned.score, scores
         return self
 
-    def _settings(self, judged: bool) -> list[float]:
-        """The values of κ or λ to try, checked, λ falling."""
+    def _settings(self, validated: bool) -> list[float]:
+        """The values of κ or λ to try, checked; λ in descending order."""
         if self.local not in ("tree", "logistic"):
             raise ParameterError(f"local={self.local!r}; 'tree' or 'logistic' is allowed.")
         for name in ("min_count", "prior"):
@@ -122,28 +122,28 @@ class DependencyNetworkLearner(DensityLearner):
                 f"k={self.k!r} with local={self.local!r}; a whole number from 1, for trees, or "
                 "None is allowed."
             )
-        name, given = ("kappa", self.kappa) if by_tree else ("l1", self.l1)
-        tried, alone, most = (KAPPAS, 0.01, 1.0) if by_tree else (L1S, 1.0, math.inf)
-        if given is None:
-            return list(tried) if judged else [alone]
-        values = sorted({float(value) for value in np.atleast_1d(given)}, reverse=not by_tree)
+        name, value = ("kappa", self.kappa) if by_tree else ("l1", self.l1)
+        grid, default, most = (KAPPAS, 0.01, 1.0) if by_tree else (L1S, 1.0, math.inf)
+        if value is None:
+            return list(grid) if validated else [default]
+        values = sorted({float(number) for number in np.atleast_1d(value)}, reverse=not by_tree)
         if not values or not all(0 < v <= most and v < math.inf for v in values):
             limit = "in (0, 1]" if by_tree else "above zero"
-            raise ParameterError(f"{name}={given!r}; numbers {limit} are needed.")
-        if len(values) > 1 and not judged:
+            raise ParameterError(f"{name}={value!r}; numbers {limit} are needed.")
+        if len(values) > 1 and not validated:
             raise ParameterError(
-                f"{name}={given!r} are {len(values)} values; choosing one needs rows that were not "
+                f"{name}={value!r} are {len(values)} values; choosing one needs rows that were not "
                 "learned from: fit(…, validation=…)."
             )
         return values
 
-    def _judge(self, given: Any, schema: Schema) -> Table:
-        """The validation rows in terms of `schema`, complete."""
-        if isinstance(given, str | os.PathLike):
-            given = read(given)
-        if isinstance(given, CountSource):
-            given = given.rows()
-        table = Table.from_frame(given, schema=schema)
+    def _validation(self, X: Any, schema: Schema) -> Table:
+        """The validation rows, encoded by `schema`, without missing cells."""
+        if isinstance(X, str | os.PathLike):
+            X = read(X)
+        if isinstance(X, CountSource):
+            X = X.rows()
+        table = Table.from_frame(X, schema=schema)
         if self.missing == "drop":
             return table.resolve_missing("drop")
         for i in np.flatnonzero(table.has_missing):
@@ -156,12 +156,12 @@ class DependencyNetworkLearner(DensityLearner):
         return table
 
     def _search(
-        self, source: CountSource, settings: list[float], judge: Table | None
+        self, source: CountSource, settings: list[float], validation: Table | None
     ) -> VariableSearch[Any]:
         order = intrinsic_order(source)
         if self.local == "logistic":
             return LogisticSearch(
-                _distinct(source, order), order, settings, validation=judge, n_jobs=self.n_jobs
+                _distinct(source, order), order, settings, validation=validation, n_jobs=self.n_jobs
             )
         rows = source if source.table is not None else MemoryCounts(source.rows())
         assert rows.table is not None and rows.bits is not None
@@ -172,45 +172,27 @@ class DependencyNetworkLearner(DensityLearner):
             settings,
             min_count=self.min_count,
             prior=self.prior,
-            validation=judge,
+            validation=validation,
             relatives=self._relatives(source, order),
             n_jobs=self.n_jobs,
         )
 
     def _relatives(self, source: CountSource, order: Sequence[int]) -> Ints | None:
-        """The columns that each tree may ask about, all where None."""
+        """For each tree the columns of its questions; None for all columns."""
         if self.k is None:
             return None
         relatives = Relatives(source, self.k, order=order, n_jobs=self.n_jobs)
         n, block = relatives.n, relatives.block
-        found = [relatives.of(i, min(i + block, n), None) for i in range(0, n, block)]
-        return np.concatenate(found)
+        return np.concatenate(
+            [relatives.of(i, min(i + block, n), None) for i in range(0, n, block)]
+        )
 
 
 def _distinct(source: CountSource, order: Sequence[int]) -> Table:
-    """The distinct rows with the columns in some order, sorted, with their weights."""
+    """The distinct rows with the columns in `order`, sorted, with their weights."""
     columns, cards = list(order), source.schema.cards[list(order)]
     if math.prod(cards.tolist()) <= max(2**16, source.n_rows or 0):
         table = source.counts([columns], missing="error")[0]
         cells = np.nonzero(table)
         return Table(source.schema.select(columns), np.array(cells), table[cells])
-    if source.table is not None:
-        return sorted_rows(source.table.select(columns))
-    return source.rows(columns)
-
-
-def sorted_rows(table: Table) -> Table:
-    """The distinct rows, sorted as strings of bytes: with many columns far faster than by each."""
-    codes = table.codes
-    rows = np.packbits(codes, axis=0) if codes.max() < 2 else codes
-    rows = np.ascontiguousarray(rows.T, dtype=rows.dtype.newbyteorder(">"))
-    keys = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel()
-    kept = slice(None) if table.weights is None else np.flatnonzero(table.weights > 0)
-    order = np.arange(keys.size)[kept]
-    order = order[np.argsort(keys[order], kind="stable")]
-    starts = np.flatnonzero(np.append(True, keys[order[1:]] != keys[order[:-1]]))
-    if table.weights is None:
-        weights: Array = np.diff(np.append(starts, order.size))
-    else:
-        weights = np.add.reduceat(table.weights[order], starts)
-    return Table(table.schema, codes[:, order[starts]], weights)
+    return source.rows(columns) if source.table is None else source.table.distinct(columns)

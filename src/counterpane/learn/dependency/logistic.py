@@ -2,8 +2,8 @@
 
 −Σ rows ln P(x_v | rest) + l1 · Σ |w| is minimized over weights of indicators: of each state of x_v
 but the first (a head), alone (the intercept, penalized too) and with each state of another variable
-but the first. Each penalty starts from the weights of the one before, and the last is the first
-that makes the validation rows less probable than the one before did.
+but the first. Each penalty starts from the weights of the previous one; the path ends when the
+validation rows become less probable.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from counterpane.counts.bitsets import BitColumns, words_to
 from counterpane.data.table import Table
 from counterpane.errors import FitError
 from counterpane.features import Rules, Tree
-from counterpane.learn.dependency.by_variable import Conditionals, VariableSearch
+from counterpane.learn.dependency.variable_search import LearnedConditionals, VariableSearch
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
+from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Array, Floats, Ints
 
 TOLERANCE = 1e-3  # of l1: how far the slope of a weight may be from optimal
 MAX_ACTIVE = 4096  # weights of one state that may differ from zero
 
 
-class Fitted(NamedTuple):
-    """The weights that are not zero: of each penalty, each variable, and each of its heads.
+class LogisticPath(NamedTuple):
+    """The nonzero weights of each penalty, each variable, and each of its heads.
 
     `level` penalties are done, and of the next one `done` variables, whose log-likelihoods of the
-    rows and of the validation rows are summed in the last of `own` and `told`.
+    training and of the validation rows are summed in the last item of `own` and `told`.
     """
 
     level: int
@@ -44,11 +45,11 @@ class Fitted(NamedTuple):
     told: Floats
 
 
-class LogisticSearch(VariableSearch[Fitted]):
+class LogisticSearch(VariableSearch[LogisticPath]):
     """Fits the regressions of some variables a step, for the largest of `settings` first.
 
-    `table` has distinct rows, and column `order[i]` at place i, so that nothing depends on how the
-    data lay.
+    `table` has distinct rows, and column `order[i]` at place i, so that the result does not depend
+    on the order of rows and columns in the data.
     """
 
     def __init__(
@@ -66,26 +67,28 @@ class LogisticSearch(VariableSearch[Fitted]):
         self.settings = settings
         self.names = table.schema.select(self.place.tolist()).names
         self.cards = table.schema.cards[self.place]
-        self.design = lay_out(table)
-        self.judged = None
+        self.design = logistic_design(table)
+        self.validation = None
         if validation is not None:
             self.total = validation.total_weight
-            self.judged = lay_out(validation.select(self.order.tolist()), like=self.design)
-        self.head_from: Ints = np.concatenate([[0], np.cumsum(self.cards - 1)])
+            self.validation = logistic_design(
+                validation.select(self.order.tolist()), like=self.design
+            )
+        self.head_from: Ints = offsets_of(self.cards - 1)
 
-    def start(self) -> Fitted:
+    def start(self) -> LogisticPath:
         none = np.zeros(0, dtype=np.int64)
-        return Fitted(0, 0, none, none, np.zeros(0), np.zeros(1), np.zeros(1))
+        return LogisticPath(0, 0, none, none, np.zeros(0), np.zeros(1), np.zeros(1))
 
-    def done(self, state: Fitted) -> bool:
+    def done(self, state: LogisticPath) -> bool:
         fell = state.level > 1 and state.done == 0 and state.told[-2] < state.told[-3]
-        return state.level == len(self.settings) or (self.judged is not None and fell)
+        return state.level == len(self.settings) or (self.validation is not None and fell)
 
-    def size(self, state: Fitted) -> tuple[float, float]:
+    def size(self, state: LogisticPath) -> tuple[float, float]:
         n = self.cards.size
         return state.level * n + state.done, len(self.settings) * n
 
-    def step(self, state: Fitted, ctl: Control) -> tuple[Fitted, dict[str, Any]]:
+    def step(self, state: LogisticPath, ctl: Control) -> tuple[LogisticPath, dict[str, Any]]:
         n, l1 = self.cards.size, self.settings[state.level]
         ends = np.cumsum(state.sizes)
 
@@ -93,33 +96,33 @@ class LogisticSearch(VariableSearch[Fitted]):
             return self._fit(v, l1, state, ends)
 
         batch = self.batch(state.done, n)
-        found = list(map_in_workers(fit, batch, self.n_jobs, ctl))
-        features = [f for one in found for f in one[0]]
-        weights = [w for one in found for w in one[1]]
+        fits = list(map_in_workers(fit, batch, self.n_jobs, ctl))
+        features = [f for solution in fits for f in solution[0]]
+        weights = [w for solution in fits for w in solution[1]]
         own, told = state.own.copy(), state.told.copy()
-        for one in found:  # one by one, so that the size of the batch does not matter
-            own[-1] += one[2]
-            told[-1] += one[3]
+        for solution in fits:  # one by one, so that the sums do not depend on the size of the batch
+            own[-1] += solution[2]
+            told[-1] += solution[3]
         record = {"l1": l1, "variables": batch.stop, "weights": sum(map(len, features)),
-                  "furthest": max(one[4] for one in found)}  # fmt: skip
-        whole = batch.stop == n
-        return Fitted(
-            state.level + whole,
-            0 if whole else batch.stop,
-            np.concatenate([state.sizes, np.array([len(f) for f in features], dtype=np.int64)]),
-            np.concatenate([state.features, *features]),
-            np.concatenate([state.weights, *weights]),
-            np.append(own, 0.0) if whole else own,
-            np.append(told, 0.0) if whole else told,
+                  "furthest": max(solution[4] for solution in fits)}  # fmt: skip
+        last = batch.stop == n
+        return LogisticPath(
+            state.level + last,
+            0 if last else batch.stop,
+            flatten([state.sizes, [len(f) for f in features]]),
+            flatten([state.features, *features]),
+            flatten([state.weights, *weights], np.float64),
+            np.append(own, 0.0) if last else own,
+            np.append(told, 0.0) if last else told,
         ), record
 
-    def validation_scores(self, state: Fitted) -> dict[float, float]:
-        if self.judged is None:
+    def validation_scores(self, state: LogisticPath) -> dict[float, float]:
+        if self.validation is None:
             return {}
         means = (state.told[: state.level] / self.total).tolist()
         return dict(zip(self.settings, means, strict=False))
 
-    def conditionals(self, state: Fitted, setting: float) -> Conditionals:
+    def conditionals(self, state: LogisticPath, setting: float) -> LearnedConditionals:
         level = self.settings.index(setting)
         ends = np.cumsum(state.sizes)
         parts: list[list[Rules | Tree]] = []
@@ -131,10 +134,10 @@ class LogisticSearch(VariableSearch[Fitted]):
                 rules, own = self._margin(v)
                 parts.append([rules])
                 score += own
-        return Conditionals(parts, score)
+        return LearnedConditionals(parts, score)
 
     def _fit(
-        self, v: int, l1: float, state: Fitted, ends: Ints
+        self, v: int, l1: float, state: LogisticPath, ends: Ints
     ) -> tuple[list[Array], list[Array], float, float, float]:
         """Features and weights of each head, both log-likelihoods, and how far from optimal."""
         heads, at, design = int(self.cards[v]) - 1, int(self.place[v]), self.design
@@ -161,14 +164,16 @@ class LogisticSearch(VariableSearch[Fitted]):
         features = [np.flatnonzero(row) for row in dense]
         weights = [row[f] for row, f in zip(dense, features, strict=True)]
         own, told = kernels.logistic_log_likelihood(design, at, margins), 0.0
-        if self.judged is not None:
-            seen: Floats = np.zeros((heads, self.judged.weights.size))
+        if self.validation is not None:
+            seen: Floats = np.zeros((heads, self.validation.weights.size))
             for row, f, w in zip(seen, features, weights, strict=True):
-                kernels.add_margins(self.judged, f, w, row)
-            told = kernels.logistic_log_likelihood(self.judged, at, seen)
+                kernels.add_margins(self.validation, f, w, row)
+            told = kernels.logistic_log_likelihood(self.validation, at, seen)
         return features, weights, own, told, far / l1
 
-    def _read(self, v: int, level: int, state: Fitted, ends: Ints) -> list[tuple[Ints, Floats]]:
+    def _read(
+        self, v: int, level: int, state: LogisticPath, ends: Ints
+    ) -> list[tuple[Ints, Floats]]:
         """Features and weights of each head of column v."""
         first = level * int(self.head_from[-1]) + int(self.head_from[v])
         stops = ends[first : first + self.cards[v] - 1].tolist()
@@ -180,18 +185,17 @@ class LogisticSearch(VariableSearch[Fitted]):
     def _rules(self, v: int, *heads: tuple[Ints, Floats]) -> Rules:
         """w on (x_v = s), of an intercept, and on (x_v = s and x_u = t), of a feature."""
         sizes = [f.size for f, _ in heads]
-        features = np.concatenate([np.zeros(0, dtype=np.int64), *(f for f, _ in heads)])
-        weights = np.concatenate([np.zeros(0), *(w for _, w in heads)])
+        features, weights = flatten(f for f, _ in heads), flatten((w for _, w in heads), np.float64)
         pair = features > 0
         columns = np.full((features.size, 2), v)
         values = np.empty_like(columns)
         values[:, 0] = np.repeat(np.arange(1, len(heads) + 1), sizes)
         columns[pair, 1] = self.order[self.design.columns[features[pair]]]
         values[:, 1] = self.design.values[features]
-        there = np.column_stack([np.ones_like(pair), pair])
-        offsets = np.concatenate([[0], np.cumsum(1 + pair)])
+        present = np.column_stack([np.ones_like(pair), pair])
+        offsets = offsets_of(1 + pair)
         none = np.zeros(int(offsets[-1]), dtype=np.bool_)
-        return Rules(self.cards, weights, offsets, columns[there], values[there], none)
+        return Rules(self.cards, weights, offsets, columns[present], values[present], none)
 
     def _margin(self, v: int) -> tuple[Rules, float]:
         """The share of each state of column v, and its log-likelihood."""
@@ -202,12 +206,12 @@ class LogisticSearch(VariableSearch[Fitted]):
         return Rules.from_list(self.cards, states), float(counts @ logs)
 
     def _scratch(self, heads: int) -> LogisticScratch:
-        """Room for one problem at a time."""
+        """Scratch memory for one problem at a time."""
         n_rows, n = self.design.weights.size, self.design.columns.size
         most = min(n, MAX_ACTIVE)
         n_words = words_to(n_rows + 64 * kernels.SPARE_WORDS)
         rows, few = np.empty((7, n_rows)), np.empty((6, most))
-        whole = np.empty((2, most), dtype=np.int64)
+        lists = np.empty((2, most), dtype=np.int64)
         places = np.empty((2, n_rows), dtype=np.int32)
         square = np.empty((2, most, most))
         fields: list[Any] = [
@@ -216,17 +220,17 @@ class LogisticSearch(VariableSearch[Fitted]):
             np.empty(n_words, dtype=np.uint32),
             np.empty(n_words, dtype=np.uint64),
             np.empty((most, n_words), dtype=np.uint64),
-            whole[0],
+            lists[0],
             np.empty((heads, n), dtype=np.bool_),
             np.empty(heads),
             np.empty(n),
             few[0],
-            Quadratic(few[1], few[2], square[0], few[3], whole[1], square[1], few[4], few[5]),
+            Quadratic(few[1], few[2], square[0], few[3], lists[1], square[1], few[4], few[5]),
         ]
         return LogisticScratch(*fields)
 
 
-def lay_out(table: Table, like: LogisticDesign | None = None) -> LogisticDesign:
+def logistic_design(table: Table, like: LogisticDesign | None = None) -> LogisticDesign:
     """Features of the rows: the same as those of another design, or all that are not constant."""
     cards = table.schema.cards
     bits = BitColumns(table.codes, cards)
@@ -234,8 +238,8 @@ def lay_out(table: Table, like: LogisticDesign | None = None) -> LogisticDesign:
     if like is None:
         columns = np.repeat(np.arange(cards.size), cards)
         values = np.arange(columns.size) - np.repeat(bits.first, cards)
-        wanted = (values > 0) & (bits.total > 0) & (bits.total < table.n_rows)
-        columns, values = np.append(-1, columns[wanted]), np.append(0, values[wanted])
+        varies = (values > 0) & (bits.total > 0) & (bits.total < table.n_rows)
+        columns, values = np.append(-1, columns[varies]), np.append(0, values[varies])
     else:
         columns, values = like.columns, like.values
     sets = bits.first[columns[1:]] + values[1:]
@@ -244,7 +248,7 @@ def lay_out(table: Table, like: LogisticDesign | None = None) -> LogisticDesign:
     ones = np.append(table.n_rows, bits.total[sets])
     flipped = 2 * ones > table.n_rows
     sizes = np.where(flipped, table.n_rows - ones, ones)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = offsets_of(sizes)
     rows = np.empty(int(starts[-1]), dtype=np.int32)
     kernels.list_feature_rows(words, flipped, table.n_rows, starts, rows)
     weights = np.ones(table.n_rows) if table.weights is None else table.weights.astype(np.float64)

@@ -1,12 +1,12 @@
-"""One probability tree for each variable, for all prices of a split at once.
+"""A probability tree for each variable, for all prices of a split at once.
 
-A node is split by the question "has column u the value a?" of greatest gain, the rise of the
-leaves' log-likelihood, if that is above −ln κ and both sides weigh `min_count`. Whether it is split
-depends on its own gain and κ alone, so that the tree for a small κ is the top of the tree for a
-large one: it is grown once, for the largest, and cut back.
+A node is split by the question "has column u the value a?" with the largest gain in log-likelihood,
+if the gain is above −ln κ (the price) and both sides have the weight `min_count`. Whether a node is
+split depends only on its gain and κ, so the tree for a small κ is the top of the tree for a large
+one: it is grown once, for the largest κ, and cut back.
 
-Cost: a node has a table of the rows of each state that say yes to each question. That of the
-lighter child is counted, and that of the heavier is what it leaves of the parent's.
+Cost: a node has a table of the rows of each state that answer yes to each question. The table of
+the lighter child is counted, that of the heavier one is the parent's minus it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from counterpane._core.dependency import GrownTree, TreeRows, TreeScratch, TreeT
 from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.features import Rules, Tree
-from counterpane.learn.dependency.by_variable import Conditionals, VariableSearch
+from counterpane.learn.dependency.variable_search import LearnedConditionals, VariableSearch
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats, Ints
@@ -46,10 +46,10 @@ class Forest(NamedTuple):
 
 
 class TreeSearch(VariableSearch[Forest]):
-    """Grows the trees of some variables a step, for the largest of the `settings`, all κ.
+    """Grows the trees of some variables in each step, for the largest of the `settings`, all κ.
 
-    Of equal questions the first is taken, by the `order` of their columns. `relatives` (variables,
-    k), where given, are the columns that each tree may ask about.
+    Among equal questions the first one wins, by the `order` of their columns. `relatives`, shape
+    (variables, k), are the columns that the questions of each tree may be about; None means all.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class TreeSearch(VariableSearch[Forest]):
         self.unit, weights = in_units(table.weights)
         self.total = table.n_rows if table.weights is None else int(weights.sum())
         self.least = max(1, int(np.ceil(min_count / self.unit * (1 - 1e-9))))
-        self.rows = lay_out(table, bits, order, weights)
+        self.rows = tree_rows(table, bits, order, weights)
         self.prices: Floats = -np.log(np.array(settings))
-        self.judged = None if validation is None else Judged(validation)
+        self.validation = None if validation is None else ValidationRows(validation)
         self._logs: dict[float, Floats] = {}
 
     def start(self) -> Forest:
@@ -91,19 +91,19 @@ class TreeSearch(VariableSearch[Forest]):
     def step(self, state: Forest, ctl: Control) -> tuple[Forest, dict[str, Any]]:
         batch = self.batch(state.done, self.cards.size)
         trees = list(map_in_workers(self._grow, batch, self.n_jobs, ctl))
-        joined = [
+        fields = [
             np.concatenate([old, *(tree[k] for tree in trees)]) for k, old in enumerate(state[1:])
         ]
-        state = Forest(batch.stop, *joined)
+        state = Forest(batch.stop, *fields)
         return state, {"variables": state.done, "nodes": int(state.sizes.sum())}
 
     def validation_scores(self, state: Forest) -> dict[float, float]:
-        if self.judged is None:
+        if self.validation is None:
             return {}
-        sums = state.told.reshape(-1, self.prices.size).sum(axis=0) / self.judged.total
+        sums = state.told.reshape(-1, self.prices.size).sum(axis=0) / self.validation.total
         return dict(zip(self.settings, sums.tolist(), strict=True))
 
-    def conditionals(self, state: Forest, setting: float) -> Conditionals:
+    def conditionals(self, state: Forest, setting: float) -> LearnedConditionals:
         price = float(-np.log(setting))
         parts: list[list[Rules | Tree]] = []
         score, start, read = 0.0, 0, 0
@@ -118,10 +118,10 @@ class TreeSearch(VariableSearch[Forest]):
                 start, read = nodes.stop, cells.stop
             else:
                 tree = self._bare(v)
-            grown, own = self._cut(v, tree, price)
-            parts.append([grown])
-            score += own
-        return Conditionals(parts, score)
+            cut, log_likelihood = self._cut(v, tree, price)
+            parts.append([cut])
+            score += log_likelihood
+        return LearnedConditionals(parts, score)
 
     def _grow(self, v: int) -> tuple[Array, ...]:
         """The fields of `Forest` for the tree of column v."""
@@ -135,16 +135,11 @@ class TreeSearch(VariableSearch[Forest]):
         n = kernels.grow_tree(self.rows, v, terms, use, out)
         tree = GrownTree(out.questions[:n], out.children[:n], out.gains[:n], out.counts[:n])
         told: Floats = np.zeros(self.prices.size)
-        if self.judged is not None:
-            self.judged.add(v, tree, self.rows, self.prices, terms, told)
+        if self.validation is not None:
+            self.validation.add(v, tree, self.rows, self.prices, terms, told)
         size = np.array([n], dtype=np.int64)
-        kept = (
-            tree.questions.copy(),
-            tree.children.copy(),
-            tree.gains.copy(),
-            tree.counts.flatten(),
-        )
-        return (size, *kept, told)
+        nodes = (tree.questions, tree.children, tree.gains, tree.counts.reshape(-1))
+        return (size, *(array.copy() for array in nodes), told)
 
     def _cut(self, v: int, tree: GrownTree, price: float) -> tuple[Tree, float]:
         """The tree of column v at a higher price, and its log-likelihood."""
@@ -154,8 +149,8 @@ class TreeSearch(VariableSearch[Forest]):
         terms = self._terms(states)
         columns, values = self.rows.columns, self.rows.values
         n, score = kernels.cut_tree(tree, columns, values, price, terms, tests, children, logs)
-        found = Tree(self.cards, v, tests[:n, 0], tests[:n, 1], children[:n], logs[:n])
-        return found, score
+        cut = Tree(self.cards, v, tests[:n, 0], tests[:n, 1], children[:n], logs[:n])
+        return cut, score
 
     def _bare(self, v: int) -> GrownTree:
         """The root alone."""
@@ -172,15 +167,15 @@ class TreeSearch(VariableSearch[Forest]):
         return TreeTerms(price, self.least, int(by_bits / by_row), self.unit, pseudo, *logs)
 
     def _c_logs(self, pseudo: float) -> Floats:
-        """c ln(c + pseudo) for all counts c, if these are whole and not too many."""
+        """c ln(c + pseudo) for all counts c, if these are integers and not too many."""
         if pseudo not in self._logs:
-            whole = self.unit == 1.0 and self.total <= MAX_LOGS
-            c = np.arange(self.total + 1 if whole else 0, dtype=np.float64)
+            tabulated = self.unit == 1.0 and self.total <= MAX_LOGS
+            c = np.arange(self.total + 1 if tabulated else 0, dtype=np.float64)
             self._logs[pseudo] = c * np.log(np.where(c > 0, c + pseudo, 1.0))
         return self._logs[pseudo]
 
     def _scratch(self, states: int) -> tuple[TreeScratch, GrownTree]:
-        """Room for one tree at a time."""
+        """Scratch memory for one tree at a time."""
         n_rows, n_words = self.rows.codes.shape[1], self.rows.words.shape[1]
         levels, n_questions = self.total.bit_length() + 2, self.rows.columns.size
         most = 2 * min(n_rows, max(1, self.total // self.least))  # nodes
@@ -206,8 +201,8 @@ class TreeSearch(VariableSearch[Forest]):
         return use, out
 
 
-class Judged:
-    """Validation rows, which trees are judged by."""
+class ValidationRows:
+    """Validation rows, on which trees are evaluated."""
 
     def __init__(self, table: Table) -> None:
         cards = table.schema.cards
@@ -231,10 +226,10 @@ class Judged:
         )  # fmt: skip
 
 
-def lay_out(table: Table, bits: BitColumns, order: Sequence[int], weights: Ints) -> TreeRows:
-    """The rows and the questions: a value against the rest, of two values the rarer.
+def tree_rows(table: Table, bits: BitColumns, order: Sequence[int], weights: Ints) -> TreeRows:
+    """The rows and the questions: each value against the rest, of two values only the rarer.
 
-    A question that all rows or none say yes to is left out.
+    A question that all rows answer in the same way is left out.
     """
     cards, n_rows = table.schema.cards, table.n_rows
     bits.pack(range(cards.size))
@@ -243,18 +238,20 @@ def lay_out(table: Table, bits: BitColumns, order: Sequence[int], weights: Ints)
         totals = bits.total[bits.first[v] : bits.first[v] + cards[v]]
         if weights.size:
             totals = np.bincount(table.codes[v], weights, cards[v])
-        wanted = [int(np.argmin(totals))] if cards[v] == 2 else range(cards[v])
-        some = [value for value in wanted if 0 < totals[value] < totals.sum()]
-        columns += [v] * len(some)
-        values += some
-    asked = np.array(columns, dtype=np.int64), np.array(values, dtype=np.int64)
-    bit_rows = bits.first[asked[0]] + asked[1]
+        candidates = [int(np.argmin(totals))] if cards[v] == 2 else range(cards[v])
+        informative = [value for value in candidates if 0 < totals[value] < totals.sum()]
+        columns += [v] * len(informative)
+        values += informative
+    questions = np.array(columns, dtype=np.int64), np.array(values, dtype=np.int64)
+    bit_rows = bits.first[questions[0]] + questions[1]
     yes_from = np.empty(n_rows + 1, dtype=np.int64)
     kernels.count_answers(bits.words, bit_rows, yes_from)
     dtype = np.uint16 if len(columns) < 2**16 else np.uint32
     yes = np.empty(int(yes_from[-1]), dtype=dtype)
     kernels.list_answers(bits.words, bit_rows, yes_from, yes)
-    return TreeRows(table.codes, weights, bits.words, bits.first, *asked, bit_rows, yes_from, yes)
+    return TreeRows(
+        table.codes, weights, bits.words, bits.first, *questions, bit_rows, yes_from, yes
+    )
 
 
 def in_units(weights: Array | None) -> tuple[float, Ints]:

@@ -1,4 +1,4 @@
-"""What is learned for each variable on its own, with one setting for all."""
+"""The base of searches that learn the conditional of each variable separately."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from counterpane.learn.driver import Search
 S = TypeVar("S", bound=tuple[Any, ...])
 R = TypeVar("R")
 
-STEPS = 16  # at least, where there are variables enough: a step is what an interruption loses
-TASKS = 4  # variables a thread in one step, at least
+MIN_STEPS = 16  # if there are enough variables: an interruption loses one step
+MIN_TASKS = 4  # variables for each thread in one step
 
 
-class Conditionals(NamedTuple):
-    """A network's conditionals, and their log-likelihood summed over the rows they are from."""
+class LearnedConditionals(NamedTuple):
+    """The conditionals of a network, and their log-likelihood summed over the training rows."""
 
     parts: list[list[Rules | Tree]]
     score: float
@@ -29,30 +29,30 @@ class VariableSearch(Search[S], Generic[S]):
 
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
-        self._own = threading.local()
+        self._local = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs: no room that belongs to a thread."""
-        return {name: value for name, value in vars(self).items() if name != "_own"}
+        """The attributes that another process needs, without scratch memory of threads."""
+        return {name: value for name, value in vars(self).items() if name != "_local"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _own=threading.local())
+        vars(self).update(state, _local=threading.local())
 
     @abstractmethod
     def validation_scores(self, state: S) -> dict[float, float]:
         """The mean log-likelihood of a validation row, summed over variables, by setting."""
 
     @abstractmethod
-    def conditionals(self, state: S, setting: float) -> Conditionals:
-        """What was found with one of the settings."""
+    def conditionals(self, state: S, setting: float) -> LearnedConditionals:
+        """The conditionals learned with one of the settings."""
 
     def batch(self, first: int, n: int) -> range:
         """The variables of one step, from `first` on."""
-        return range(first, min(n, first + max(n // STEPS, TASKS * self.n_jobs)))
+        return range(first, min(n, first + max(n // MIN_STEPS, MIN_TASKS * self.n_jobs)))
 
     def of_thread(self, key: int, make: Callable[[int], R]) -> R:
-        """make(key), made once in each thread."""
-        kept: dict[Any, R] = vars(self._own)
-        if key not in kept:
-            kept[key] = make(key)
-        return kept[key]
+        """make(key), called once in each thread."""
+        cache: dict[Any, R] = vars(self._local)
+        if key not in cache:
+            cache[key] = make(key)
+        return cache[key]

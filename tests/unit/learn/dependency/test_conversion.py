@@ -16,7 +16,7 @@ from counterpane.errors import (
     UnknownNameError,
 )
 from counterpane.features import Potential, Rules, Tree
-from counterpane.learn.dependency import conversion_features
+from counterpane.learn.dependency import conversion
 
 PAIR = Potential((0, 1), np.log([[0.4, 0.1], [0.2, 0.3]]))
 
@@ -159,9 +159,9 @@ def test_features_of_many_conditions(orders):
 def test_the_store_grows_as_it_must(monkeypatch):
     model = network([2] * 7, [[chain(7, v)] for v in range(7)])
     expected = cp.to_markov_network(model)
-    whole = conversion_features._store
+    whole = conversion._store
     monkeypatch.setattr(
-        conversion_features,
+        conversion,
         "_store",
         lambda f, c: whole(min(f, 130), min(c, 1100)) if f == 2**12 else whole(f, c),
     )
@@ -171,7 +171,7 @@ def test_the_store_grows_as_it_must(monkeypatch):
 
 
 def test_what_would_be_too_large_is_refused_in_time(monkeypatch):
-    monkeypatch.setattr(conversion_features, "MAX_CONDITIONS", 5000)
+    monkeypatch.setattr(conversion, "MAX_CONDITIONS", 5000)
     model = network([2] * 12, [[chain(12, v)] for v in range(12)])
     with pytest.raises(TableSizeError, match="5,000 conditions; pass a smaller max_length"):
         cp.to_markov_network(model, max_length=12)
