@@ -1,15 +1,16 @@
-"""The one place where a lower floor reaches up: `plots` draws pictures, loaded on request."""
+"""Pictures by `counterpane.plots`, loaded on request: the only import from a higher floor."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+import counterpane
 
-def draw(picture: str, *args: Any, **options: Any) -> Any:
+
+def draw_plot(picture: str, *args: Any, **options: Any) -> Any:
     """What the function of `counterpane.plots` called `picture` returns for the arguments.
 
-    `plots` stands on the top floor and needs matplotlib, an optional dependency; learners and
-    models have a `plot` method all the same.
+    `plots` is on the top floor and needs matplotlib, an optional dependency, but tables, learners
+    and models have a `plot` method.
     """
-    return getattr(import_module("counterpane.plots"), picture)(*args, **options)
+    return getattr(counterpane.plots, picture)(*args, **options)

@@ -28,6 +28,8 @@ FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(SOURCE.rglob("*.py")) + sorted((SOURCE / "_core").glob("*.pyi"))
 # Importing scikit-learn's data sets costs a second that no other call of `read` should pay.
 LATE_IMPORTS = {"data/datasets.py"}
+# The `plot` methods of tables, learners and models draw by `counterpane.plots` (PEP 562).
+REACHES_UP = {"plotting.py"}
 
 
 def room_of(path: Path) -> str:
@@ -41,7 +43,9 @@ def imported(tree: ast.AST) -> list[tuple[str, int]]:
             found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"relative import at line {node.lineno}"
-            found.append((node.module or "", node.lineno))
+            module = node.module or ""
+            named = [f"counterpane.{alias.name}" for alias in node.names]
+            found += [(m, node.lineno) for m in (named if module == "counterpane" else [module])]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy":
             found += [(str(a.value), node.lineno) for a in node.args if isinstance(a, ast.Constant)]
     return found
@@ -73,6 +77,17 @@ def test_imports_stand_at_the_top(path: Path) -> None:
             late = imported(node)
             ours = [f"{path.name}:{line} {name}" for name, line in late if "counterpane" in name]
             assert not ours
+
+
+def test_only_plotting_reaches_up() -> None:
+    reaching = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "counterpane":
+                floor = FLOOR_OF.get(node.attr, -1)
+                if floor > FLOOR_OF.get(room_of(path), len(FLOORS)):
+                    reaching.add(str(path.relative_to(SOURCE)))
+    assert reaching == REACHES_UP
 
 
 def test_no_vague_names() -> None:

@@ -22,7 +22,7 @@ from counterpane.data.schema import code_dtype as code_dtype
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.markup import framed, grid
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Table(Exportable):
 
     def plot(self, **options: Any) -> Any:
         """The shares of the states of each column; see `counterpane.plots.marginals`."""
-        return draw("marginals", self, **options)
+        return draw_plot("marginals", self, **options)
 
     def shares(self, name: str) -> Floats:
         """The share of each state of a column among all its cells, by weight.

@@ -36,7 +36,7 @@ from counterpane.learn.gains import EdgeGain
 from counterpane.learn.gap_policy import GapPolicy, choose_policy, explicit_policy, too_slow
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.edges import EdgeStrength
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.progress import Report
 from counterpane.scores import LocalScore, as_score
 
@@ -123,7 +123,7 @@ class Learner(Estimator, ABC):
 
         See `counterpane.plots.learned`; `options` are those of the picture.
         """
-        return draw("learned", self, kind, **options)
+        return draw_plot("learned", self, kind, **options)
 
     @property
     def strengths_(self) -> list[EdgeStrength]:

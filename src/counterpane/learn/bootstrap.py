@@ -26,7 +26,7 @@ from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.resampled_rows import rows_to_resample
 from counterpane.models.base import Model
 from counterpane.parallel import thread_pool
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.progress import Control, Report, Stopped, TextBar
 from counterpane.typing import Bools, Floats
 
@@ -154,7 +154,7 @@ class BootstrapResult:
         Shares of fewer than 20 samples are not shown. See `counterpane.plots.graph` and
         `counterpane.plots.edge_probabilities`.
         """
-        return draw("learned", self, kind, **options)
+        return draw_plot("learned", self, kind, **options)
 
     def __repr__(self) -> str:
         return f"BootstrapResult({self.n} samples, {len(self.strength)} pairs of {self.names})"

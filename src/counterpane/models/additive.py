@@ -25,7 +25,7 @@ from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import RowAverage
 from counterpane.models.predictions import prediction_frame
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class AdditiveClassifier:
             for record in self.interactions()
         ]
         about = {"title": self.target.name, "note": CAPTION if self.effects is not None else ""}
-        return draw("hypergraph", records, **about | options)
+        return draw_plot("hypergraph", records, **about | options)
 
     def save_picture(self, path: str | os.PathLike[str]) -> None:
         """Write columns and interactions as a picture: `.svg`, `.png` or `.dot` (Graphviz)."""

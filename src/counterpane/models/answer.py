@@ -14,7 +14,7 @@ from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.models.certainty import Certainty
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Floats, State
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Answer(Exportable):
 
     def plot(self, **options: Any) -> Any:
         """The probabilities as bars, or as squares for two; see `counterpane.plots.answer`."""
-        return draw("answer", self, **options)
+        return draw_plot("answer", self, **options)
 
     def _repr_html_(self) -> str:
         head, *body = [[html.escape(cell) for cell in line] for line in self._lines()]

@@ -33,7 +33,7 @@ from counterpane.models.formats import (
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.predictions import prediction_frame
 from counterpane.models.questions import Questions, listed
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Model(Questions):
 
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
-        return draw("graph", self, **options)
+        return draw_plot("graph", self, **options)
 
     def save_picture(self, path: str | os.PathLike[str]) -> None:
         """Write the graph as a picture: `.svg`, `.png` (by matplotlib) or `.dot` (Graphviz).

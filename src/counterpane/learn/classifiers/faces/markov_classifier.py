@@ -30,7 +30,7 @@ from counterpane.models.explaining import Explanation, check_one, explanation, o
 from counterpane.models.kept_rows import TrainingRows, keep_rows
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.progress import Control
 from counterpane.typing import Codes, Floats, Ints
 
@@ -246,7 +246,7 @@ class MarkovClassifier(Classifier):
         if kind != "hypergraph":
             return super().plot(kind, **options)
         records = _pictured(self.structures_ if average else self.structures_[:1])
-        return draw("hypergraph", records, **{"title": self.target_.name} | options)
+        return draw_plot("hypergraph", records, **{"title": self.target_.name} | options)
 
     def _named(self, structure: Structure) -> list[tuple[str, ...]]:
         names = self.schema_.names

@@ -40,7 +40,7 @@ from counterpane.models.effects import CAPTION, Effects, measure_effects
 from counterpane.models.explaining import Explanation, one_row
 from counterpane.models.kept_rows import TrainingRows, keep_rows
 from counterpane.models.purified import purified
-from counterpane.plotting import draw
+from counterpane.plotting import draw_plot
 from counterpane.typing import Codes, Floats
 
 MAX_SHOWN = 60  # interactions in a picture
@@ -222,7 +222,7 @@ class InteractionClassifier(Classifier):
             if r["order"] == 1 or not any(set(r["columns"]) < set(o["columns"]) for o in shown)
         ]
         about = {"title": self.target_.name, "note": CAPTION}
-        return draw("hypergraph", records, **about | options)
+        return draw_plot("hypergraph", records, **about | options)
 
 
 def _effects(
