@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import counterpane as cp
 from counterpane.errors import CounterpaneError
-from counterpane.learn.observed_rows import observed_log_prob
+from counterpane.learn.gap_policy import observed_log_prob
 from harness import publish
 
 FOLDER = Path(os.environ["COUNTERPANE_DATA"])

@@ -50,8 +50,7 @@ _HOMES = {
     ),
     **public_modules(),  # of the learners
     "counterpane.learn.driver": ("StoppedEarly",),
-    "counterpane.learn.em": ("fit_parameters_em",),
-    "counterpane.learn.parameters": ("fit_parameters",),
+    "counterpane.learn.parameters": ("fit_parameters", "fit_parameters_em"),
     "counterpane.learn.dependency.conversion": ("to_markov_network",),
     "counterpane.learn.markov.graph_potentials": ("fit_potentials",),
     "counterpane.learn.markov.weights": ("fit_weights",),
@@ -147,7 +146,6 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
         DependencyNetworkLearner as DependencyNetworkLearner,
     )
     from counterpane.learn.driver import StoppedEarly as StoppedEarly
-    from counterpane.learn.em import fit_parameters_em as fit_parameters_em
     from counterpane.learn.hybrid.hybrid_random_field import (
         HybridRandomFieldLearner as HybridRandomFieldLearner,
     )
@@ -158,6 +156,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.markov.pairwise import PairwiseMarkovLearner as PairwiseMarkovLearner
     from counterpane.learn.markov.weights import fit_weights as fit_weights
     from counterpane.learn.parameters import fit_parameters as fit_parameters
+    from counterpane.learn.parameters import fit_parameters_em as fit_parameters_em
     from counterpane.learn.ranking.ranker import LinkRanker as LinkRanker
     from counterpane.models import BayesianNetwork as BayesianNetwork
     from counterpane.models import DependencyNetwork as DependencyNetwork

@@ -73,7 +73,6 @@ from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
 
 resampling: Any = lazy("counterpane.learn.bootstrap")
-resampled_rows: Any = lazy("counterpane.learn.resampled_rows")
 
 SAMPLES, SECONDS = 100, 5.0  # of the bootstrap that nobody asked for
 CONSTRAINTS, LINKS = "Constraints on the network", "Lists of links"  # panels of --help
@@ -289,7 +288,7 @@ def _add_confidence(
     provenance["edge_confidence"] = shares = []
     if not isinstance(table, cp.Table):
         return None
-    rows, missing = resampled_rows.rows_to_resample(learner, table)
+    rows, missing = resampling.rows_to_resample(learner, table)
     plain = type(learner)(**learner.get_params())
     plain.set_params(progress=False, time_limit=limit, n_jobs=1, missing=missing)
     done = 0

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.errors import ParameterError
-from counterpane.learn.ranking.ranks import expected_reciprocal_ranks
+from counterpane.learn.ranking.judging import expected_reciprocal_ranks
 from counterpane.typing import Bools, Floats
 
 Ties = Literal["expected", "worst"]

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table, in_text_order
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, cpdag
 from counterpane.lazy import lazy
+from counterpane.learn.base import Missing
+from counterpane.learn.bayesian.structural_em import COMPLETIONS, completed_rows
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.resampled_rows import rows_to_resample
 from counterpane.models.base import Model
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
@@ -334,3 +336,31 @@ def _class_of(learner: Any, graph: Any, names: tuple[str, ...]) -> Any:
     if nx.is_directed_acyclic_graph(graph):
         return cpdag(Dag.from_networkx(graph, names)).to_networkx(names)
     return graph
+
+
+def rows_to_resample(learner: Any, table: Table) -> tuple[Table | CountSource, Missing]:
+    """Rows to draw samples from, and the policy by which to learn from each.
+
+    `learner` was fitted to `table`; its policy is kept for all samples. EM is not run again: each
+    row stands for its completions, weighted by their probability under the learned network, so that
+    a sample is drawn from the rows, and its missing cells from the network.
+
+    >>> import counterpane as cp
+    >>> table = cp.read({"a": [0, 0, 1, 1, None, 1], "b": [0, 0, 1, None, 1, 1]})
+    >>> rows, missing = rows_to_resample(cp.HillClimb().fit(table), table)
+    >>> rows.n_rows, round(rows.total_weight), missing
+    (6, 6, 'error')
+    """
+    policy: Missing = learner.missing_
+    if not table.has_missing.any():
+        return table, learner.missing
+    if policy in ("state", "drop"):
+        return table.resolve_missing(policy), policy
+    if policy != "em":
+        return table, policy
+    model = learner.model_
+    gaps = Table(model.schema, table.codes, table.weights)
+    rows = MemoryCounts(completed_rows(gaps, model, most=COMPLETIONS, seed=0))
+    whole = table.weights is not None and table.weights.dtype.kind == "i"
+    rows.n_rows = int(table.total_weight) if whole else table.n_rows
+    return rows, "error"

@@ -1,13 +1,30 @@
-"""Parameters of a known structure."""
+"""Parameters of a known structure: from counts, or by expectation–maximization (EM).
+
+EM is for rows with missing cells: Dempster, Laird & Rubin (1977); for networks Lauritzen (1995).
+The E-step adds up, for every family and row, P(family | cells that the row shows) under the present
+parameters: exactly, by one junction tree for all rows. The M-step is the posterior mean of those
+counts. Cells are assumed to be missing at random.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
+from counterpane.data.table import Table
+from counterpane.errors import EvidenceError, ParameterError
 from counterpane.graphs import Dag
+from counterpane.inference.completion import Completion
+from counterpane.learn.base import digest
+from counterpane.learn.driver import Driver, Search
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.progress import Control
+from counterpane.progress import Control, Report
+from counterpane.typing import Array, Floats
 
 
 def fit_parameters(
@@ -38,3 +55,173 @@ def fit_parameters(
         equivalent_sample_size=equivalent_sample_size,
         provenance=provenance,
     )
+
+
+class EMState(NamedTuple):
+    """Expected counts of all families, end to end, and the log-likelihood they came from."""
+
+    expected: Floats
+    log_likelihood: float
+    gain: float
+    steps: int
+
+
+class EMSearch(Search[EMState]):
+    """One iteration a step. `fixed` variables keep their tables of `first`, where steps begin."""
+
+    def __init__(
+        self,
+        table: Table,
+        dag: Dag,
+        size: float,
+        tolerance: float,
+        max_steps: int,
+        seed: int,
+        *,
+        first: BayesianNetwork | None = None,
+        fixed: Collection[int] = (),
+        n_jobs: int = 1,
+    ) -> None:
+        self.dag = dag
+        self.tolerance = tolerance
+        self.max_steps = max_steps
+        self.seed = seed
+        self.first = first
+        self.fixed = fixed
+        self.schema = table.schema
+        cards = self.schema.cards
+        self.scopes = [(*dag.parents(i), i) for i in range(dag.n)]
+        self.shapes = [tuple(cards[list(s)].tolist()) for s in self.scopes]
+        each = [0.0 if i in fixed else size / np.prod(s) for i, s in enumerate(self.shapes)]
+        self.alpha = [np.full(s, a) for s, a in zip(self.shapes, each, strict=True)]
+        rows = table.distinct()
+        assert rows.weights is not None
+        whole = (rows.codes < cards[:, None]).all(axis=0)
+        self.shown = np.zeros(sum(int(np.prod(s)) for s in self.shapes))
+        if whole.any():
+            self.shown[:] = joined(MemoryCounts(rows.take(whole)).counts(self.scopes))
+        self.table = rows
+        self.gaps = rows.codes[:, ~whole]
+        self.weights: Floats = rows.weights[~whole].astype(np.float64)
+        names = self.schema.names
+        self.completion = Completion(self.scopes, cards, self.gaps, names, n_jobs=n_jobs)
+
+    def model(self, state: EMState) -> BayesianNetwork:
+        """The network of a state: the posterior mean given its (expected) counts."""
+        if state.steps == 0 and self.first is not None:
+            return self.first
+        counts = self.cut(state.expected)
+        for i in self.fixed:
+            assert self.first is not None
+            rows = counts[i].sum(axis=-1, keepdims=True)
+            counts[i] = self.first.tables[i] * np.maximum(rows, np.finfo(np.float64).tiny)
+        return BayesianNetwork.from_counts(self.schema, self.dag, counts, alpha=self.alpha)
+
+    def start(self) -> EMState:
+        """The counts of each family's complete rows, shaken a little: hidden states are alike."""
+        rng = np.random.default_rng(self.seed)
+        shown = MemoryCounts(self.table).counts(self.scopes, missing="drop", max_cells=2**28)
+        shaken = [t + rng.random(t.shape) for t in shown]
+        return EMState(joined(shaken), -np.inf, np.inf, 0)
+
+    def done(self, state: EMState) -> bool:
+        small = state.gain <= self.tolerance * max(1.0, abs(state.log_likelihood))
+        return state.steps >= self.max_steps or (state.steps > 1 and small)
+
+    def size(self, state: EMState) -> tuple[float, float]:
+        return state.steps, self.max_steps
+
+    def step(self, state: EMState, ctl: Control) -> tuple[EMState, dict[str, Any]]:
+        logs = [p.log_values for p in self.model(state).to_potentials()]
+        expected, per_row = self.completion.expected(logs, self.weights, ctl=ctl)
+        expected += self.shown
+        known = self.shown > 0
+        fit = float(self.shown[known] @ joined(logs)[known] + self.weights @ per_row)
+        if fit == -np.inf:
+            raise EvidenceError(
+                "a row of the table is impossible under the tables given; let no table that is "
+                "fixed, or that EM starts from, hold a zero where rows were seen."
+            )
+        gain = fit - state.log_likelihood
+        return EMState(expected, fit, gain, state.steps + 1), {"log_likelihood": fit}
+
+    def cut(self, joined: Array) -> list[Floats]:
+        """Joined counts as one table a family."""
+        ends = np.cumsum([int(np.prod(s)) for s in self.shapes])[:-1]
+        parts = np.split(joined, ends)
+        return [p.reshape(s) for p, s in zip(parts, self.shapes, strict=True)]
+
+
+def joined(tables: Iterable[Array]) -> Floats:
+    """The tables end to end."""
+    return np.concatenate([t.reshape(-1) for t in tables]).astype(np.float64)
+
+
+def fit_parameters_em(
+    table: Table | CountSource,
+    dag: Dag,
+    *,
+    start: BayesianNetwork | None = None,
+    fixed: Iterable[str] = (),
+    equivalent_sample_size: float = 1.0,
+    tolerance: float = 1e-8,
+    max_steps: int = 500,
+    random_state: int = 0,
+    time_limit: float | None = None,
+    progress: bool | Report = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> BayesianNetwork:
+    """The network of `dag` whose parameters make the observed cells most probable.
+
+    `table` may be a source whose distinct rows fit in memory. Stops when an iteration gains less
+    than `tolerance` times the log-likelihood. `start` is a network of the same structure to start
+    from; by default EM starts from the complete rows of each family. The variables named in `fixed`
+    keep their tables of `start`. `strengths` are the expected counts, so uncertainty grows with the
+    number of missing cells. A time limit or Ctrl-C returns the parameters so far.
+
+    >>> import counterpane as cp
+    >>> table = cp.read({"a": [0, 0, 1, 1, None, 1], "b": [0, 0, 1, None, 1, 1]})
+    >>> model = fit_parameters_em(table, cp.Dag(2, [(0, 1)]), equivalent_sample_size=0.01)
+    >>> round(model.query("a")[1], 2)
+    0.67
+    """
+    if max_steps < 1 or not tolerance >= 0 or not 0 <= equivalent_sample_size < np.inf:
+        raise ParameterError(
+            f"max_steps={max_steps}, tolerance={tolerance}, equivalent_sample_size="
+            f"{equivalent_sample_size}; at least one step, and numbers that are not negative, are "
+            "needed."
+        )
+    table = table.rows() if isinstance(table, CountSource) else table
+    known_tables = _fixed(table, dag, start, fixed)
+    size = equivalent_sample_size
+    search = EMSearch(
+        table, dag, size, tolerance, max_steps, random_state, first=start, fixed=known_tables
+    )
+    told = None if start is None else [t.tolist() for t in start.tables]
+    known = {
+        "em": [size, tolerance, random_state, told, known_tables],
+        "edges": list(dag.edges),
+        "data": digest(MemoryCounts(table)),
+    }
+    driver = Driver(table.schema, known, time_limit, progress, checkpoint)
+    return search.model(driver.run(search, "expectation–maximization").state)
+
+
+def _fixed(
+    table: Table, dag: Dag, start: BayesianNetwork | None, names: Iterable[str]
+) -> list[int]:
+    """The positions of the variables whose tables stay, checked against the network given."""
+    fixed = sorted(table.schema.index(name) for name in names)
+    if start is None:
+        if fixed:
+            raise ParameterError(
+                f"fixed={[table.schema.names[i] for i in fixed]}, but no start; pass the network "
+                "whose tables they keep."
+            )
+        return []
+    if start.schema != table.schema or start.dag != dag:
+        raise ParameterError(
+            "start is a network over other columns, states or edges than the table and the DAG "
+            "given; it must agree with both."
+        )
+    return fixed

@@ -12,7 +12,7 @@ from counterpane.data import Schema, Table
 from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
-from counterpane.learn.bayesian.completed_rows import completed_rows
+from counterpane.learn.bayesian.structural_em import completed_rows
 from counterpane.progress import Control, Stopped
 from reference.completion_reference import completions, expected_counts
 

@@ -14,7 +14,7 @@ from counterpane.errors import ParameterError
 from counterpane.graphs import Dag
 from counterpane.learn import StoppedEarly
 from counterpane.learn.driver import Driver
-from counterpane.learn.em import EMSearch, fit_parameters_em
+from counterpane.learn.parameters import EMSearch, fit_parameters_em
 from counterpane.progress import Control
 
 DAG = Dag(4, [(0, 1), (0, 2), (1, 3), (2, 3)])

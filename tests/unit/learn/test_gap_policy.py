@@ -10,7 +10,7 @@ from counterpane.counts import MemoryCounts
 from counterpane.learn import gap_policy
 from counterpane.learn.bayesian import structural_em
 from counterpane.learn.bayesian.structural_em import Effort
-from counterpane.learn.observed_rows import observed_log_prob
+from counterpane.learn.gap_policy import observed_log_prob
 
 
 def chain(n: int, seed: int) -> np.ndarray:

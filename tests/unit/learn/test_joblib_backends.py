@@ -9,11 +9,11 @@ from functools import cache
 import joblib
 import numpy as np
 import pytest
-from counterpane.learn.threads import by_threads
 
 import counterpane as cp
 from counterpane.counts import MemoryCounts
 from counterpane.data import Schema, Table
+from counterpane.parallel import map_in_workers
 from counterpane.progress import Control, Stopped
 from reference.random_codes import random_codes
 
@@ -47,27 +47,27 @@ def where(part):
 
 
 def test_without_a_choice_threads_run_the_parts():
-    found = list(by_threads(where, range(8), 2))
+    found = list(map_in_workers(where, range(8), 2))
     assert [part for part, _, _ in found] == list(range(8))
     assert {pid for _, pid, _ in found} == {os.getpid()}
     assert all(ident != threading.get_ident() for _, _, ident in found)
     with joblib.parallel_config(n_jobs=2):  # a number alone chooses no backend
-        assert {pid for _, pid, _ in by_threads(where, range(8), 2)} == {os.getpid()}
+        assert {pid for _, pid, _ in map_in_workers(where, range(8), 2)} == {os.getpid()}
 
 
 def test_a_chosen_backend_runs_the_parts_in_order():
     with joblib.parallel_config(backend="loky"):
-        found = list(by_threads(where, range(8), 2))
+        found = list(map_in_workers(where, range(8), 2))
         assert [part for part, _, _ in found] == list(range(8))
         assert os.getpid() not in {pid for _, pid, _ in found}
-        here = list(by_threads(where, range(3), 1))
+        here = list(map_in_workers(where, range(3), 1))
         assert {(pid, ident) for _, pid, ident in here} == {(os.getpid(), threading.get_ident())}
 
 
 def test_the_control_is_asked_between_parts():
     control = Control()
     with joblib.parallel_config(backend="threading"):
-        parts = by_threads(where, range(8), 2, control)
+        parts = map_in_workers(where, range(8), 2, control)
         next(parts)
         control.cancel()
         with pytest.raises(Stopped):

@@ -17,8 +17,7 @@ from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import unpack
 from counterpane.learn.base import Learned, LearnerOptions
-from counterpane.learn.bayesian.constraints import Edges, make_limits
-from counterpane.learn.bayesian.moves import Moves, dag_of, rows_needed
+from counterpane.learn.bayesian.moves import Edges, Moves, dag_of, make_limits, rows_needed
 from counterpane.learn.bayesian.structural_em import (
     EFFORTS,
     StructuralEM,
@@ -29,6 +28,7 @@ from counterpane.learn.bayesian.structural_em import (
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.gains import named_gains
+from counterpane.learn.order import intrinsic_order
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
@@ -219,20 +219,6 @@ def make_moves(
     cache = RowCache(source, score, max_parents=max_parents, memory=memory)
     cache.first_fill()
     return Moves(cache, limits)
-
-
-def intrinsic_order(source: CountSource) -> list[int]:
-    """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
-    cards = source.schema.cards
-    batch = source.counts([(i,) for i in range(len(cards))], missing="drop")
-    counts = np.zeros((len(cards), cards.max()))
-    counts[np.arange(cards.max()) < cards[:, None]] = np.concatenate(list(batch))
-    totals = counts.sum(axis=1, keepdims=True)
-    totals[totals == 0] = 1.0  # a column may be hidden
-    shares = np.sort(counts / totals, axis=1)  # any order of states
-    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    entropies = -(shares * logs).sum(axis=1)
-    return sorted(range(len(cards)), key=lambda i: (-entropies[i], source.schema.names[i]))
 
 
 def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:

@@ -15,8 +15,7 @@ import numpy as np
 
 from counterpane.errors import Advice, FitError, unknown_name
 from counterpane.graphs import Dag
-from counterpane.learn.bayesian.constraints import is_symmetric
-from counterpane.learn.bayesian.moves import Moves, dag_of, pattern_of
+from counterpane.learn.bayesian.moves import Moves, dag_of, is_symmetric, pattern_of
 from counterpane.learn.bayesian.network import (
     NetworkLearner,
     NetworkOptions,

@@ -10,9 +10,9 @@ from counterpane._core import classifiers as kernels
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.graphs import Dag
-from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.classifiers.network_classifier import NetworkClassifier
 from counterpane.learn.driver import Search
+from counterpane.learn.order import intrinsic_order
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints

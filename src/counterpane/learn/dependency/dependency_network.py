@@ -21,12 +21,11 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import LearnerOptions, digest
-from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.dependency.logistic import LogisticSearch
 from counterpane.learn.dependency.tree_growth import TreeSearch
 from counterpane.learn.dependency.variable_search import VariableSearch
-from counterpane.learn.relatives import Relatives
+from counterpane.learn.order import Relatives, intrinsic_order
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.typing import Ints
 

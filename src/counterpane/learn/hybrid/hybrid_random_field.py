@@ -1,22 +1,188 @@
-"""The learner of hybrid random fields."""
+"""Hybrid random fields by Markov blanket merging (Freno, Trentin & Gori, KDD 2009).
+
+Each variable's relatives are those with the largest χ². A Bayesian network is learned over each
+variable and its relatives; then, pass by pass, over each variable and the union of its blankets in
+all networks that it is in, if that is small enough. A new network replaces the old one if it makes
+its own variable more probable given its blanket. All replacements of a pass are made together, so
+that the pseudo-likelihood of the data never falls. The loop ends with a pass that changes nothing.
+
+The paper prints a loop that learns each network again from the new blanket, which may lower the
+likelihood again and need not end. That is the `literal` one; it ends after ten passes.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from counterpane._core import hybrid as kernels
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.density import DensityLearner
+from counterpane.learn.driver import Search
 from counterpane.learn.hybrid.local_networks import LocalNetworks
-from counterpane.learn.hybrid.merging import MergingSearch
-from counterpane.learn.relatives import Relatives
+from counterpane.learn.order import Relatives, intrinsic_order
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.parallel import map_in_workers
+from counterpane.progress import Control
+from counterpane.typing import Bools, Floats, Ints
+
+MOST_PASSES = 10  # of the printed loop
+STEPS = 16  # of a stage, where there are variables enough: a step is what an interruption loses
+LEAST_GAIN = 1e-9  # of the likelihood, relative: less is rounding
+
+PAIRS, NETWORKS, MERGING, RELEARNING, END = "pairs", "networks", "merging", "relearning", "end"
+
+
+class Field(NamedTuple):
+    """The local networks so far, and what the stage under way has found.
+
+    Row v of `members` holds the columns of v's network by rank, filled up with −1, row v of
+    `parents` the bit set of parents of each, and scores[v] is the log-likelihood of v given its
+    blanket. A stage learns networks over the columns `wanted` of the variables that are `due`.
+    """
+
+    stage: str
+    n_passes: int
+    done: int  # variables of this stage
+    members: Ints
+    parents: Ints
+    scores: Floats
+    wanted: Ints
+    due: Ints
+    fresh_parents: Ints
+    fresh_scores: Floats
+
+
+class MergingSearch(Search[Field]):
+    """Relatives, first networks and merging, some variables a step.
+
+    Columns of a network are in the order of `rank`; of its equal moves the first is made.
+    """
+
+    def __init__(
+        self,
+        relatives: Relatives,
+        networks: LocalNetworks,
+        rank: Ints,
+        *,
+        k_max: int,
+        literal: bool,
+    ) -> None:
+        self.relatives = relatives
+        self.networks = networks
+        self.rank = rank
+        self.n = rank.size
+        self.k_max = min(k_max, self.n - 1)
+        self.literal = literal
+
+    def start(self) -> Field:
+        """Each variable alone."""
+        alone: Ints = np.full((self.n, self.networks.width), -1)
+        alone[:, 0] = np.arange(self.n)
+        parents, scores = np.zeros_like(alone), np.zeros(self.n)
+        self.networks.learn(alone[:, 0].copy(), alone, parents, scores, None)
+        due = np.ones(self.n, dtype=np.int64)
+        return Field(PAIRS, 0, 0, alone, parents, scores, alone, due, parents, scores)
+
+    def done(self, state: Field) -> bool:
+        return state.stage == END
+
+    def size(self, state: Field) -> tuple[float, float]:
+        return state.done, int(state.due.sum())
+
+    def step(self, state: Field, ctl: Control) -> tuple[Field, dict[str, Any]]:
+        after = self._relate(state, ctl) if state.stage == PAIRS else self._learn(state, ctl)
+        info = {"stage": state.stage, "pass": state.n_passes, "variables": after.done}
+        refined = None
+        if after.done == after.due.sum():
+            refined = int(_better(after).sum()) if state.stage == MERGING else None
+            after = self._next_stage(after)
+        return after, info | {"refined": refined, "pll": float(after.scores.sum())}
+
+    def _relate(self, state: Field, ctl: Control) -> Field:
+        """Find the relatives of some more variables."""
+        block, n_jobs = self.relatives.block, self.networks.n_jobs
+        stop = min(self.n, state.done + max(block * n_jobs, self.n // STEPS))
+        wanted = state.wanted.copy()
+
+        relatives, told = self.relatives, ctl if self.relatives.n_jobs == 1 else None
+
+        def run(first: int) -> Ints:
+            return relatives.of(first, min(stop, first + block), told)
+
+        firsts = range(state.done, stop, block)
+        for first, found in zip(
+            firsts, map_in_workers(run, firsts, relatives.n_jobs, ctl), strict=True
+        ):
+            kernels.insert_relatives(found, first, self.rank, wanted)
+        return state._replace(done=stop, wanted=wanted)
+
+    def _learn(self, state: Field, ctl: Control) -> Field:
+        """Learn the networks of some more variables that are due."""
+        due = np.flatnonzero(state.due)
+        most = max(self.networks.chunk * self.networks.n_jobs, due.size // STEPS)
+        mine = due[state.done : state.done + most]
+        parents, scores = state.fresh_parents.copy(), state.fresh_scores.copy()
+        self.networks.learn(mine, state.wanted, parents, scores, ctl)
+        after = state._replace(
+            done=state.done + mine.size, fresh_parents=parents, fresh_scores=scores
+        )
+        return after if state.stage == MERGING else _commit(after, mine)
+
+    def _next_stage(self, state: Field) -> Field:
+        """What follows when all that was due is done."""
+        if state.stage == PAIRS:
+            return state._replace(stage=NETWORKS, done=0)
+        if state.stage != MERGING:
+            return self._unite(state)
+        better = _better(state)
+        if not better.any() or (self.literal and state.n_passes == MOST_PASSES):
+            return state._replace(stage=END)
+        if not self.literal:
+            return self._unite(_commit(state, np.flatnonzero(better)))
+        blankets = np.empty_like(state.wanted)
+        kernels.fill_blankets(state.wanted, state.fresh_parents, self.rank, blankets)
+        wanted = np.where(better[:, None], blankets, state.wanted)
+        return state._replace(stage=RELEARNING, done=0, wanted=wanted, due=better.astype(np.int64))
+
+    def _unite(self, state: Field) -> Field:
+        """The beginning of a pass: what each variable's blankets unite to, where that is new."""
+        united: Ints = np.empty((self.n, self.k_max + 1), dtype=np.int64)
+        kernels.unite(state.members, state.parents, self.rank, united)
+        wanted = np.full_like(state.wanted, -1)
+        wanted[:, : self.k_max + 1] = united
+        due = (united[:, 0] >= 0) & (wanted != state.members).any(axis=1)
+        if not self.literal:  # what was refused once is refused again
+            due &= (wanted != state.wanted).any(axis=1)
+        return state._replace(
+            stage=MERGING,
+            n_passes=state.n_passes + 1,
+            done=0,
+            wanted=np.where(due[:, None], wanted, state.wanted),
+            due=due.astype(np.int64),
+        )
+
+
+def _better(state: Field) -> Bools:
+    """Which of the networks of a pass make their variables more probable."""
+    least = state.scores + LEAST_GAIN * np.maximum(1.0, -state.scores)
+    better: Bools = (state.due > 0) & (state.fresh_scores > least)
+    return better
+
+
+def _commit(state: Field, which: Ints) -> Field:
+    """The state in which some of the fresh networks are in force."""
+    members, parents, scores = state.members.copy(), state.parents.copy(), state.scores.copy()
+    members[which] = state.wanted[which]
+    parents[which] = state.fresh_parents[which]
+    scores[which] = state.fresh_scores[which]
+    return state._replace(members=members, parents=parents, scores=scores)
+
 
 MOST_RELATIVES = 62  # so that a set of local columns is one number
 

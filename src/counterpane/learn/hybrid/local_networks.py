@@ -12,7 +12,7 @@ from counterpane._core import hybrid as kernels
 from counterpane._core.hybrid import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.data.table import Table
 from counterpane.features import Potential, check_cells
-from counterpane.learn.bayesian.constraints import TOLERANCE
+from counterpane.learn.bayesian.moves import TOLERANCE
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints

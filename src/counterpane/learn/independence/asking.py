@@ -18,10 +18,10 @@ from counterpane.independence import IndependenceTest, Ledger, Oracle, Question,
 from counterpane.independence.count_tests import CountTest
 from counterpane.independence.ledger import Price
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.independence.separators import is_separated
 from counterpane.learn.markov.graph_potentials import fit_potentials
+from counterpane.learn.order import intrinsic_order
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints

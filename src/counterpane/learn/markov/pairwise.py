@@ -21,7 +21,7 @@ from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
 from counterpane.learn.markov.pseudo_likelihood import GRADIENT, MAX_STEPS
 from counterpane.learn.markov.weights import fit_weights
-from counterpane.learn.relatives import Relatives
+from counterpane.learn.order import Relatives
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
 from counterpane.typing import Ints

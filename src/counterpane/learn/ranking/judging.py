@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.data.table import Table
-from counterpane.learn.ranking.ranks import expected_reciprocal_ranks
 from counterpane.progress import Report
-from counterpane.typing import Codes, Floats, Ints
+from counterpane.typing import Bools, Codes, Floats, Ints
 
 MAX_USERS = 2000  # whose links are left out
 N_FOLDS = 5
@@ -89,3 +88,20 @@ def _ranks(score: Any, codes: Codes, users: Ints, wanted: Ints) -> Floats:
         part = np.ascontiguousarray(codes[:, users[some]])
         found.append(expected_reciprocal_ranks(score(part), wanted[some], part.T > 0))
     return np.concatenate(found)
+
+
+def expected_reciprocal_ranks(values: Floats, items: Ints, taken: Bools) -> Floats:
+    """The mean of 1 / rank over the places that ties allow, (users,).
+
+    `values` and `taken` are (users, items), larger values are sooner; `items` are not taken.
+
+    >>> taken = np.array([[True, False, False, False]])
+    >>> expected_reciprocal_ranks(np.array([[0.9, 0.5, 0.5, 0.1]]), np.array([1]), taken)
+    array([0.75])
+    """
+    own = values[np.arange(len(items)), items][:, None]
+    better = ((values > own) & ~taken).sum(axis=1)
+    equal = ((values == own) & ~taken).sum(axis=1)
+    sums = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, values.shape[1] + 1))])
+    means: Floats = (sums[better + equal] - sums[better]) / equal
+    return means

@@ -13,8 +13,7 @@ from counterpane.data import Schema, Table, Variable
 from counterpane.errors import FitError, GraphError, ParameterError, UnknownNameError
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learn import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
-from counterpane.learn.bayesian.constraints import make_limits
-from counterpane.learn.bayesian.moves import Moves, dag_of, pattern_of
+from counterpane.learn.bayesian.moves import Moves, dag_of, make_limits, pattern_of
 from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families

@@ -10,8 +10,8 @@ from counterpane._core import bayesian as kernels
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError, TableSizeError
+from counterpane.learn.bayesian.family_tables import parent_tables
 from counterpane.learn.bayesian.order_mcmc import OrderMCMC
-from counterpane.learn.bayesian.parent_tables import parent_tables
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.mixture import Mixture
 from counterpane.scores import BDeu, LocalScore

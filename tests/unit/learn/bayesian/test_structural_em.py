@@ -12,8 +12,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.evaluate import structural_hamming_distance
 from counterpane.graphs import Dag
 from counterpane.learn import StoppedEarly
-from counterpane.learn.bayesian.completed_rows import completed_rows
-from counterpane.learn.bayesian.structural_em import StructuralEM, renumbered
+from counterpane.learn.bayesian.structural_em import StructuralEM, completed_rows, renumbered
 from counterpane.learn.driver import Driver
 from counterpane.scores import BIC, score_dag
 

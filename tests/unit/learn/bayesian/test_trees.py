@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from counterpane.learn.bayesian.trees import maximum_branching, maximum_forest
+from counterpane.learn.bayesian.chow_liu import maximum_branching, maximum_forest
 
 KINDS = ("positive", "mixed", "negative", "tied", "holes")
 

@@ -8,11 +8,10 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import DataError, ParameterError, StateError, TableSizeError
-from counterpane.learn.bayesian.network import intrinsic_order
 from counterpane.learn.dependency import tree_growth
 from counterpane.learn.dependency.tree_growth import TreeSearch
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.relatives import Relatives
+from counterpane.learn.order import Relatives, intrinsic_order
 from reference import dependency_trees_reference as naive
 
 

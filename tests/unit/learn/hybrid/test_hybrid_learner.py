@@ -11,8 +11,8 @@ from counterpane.counts import MemoryCounts
 from counterpane.errors import ParameterError
 from counterpane.learn import StoppedEarly
 from counterpane.learn.driver import to_end
-from counterpane.learn.hybrid import merging
-from counterpane.learn.relatives import Relatives
+from counterpane.learn.hybrid import hybrid_random_field as merging
+from counterpane.learn.order import Relatives
 from counterpane.progress import Control, Stopped
 from reference.hybrid_reference import Reference
 
@@ -247,7 +247,7 @@ def test_weights_below_one_in_all():
 def small_steps(monkeypatch):
     """Two variables a chunk, and several chunks a step."""
     monkeypatch.setattr("counterpane.learn.hybrid.local_networks.CHUNK_CELLS", 2 * 11 * 80)
-    monkeypatch.setattr("counterpane.learn.relatives.BLOCK_CELLS", 3 * 30 * 6)
+    monkeypatch.setattr("counterpane.learn.order.BLOCK_CELLS", 3 * 30 * 6)
     monkeypatch.setattr(merging, "STEPS", 2)
 
 

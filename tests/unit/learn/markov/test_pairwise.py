@@ -8,7 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.data import Schema, Table
 from counterpane.errors import ParameterError
-from counterpane.learn import relatives
+from counterpane.learn import order
 from counterpane.learn.markov import pairwise
 from counterpane.learn.markov.features import parts_of
 from reference import pairwise_reference as reference
@@ -49,7 +49,7 @@ def test_blocks_of_variables_do_not_matter(monkeypatch):
     cards = (2, 3, 4, 1, 2, 5, 3)
     table = Table(Schema.from_cards(cards), random_codes(cards, 60, seed=0))
     whole = cp.PairwiseMarkovLearner(k=2).fit(table)
-    monkeypatch.setattr(relatives, "BLOCK_CELLS", 1)
+    monkeypatch.setattr(order, "BLOCK_CELLS", 1)
     parts = cp.PairwiseMarkovLearner(k=2).fit(table)
     assert (len(whole.trace_), len(parts.trace_)) == (1, 7)
     assert whole.undirected_ == parts.undirected_

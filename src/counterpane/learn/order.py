@@ -1,8 +1,8 @@
-"""The variables that depend most on each variable, by Pearson's χ².
+"""Orders of columns: all of them by entropy, or those most related to each one by Pearson's χ².
 
-All pairs of columns are counted in blocks, and of each block only the largest χ² of each row are
-kept. Every pair is counted twice, so that blocks share nothing. Binary columns in memory need no
-tables: one popcount a pair is enough.
+For relatives, all pairs of columns are counted in blocks, and of each block only the largest χ² of
+each row are kept. Every pair is counted twice, so that blocks share nothing. Binary columns in
+memory need no tables: one popcount a pair is enough.
 """
 
 from __future__ import annotations
@@ -19,6 +19,20 @@ from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
 BLOCK_CELLS = 2**22  # of pair tables in one block
+
+
+def intrinsic_order(source: CountSource) -> list[int]:
+    """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
+    cards = source.schema.cards
+    batch = source.counts([(i,) for i in range(len(cards))], missing="drop")
+    counts = np.zeros((len(cards), cards.max()))
+    counts[np.arange(cards.max()) < cards[:, None]] = np.concatenate(list(batch))
+    totals = counts.sum(axis=1, keepdims=True)
+    totals[totals == 0] = 1.0  # a column may be hidden
+    shares = np.sort(counts / totals, axis=1)  # any order of states
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    entropies = -(shares * logs).sum(axis=1)
+    return sorted(range(len(cards)), key=lambda i: (-entropies[i], source.schema.names[i]))
 
 
 class Relatives:
