@@ -110,7 +110,7 @@ def query(
 ) -> None:
     """Print P(COLUMNS | evidence)."""
     settle(as_json=as_json, quiet=quiet)
-    loaded = cp.load(model)
+    loaded: Any = cp.load(model)
     known = evidence_of(loaded, given)
     answer = loaded.query(variables, known.evidence, method=method)
     words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, known)
@@ -151,7 +151,7 @@ def predict(
     """
     progress = settle(as_json=as_json, quiet=quiet)
     check_place(output)
-    loaded = cp.load(model)
+    loaded: Any = cp.load(model)
     if target is not None:
         loaded.schema.index(target)
     text = text_options(encoding, delimiter, decimal, sheet)
@@ -247,7 +247,7 @@ def score(
     if metric not in METRICS:
         raise unknown_name("--metric", metric, METRICS)
     progress = settle(as_json=as_json, quiet=quiet)
-    loaded = cp.load(model)
+    loaded: Any = cp.load(model)
     _check_whole(loaded, "`score` measures")
     text = text_options(encoding, delimiter, decimal, sheet)
     if rows:
@@ -286,7 +286,7 @@ def sample(
     the training data lie in the interval.
     """
     check_place(output)
-    loaded = cp.load(model)
+    loaded: Any = cp.load(model)
     _check_whole(loaded, "`sample` draws")
     evidence = evidence_of(loaded, given).evidence
     table = loaded.sample(n, evidence, random_state=seed, as_intervals=as_intervals)

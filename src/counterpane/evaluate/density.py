@@ -13,8 +13,8 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
 from counterpane.inference.gibbs import Gibbs, Sampler
-from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.query import JointModel
 from counterpane.typing import Floats
 
 
@@ -31,7 +31,7 @@ class RowScore(NamedTuple):
     rows: Floats
 
 
-def pll(model: Model, X: Any) -> RowScore:
+def pll(model: JointModel, X: Any) -> RowScore:
     """The mean pseudo-log-likelihood of rows: Σ_v ln P(x_v | rest of the row), natural logs.
 
     A Bayesian network sums out missing cells: the sum is then over the observed cells.
@@ -46,7 +46,7 @@ def pll(model: Model, X: Any) -> RowScore:
     return _score(model.pseudo_log_likelihood(table, total=True), table)
 
 
-def log_likelihood(model: Model, X: Any) -> RowScore:
+def log_likelihood(model: JointModel, X: Any) -> RowScore:
     """The mean log-probability of whole rows, natural logs; minus infinity if one is impossible.
 
     A Bayesian network sums out missing cells: it is then that of the observed cells.
@@ -60,7 +60,7 @@ def log_likelihood(model: Model, X: Any) -> RowScore:
     return _score(model.score_samples(table), table)
 
 
-def normalized_pll(model: Model, X: Any) -> RowScore:
+def normalized_pll(model: JointModel, X: Any) -> RowScore:
     """`pll` divided by the number of variables.
 
     >>> import counterpane as cp
@@ -73,7 +73,7 @@ def normalized_pll(model: Model, X: Any) -> RowScore:
 
 
 def cmll(
-    model: Model,
+    model: JointModel,
     X: Any,
     *,
     groups: int | Sequence[Iterable[str]] = 4,
@@ -121,7 +121,7 @@ def cmll(
     return _score(rows, table)
 
 
-def _table(model: Model, X: Any, *, gaps: bool = False) -> Table:
+def _table(model: JointModel, X: Any, *, gaps: bool = False) -> Table:
     """The rows as a table of the model's schema; of a source the distinct ones.
 
     With `gaps`, models that can sum missing cells out may be given some.
@@ -166,7 +166,7 @@ def _groups(
     return parts
 
 
-def _exact_logs(model: Model, table: Table, part: list[int]) -> Floats:
+def _exact_logs(model: JointModel, table: Table, part: list[int]) -> Floats:
     """Σ_v ln P(x_v | the rest of the row but for `part`), v in `part`, shape (n_rows,)."""
     names = table.schema.names
     rest = [name for v, name in enumerate(names) if v not in part]

@@ -35,7 +35,7 @@ from counterpane.learn.estimator import Config, Estimator
 from counterpane.learn.gains import EdgeGain
 from counterpane.learn.gap_policy import GapPolicy, choose_policy, explicit_policy, too_slow
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.edges import EdgeStrength
+from counterpane.models.links import EdgeStrength
 from counterpane.plotting import draw_plot
 from counterpane.progress import Report
 from counterpane.scores import LocalScore, as_score

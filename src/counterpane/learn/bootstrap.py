@@ -26,7 +26,7 @@ from counterpane.lazy import lazy
 from counterpane.learn.base import Missing
 from counterpane.learn.bayesian.structural_em import COMPLETIONS, completed_rows
 from counterpane.learn.driver import StoppedEarly
-from counterpane.models.base import Model
+from counterpane.models.query import JointModel
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
 from counterpane.progress import Control, Report, Stopped, TextBar
@@ -61,7 +61,7 @@ class BootstrapResult:
     edge_probabilities: Floats
     directed: bool
     n: int
-    models: tuple[Model, ...] = ()
+    models: tuple[JointModel, ...] = ()
     undirected: Floats | None = None
 
     @property
@@ -200,7 +200,7 @@ def bootstrap(
     seed = int(np.random.default_rng(random_state).integers(2**62))
     learn = _fitting(learner, rows, size, seed)
     arrows, lines = np.zeros((2, rows.n_columns, rows.n_columns))
-    models: list[Model] = []
+    models: list[JointModel] = []
     directed, done = True, 0
     bar: Any = TextBar() if progress is True else nullcontext(progress or None)
     with bar as report, thread_pool(n_jobs) as pool:
@@ -331,7 +331,7 @@ def _adjacency(
 def _class_of(learner: Any, graph: Any, names: tuple[str, ...]) -> Any:
     """The equivalence class of a learner's network; its graph as it is where it is no network."""
     model = getattr(learner, "model_", None)
-    if isinstance(model, Model):
+    if isinstance(model, JointModel):
         return getattr(model, "cpdag", graph)
     if nx.is_directed_acyclic_graph(graph):
         return cpdag(Dag.from_networkx(graph, names)).to_networkx(names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -17,27 +16,24 @@ from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
+from counterpane.models.base import ClassModel
 from counterpane.models.column_evidence import ColumnEvidence, read_column
 from counterpane.models.effects import CAPTION, Effects, log_odds
 from counterpane.models.explaining import Explanation, check_one, explanation, one_row
-from counterpane.models.formats import NATIVE, suffix_of
-from counterpane.models.formats.native import Content, write_native
 from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import RowAverage
-from counterpane.models.predictions import prediction_frame
 from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
-    from counterpane.models import notebook, picture_files
+    from counterpane.models import links as model_links
 else:
-    notebook = lazy("counterpane.models.notebook")
-    picture_files = lazy("counterpane.models.picture_files")
+    model_links = lazy("counterpane.models.links")
 
 BLOCK_ROWS = 2**13
 
 
-class AdditiveClassifier:
+class AdditiveClassifier(ClassModel):
     """P(class | row) ∝ exp Σ_T f_T(x_T, class), smoothed so that no class is impossible.
 
     `schema` holds the features and, last, the class. Each f_T is the mean over `members`, fits on
@@ -103,9 +99,6 @@ class AdditiveClassifier:
             f"class {self.target.name!r})"
         )
 
-    def _repr_html_(self) -> str:
-        return notebook.model_html(self, repr(self))
-
     def plot(self, **options: Any) -> Any:
         """The hypergraph of all interactions; see `counterpane.plots.hypergraph` for `options`.
 
@@ -122,10 +115,6 @@ class AdditiveClassifier:
         ]
         about = {"title": self.target.name, "note": CAPTION if self.effects is not None else ""}
         return draw_plot("hypergraph", records, **about | options)
-
-    def save_picture(self, path: str | os.PathLike[str]) -> None:
-        """Write columns and interactions as a picture: `.svg`, `.png` or `.dot` (Graphviz)."""
-        picture_files.write_picture(self, path)
 
     @property
     def target(self) -> Variable:
@@ -157,6 +146,23 @@ class AdditiveClassifier:
     def hyperedges(self) -> list[tuple[str, ...]]:
         """The faces by the names of their columns."""
         return [tuple(self.schema.names[c] for c in face) for face in self.faces]
+
+    @property
+    def class_only(self) -> bool:
+        """True: nothing is known of the other columns."""
+        return True
+
+    def links(
+        self,
+        *,
+        target: str | None = None,
+        marginals: Sequence[Floats | None] | None = None,
+    ) -> model_links.ModelLinks:
+        """The interactions with their stored effects, as in `Model`."""
+        return model_links.interaction_links(self, self.effects)
+
+    def _class_name(self, target: str | None) -> str:
+        return self.target.name
 
     def interactions(self) -> list[dict[str, Any]]:
         """A record for each of `faces`, the largest effect first.
@@ -199,13 +205,6 @@ class AdditiveClassifier:
         if absent and self.rows is None:
             raise self._refusal(absent)
         return np.exp(self.average_log_proba(*self.encode(columns)))
-
-    def predict_frame(self, frame: Any, target: str | None = None) -> Any:
-        """The most probable class of each row and the probabilities, as a frame of the same kind.
-
-        The columns are `predicted` and P(class) for each class.
-        """
-        return prediction_frame(frame, self.target, self.class_probabilities(frame, target))
 
     def query(
         self,
@@ -412,15 +411,6 @@ class AdditiveClassifier:
             rows = TrainingRows.from_arrays(features, members[0].coding.numeric, owned["rows"])
         total = float(arrays["total"][0])
         return cls(schema, members, total, effects=effects, rows=rows, provenance=provenance)
-
-    def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
-        """Write the model to a native file (`.cp`); `counterpane.load` reads it back."""
-        if suffix_of(path) != NATIVE:
-            raise ParameterError(
-                f"an AdditiveClassifier cannot be saved as {suffix_of(path)!r}; {NATIVE}, or "
-                f"{NATIVE}.gz, is needed."
-            )
-        write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))
 
 
 def _columns(frame: Any) -> list[Column]:

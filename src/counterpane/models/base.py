@@ -1,26 +1,20 @@
-"""What every model can do, once it says what its potentials are."""
+"""What all models share: a schema, how they were learned, links, pictures and files."""
 
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from counterpane.data.schema import Schema
-from counterpane.data.table import Table
+from counterpane.data.columns import Column, Labels, Numbers
+from counterpane.data.export import frame_like
+from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
-from counterpane.models.evidence import Evidence as Evidence
-from counterpane.models.evidence import read_rows
-from counterpane.models.explaining import (
-    Explanation,
-    check_one,
-    explain_by_potentials,
-    one_row,
-)
 from counterpane.models.formats import (
     NATIVE,
     Conditionals,
@@ -31,36 +25,64 @@ from counterpane.models.formats import (
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
-from counterpane.models.predictions import prediction_frame
-from counterpane.models.questions import Questions, listed
 from counterpane.plotting import draw_plot
-from counterpane.typing import Array, Codes, Floats
+from counterpane.typing import Array, Floats
 
 if TYPE_CHECKING:
-    from counterpane.models import imputing, notebook, odd_rows, picture_files
-    from counterpane.models.imputing import ImputedCell
-    from counterpane.models.odd_rows import OddRow
+    from counterpane.models import notebook, picture_files
+    from counterpane.models.explaining import Explanation
+    from counterpane.models.links import ModelLinks
 else:
-    imputing = lazy("counterpane.models.imputing")
-    odd_rows = lazy("counterpane.models.odd_rows")
     notebook = lazy("counterpane.models.notebook")
     picture_files = lazy("counterpane.models.picture_files")
 
 
-class Model(Questions):
-    """A final distribution over the variables of `schema`, as a product of potentials.
+@dataclass(frozen=True)
+class Provenance:
+    """How a model was learned: the entries of `Model.provenance` that the package itself reads.
 
-    `X` is a `Table`, or any frame that `Table.from_frame` reads with the model's schema.
-    `provenance` says how the model was learned, and is saved with it.
+    `learner` is the name of the learner's class and `config` what `Learner.to_config` returned,
+    None in files of older releases, which have only the printed `text`. `record` has all entries.
+    Fields of a model that was not learned are None.
+
+    >>> Provenance.of({"learner": "GSIMN(alpha=0.1)", "rows": 400}).learner
+    'GSIMN'
+    """
+
+    learner: str | None = None
+    text: str | None = None
+    config: Mapping[str, Any] | None = None
+    target: str | None = None
+    rows: float | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any] | None) -> Provenance:
+        """From the dictionary that a model holds and a file stores."""
+        entries = record or {}
+        text, config, target = (entries.get(name) for name in ("learner", "config", "target"))
+        learner = config["class"] if config else None if text is None else str(text)
+        return cls(
+            None if learner is None else learner.partition("(")[0],
+            None if text is None else str(text),
+            config,
+            target if isinstance(target, str) else None,
+            entries.get("rows"),
+            entries,
+        )
+
+
+class Model(ABC):
+    """A fitted model of the columns of `schema`.
+
+    Those that predict a class are a `ClassModel`; those with a distribution over all columns are a
+    `JointModel`, which answers questions. `provenance` is a dictionary that says how the model was
+    learned, and is saved with it; `origin` is a typed view of it.
     """
 
     kind: ClassVar[str]
+    schema: Schema
     provenance: dict[str, Any] | None
-
-    @property
-    @abstractmethod
-    def graph(self) -> Any:
-        """The structure as a networkx graph whose nodes are the column names."""
 
     @abstractmethod
     def to_arrays(self) -> dict[str, Array]:
@@ -72,6 +94,36 @@ class Model(Questions):
         cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
     ) -> Self:
         """The model that `to_arrays` described."""
+
+    @abstractmethod
+    def links(
+        self,
+        *,
+        target: str | None = None,
+        marginals: Sequence[Floats | None] | None = None,
+    ) -> ModelLinks:
+        """The edges or interactions of the model, the strongest first.
+
+        Each `Link` has the positions of its columns, a strength in the unit `measure` of the
+        result, whether it is directed, and its share where the model stores one. `target` is the
+        class whose interactions a mixture of classifiers shows. `marginals`, P(v) for each
+        variable, weight the tables of a network that was not learned from rows; uniform by default.
+
+        >>> import counterpane as cp
+        >>> links = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_.links()
+        >>> links.shape, links.measure, links.links[0].scope
+        ('dag', 'bits per row', (2, 3))
+        """
+
+    @property
+    def origin(self) -> Provenance:
+        """How the model was learned, as a `Provenance`."""
+        return Provenance.of(self.provenance)
+
+    @property
+    def class_only(self) -> bool:
+        """Whether the model knows P(class | other columns) and nothing else."""
+        return False
 
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
@@ -86,134 +138,6 @@ class Model(Questions):
 
     def _repr_html_(self) -> str:
         return notebook.model_html(self, repr(self))
-
-    def score_samples(self, X: Any) -> Floats:
-        """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
-        return self.blanket.log_potential(self._codes(X)) - self.log_partition
-
-    def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
-        """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
-        asked = None if variables is None else self.schema.indices(listed(variables))
-        return self.blanket.full_conditionals(self._codes(X), asked)
-
-    def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
-        """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
-        return self.blanket.pseudo_log_likelihood(self._codes(X), total=total)
-
-    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
-        """P(target | row) for each row of a frame, shape (n_rows, states of the target).
-
-        What a row does not tell, or tells in a state that the model does not know, is summed out.
-        Without `target` it is the class that the model was learned for.
-        """
-        name = self._class_name(target)
-        return self.query_many(name, frame, impossible="prior", unseen="unknown").probabilities
-
-    def explain(self, row: Any, target: str | None = None) -> Explanation:
-        """What each interaction adds to the log-odds of the classes of one row, largest first.
-
-        `row` is a mapping from names to cells, or a frame of one row. Interactions are those of
-        `counterpane.models.explaining.explain_by_potentials`: the columns that a potential joins
-        with the class. Without `target` it is the class that the model was learned for.
-        """
-        index = self.schema.index(self._class_name(target))
-        frame = one_row(row)
-        columns, codes = read_rows(self.schema, frame, [index], "unknown")
-        check_one(codes.shape[1])
-        cells = dict(zip(columns, codes[:, 0].tolist(), strict=True))
-        known = {v: code for v, code in cells.items() if code < self.schema.cards[v]}
-        name = self.schema.names[index]
-        answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
-        with np.errstate(divide="ignore"):
-            log_proba = np.log(answers.probabilities[0])
-        parts = [(weight, model.to_potentials()) for weight, model in self._averaged()]
-        return explain_by_potentials(parts, self.schema, index, known, log_proba)
-
-    def _averaged(self) -> list[tuple[float, Model]]:
-        """The models whose mean this one is, with their weights: itself alone."""
-        return [(1.0, self)]
-
-    def _class_name(self, target: str | None) -> str:
-        """The class: the one that is named, else the one that the model was learned for."""
-        name = target or (self.provenance or {}).get("target")
-        if not isinstance(name, str):
-            raise ParameterError(
-                "the model was learned for no class; name the column to predict with ",
-                Setting("target"),
-                ".",
-            )
-        return name
-
-    def predict_frame(self, frame: Any, target: str | None = None) -> Any:
-        """The most probable state of the target in each row, and the probability of each state.
-
-        A frame of the kind of `frame`: pandas in, pandas out. Rows are read as in
-        `class_probabilities`.
-
-        >>> import counterpane as cp
-        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-        >>> found = model.predict_frame({"sex": ["male", "female"]}, "survived")
-        >>> found["predicted"], [round(p, 2) for p in found["P(yes)"]]
-        (['no', 'yes'], [0.21, 0.73])
-        """
-        probabilities = self.class_probabilities(frame, target)
-        name = target or (self.provenance or {})["target"]
-        return prediction_frame(frame, self.schema[name], probabilities)
-
-    def impute(
-        self,
-        frame: Any,
-        *,
-        draws: int | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> Any:
-        """The frame with a value in each gap of the model's columns; pandas in, pandas out.
-
-        Each gap gets its own most probable state given the observed cells of its row. A column that
-        was cut gets a number: the median of the training values in the most probable interval. With
-        `draws` it is a list of so many frames, for multiple imputation: in each, the gaps of a row
-        are drawn together from P(gaps | observed cells), and numbers within their intervals.
-        Observed cells and other columns stay as they are. A state that the model does not know
-        tells nothing about the others.
-
-        >>> import counterpane as cp
-        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-        >>> model.impute({"sex": ["female", None], "survived": [None, "no"], "cabin": ["a", "b"]})
-        {'sex': ['female', 'male'], 'survived': ['yes', 'no'], 'cabin': ['a', 'b']}
-        """
-        done = imputing.impute(self, frame, draws, random_state, cells=False)
-        return done[0].frame if draws is None else [part.frame for part in done]
-
-    def impute_cells(self, frame: Any) -> list[ImputedCell]:
-        """The cells that `impute` fills: row, column, value, and P(value | observed cells).
-
-        The list goes into `pandas.DataFrame` as it is.
-
-        >>> import counterpane as cp
-        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-        >>> for cell in model.impute_cells({"sex": ["female", None], "survived": [None, "no"]}):
-        ...     print(cell.row, cell.column, cell.value, round(cell.probability, 4))
-        0 survived yes 0.7317
-        1 sex male 0.9153
-        """
-        return imputing.impute(self, frame, None, None)[0].cells
-
-    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> list[OddRow]:
-        """The `n` rows that the model finds least probable, the oddest first, and why.
-
-        An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
-        `excess`, how far below the mean row that is (a gap counts as the mean cell of its column);
-        and `cells`, those that are far less probable than expected: column, value, P(value | rest
-        of the row), and the expected state with its probability. A state that the model does not
-        know is impossible. Of a dependency network ln P is Σ ln P(cell | rest of the row).
-
-        >>> import counterpane as cp
-        >>> table = cp.load_dataset("titanic")
-        >>> odd = cp.ChowLiu().fit(table).model_.odd_rows(table, 1)[0]
-        >>> odd.row, round(odd.log_prob, 2), odd.cells[0].column, odd.cells[0].expected
-        (0, -8.03, 'age', 'adult')
-        """
-        return odd_rows.odd_rows(self, X, n, cells)
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a file; `counterpane.load` reads it back.
@@ -234,17 +158,64 @@ class Model(Questions):
         elif network is not None and suffix in formats_of(network):
             write_network(path, network, plain_names=plain_names)
         else:
-            known = ", ".join([NATIVE, *formats_of(network)])
+            suffixes = ", ".join([NATIVE, *formats_of(network)])
             raise ParameterError(
-                f"a {type(self).__name__} cannot be saved as {suffix!r}; known suffixes: {known}, "
-                "each also with .gz."
+                f"{_with_article(type(self).__name__)} cannot be saved as {suffix!r}; known "
+                f"suffixes: {suffixes}, each also with .gz."
             )
 
     def _network(self) -> Network | Factors | Conditionals | None:
         """The model as the formats of other tools hold it, if they do."""
         return None
 
-    def _codes(self, X: Any) -> Codes:
-        same = isinstance(X, Table) and X.schema == self.schema
-        table: Table = X if same else Table.from_frame(X, schema=self.schema)
-        return table.codes
+
+class ClassModel(Model):
+    """A model that predicts a class from the other columns."""
+
+    @abstractmethod
+    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
+        """P(target | row) for each row of a frame, shape (n_rows, states of the target)."""
+
+    @abstractmethod
+    def explain(self, row: Any, target: str | None = None) -> Explanation:
+        """What each interaction adds to the log-odds of the classes of one row, largest first."""
+
+    def predict_frame(self, frame: Any, target: str | None = None) -> Any:
+        """The most probable state of the target in each row, and the probability of each state.
+
+        A frame of the kind of `frame`: pandas in, pandas out. Rows are read as in
+        `class_probabilities`.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> predictions = model.predict_frame({"sex": ["male", "female"]}, "survived")
+        >>> predictions["predicted"], [round(p, 2) for p in predictions["P(yes)"]]
+        (['no', 'yes'], [0.21, 0.73])
+        """
+        probabilities = self.class_probabilities(frame, target)
+        return prediction_frame(frame, self.schema[self._class_name(target)], probabilities)
+
+    def _class_name(self, target: str | None) -> str:
+        """The class: the one that is named, else the one that the model was learned for."""
+        name = target or self.origin.target
+        if name is None:
+            raise ParameterError(
+                "the model was learned for no class; name the column to predict with ",
+                Setting("target"),
+                ".",
+            )
+        return name
+
+
+def prediction_frame(frame: Any, target: Variable, probabilities: Floats) -> Any:
+    """The most probable class of each row, `predicted`, and P(class) of each class, as a frame."""
+    none = np.zeros(len(probabilities), dtype=bool)
+    best = probabilities.argmax(axis=1)
+    columns: list[Column] = [Labels("predicted", target.states, best, declared=True)]
+    for state, share in zip(target.states, probabilities.T, strict=True):
+        columns.append(Numbers(f"P({state_text(state)})", share, none))
+    return frame_like(frame, columns)
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

@@ -21,21 +21,20 @@ from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Interval
 from counterpane.models.approximate import Approximator
-from counterpane.models.base import Evidence, Model
-from counterpane.models.evidence import likelihood_potentials
+from counterpane.models.evidence import Evidence, likelihood_potentials
 from counterpane.models.formats import Network
-from counterpane.models.questions import check_n_rows
+from counterpane.models.query import JointModel, check_n_rows
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
-    from counterpane.models import edges
+    from counterpane.models import links as model_links
 else:
-    edges = lazy("counterpane.models.edges")  # counts come with it, and a question needs none
+    model_links = lazy("counterpane.models.links")  # counts come with it, and a question needs none
 
 TOLERANCE = 1e-6
 
 
-class BayesianNetwork(Model):
+class BayesianNetwork(JointModel):
     """P(x) = Π_i P(x_i | parents of i).
 
     `tables[i]` has the axes (parents of i in schema order…, i); its rows must sum to 1 within 1e-6
@@ -149,9 +148,9 @@ class BayesianNetwork(Model):
         >>> sorted(pair.cpdag.edges)
         [('x0', 'x1'), ('x1', 'x0')]
         """
-        return edges.class_of(self).to_networkx(self.schema.names)
+        return model_links.class_of(self).to_networkx(self.schema.names)
 
-    def edge_strengths(self) -> list[edges.EdgeStrength]:
+    def edge_strengths(self) -> list[model_links.EdgeStrength]:
         """(parent, child, bits, directed) of each edge, strongest first; bits per row.
 
         Mutual information of parent and child given the child's other parents, minus what
@@ -159,7 +158,16 @@ class BayesianNetwork(Model):
         `counterpane.independence.edge_strength`. It is the same for all networks of the class.
         Empty for a network that was not learned from rows.
         """
-        return edges.strengths_of(self)
+        return model_links.strengths_of(self)
+
+    def links(
+        self,
+        *,
+        target: str | None = None,
+        marginals: Sequence[Floats | None] | None = None,
+    ) -> model_links.ModelLinks:
+        """The edges, as in `Model`."""
+        return model_links.network_links(self, marginals)
 
     @property
     def n_parameters(self) -> int:

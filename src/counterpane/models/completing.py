@@ -11,15 +11,15 @@ from counterpane.errors import TableSizeError
 from counterpane.features import Potential
 from counterpane.inference.completion import Completion
 from counterpane.inference.gibbs import Gibbs
-from counterpane.models.base import Model
 from counterpane.models.certainty import warn
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
+from counterpane.models.query import JointModel
 from counterpane.typing import Bools, Codes, Floats, Ints
 
 
-def without_missing_states(model: Model, variables: Ints) -> Model:
+def without_missing_states(model: JointModel, variables: Ints) -> JointModel:
     """The model given that none of the variables is in the state None, the missing cell.
 
     A gap that is filled has a value; where missing is a state of its own, that is no value.
@@ -34,7 +34,7 @@ def without_missing_states(model: Model, variables: Ints) -> Model:
     return _weighed(model, masks) if masks else model
 
 
-def _weighed(model: Model, factors: Mapping[int, Potential]) -> Model:
+def _weighed(model: JointModel, factors: Mapping[int, Potential]) -> JointModel:
     """The model times factors of single variables."""
     if isinstance(model, Mixture):
         members = [_weighed(member, factors) for member in model.models]
@@ -53,7 +53,7 @@ def _weighed(model: Model, factors: Mapping[int, Potential]) -> Model:
     return MarkovNetwork(model.schema, [*known, *rules, *factors.values()])
 
 
-def missing_marginals(model: Model, codes: Codes, gaps: Bools) -> dict[int, Floats]:
+def missing_marginals(model: JointModel, codes: Codes, gaps: Bools) -> dict[int, Floats]:
     """Variable → P(state | observed cells of the row), (gaps of the variable, states).
 
     A code at the card is not observed, be it one of the `gaps` or not. A row that is impossible
@@ -72,7 +72,7 @@ def missing_marginals(model: Model, codes: Codes, gaps: Bools) -> dict[int, Floa
     return _estimated(model, codes, gaps, asked, reason)
 
 
-def marginal_rows(model: Model, v: int, codes: Codes) -> Floats:
+def marginal_rows(model: JointModel, v: int, codes: Codes) -> Floats:
     """P(v | the other cells of the row), exactly; v's own cells are not read."""
     others = [u for u in range(len(codes)) if u != v]
     found, log_weights = model._ask_rows([v], others, codes[others])
@@ -83,7 +83,7 @@ def marginal_rows(model: Model, v: int, codes: Codes) -> Floats:
 
 
 def _estimated(
-    model: Model, codes: Codes, gaps: Bools, asked: list[int], reason: TableSizeError | None
+    model: JointModel, codes: Codes, gaps: Bools, asked: list[int], reason: TableSizeError | None
 ) -> dict[int, Floats]:
     """By the conditional of a variable where all that it reads is observed, else by chains."""
     cards = model.schema.cards
@@ -111,7 +111,7 @@ def _estimated(
     return tables
 
 
-def completed_rows(model: Model, codes: Codes, seed: int) -> Codes:
+def completed_rows(model: JointModel, codes: Codes, seed: int) -> Codes:
     """The rows with a draw from P(missing cells | observed cells) in each; others stay.
 
     Each row has a stream of random numbers of its own.
@@ -126,7 +126,7 @@ def completed_rows(model: Model, codes: Codes, seed: int) -> Codes:
     return model._approximator.sampler.complete(codes, settings=Gibbs(random_state=seed))
 
 
-def _by_tree(model: Model, codes: Codes, seed: int) -> Codes:
+def _by_tree(model: JointModel, codes: Codes, seed: int) -> Codes:
     """By exact draws in a junction tree; the cells of an impossible row are those of any row."""
     potentials, cards = model.to_potentials(), model.schema.cards
     task = Completion([p.scope for p in potentials], cards, codes, model.schema.names)
@@ -139,7 +139,7 @@ def _by_tree(model: Model, codes: Codes, seed: int) -> Codes:
     return np.where(codes == cards[:, None], drawn, codes)
 
 
-def _in_turn(model: Model, codes: Codes, seed: int) -> Codes:
+def _in_turn(model: JointModel, codes: Codes, seed: int) -> Codes:
     """One variable after the other, each given what was drawn before it."""
     codes, cards = codes.copy(), model.schema.cards
     levels = np.random.default_rng(seed).random(codes.shape)

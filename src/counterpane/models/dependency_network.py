@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,15 +14,20 @@ from counterpane.features import Blanket, Potential, Rules, Tree
 from counterpane.features.flat_parts import check_part
 from counterpane.graphs import UndirectedGraph
 from counterpane.lazy import lazy
-from counterpane.models.base import Model
 from counterpane.models.formats import Conditionals
 from counterpane.models.part_arrays import from_part_arrays, to_part_arrays
+from counterpane.models.query import JointModel
 from counterpane.typing import Array, Codes, Floats
+
+if TYPE_CHECKING:
+    from counterpane.models import links as model_links
+else:
+    model_links = lazy("counterpane.models.links")
 
 nx = lazy("networkx")
 
 
-class DependencyNetwork(Model):
+class DependencyNetwork(JointModel):
     """P(x_v | rest) ∝ exp(Σ conditionals[v]) for every variable v (Heckerman et al. 2000).
 
     `conditionals[v]` has the potentials, rules and trees of v; terms without v have no effect. The
@@ -96,6 +101,15 @@ class DependencyNetwork(Model):
     @property
     def _edges(self) -> list[tuple[int, int]]:
         return [(u, v) for v in range(len(self.schema)) for u in self.blanket.neighbors(v)]
+
+    def links(
+        self,
+        *,
+        target: str | None = None,
+        marginals: Sequence[Floats | None] | None = None,
+    ) -> model_links.ModelLinks:
+        """An arrow to each column from those it depends on, as in `Model`."""
+        return model_links.conditional_links(self)
 
     def score_samples(self, X: Any) -> Floats:
         """Raises an error: rows have no probability without a joint distribution."""

@@ -13,12 +13,12 @@ from counterpane.data.fill import Patch, cell_values, filled, gaps_in
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
-from counterpane.models.base import Model
 from counterpane.models.completing import (
     completed_rows,
     missing_marginals,
     without_missing_states,
 )
+from counterpane.models.query import JointModel
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 MAX_DRAWS = 1000
@@ -65,7 +65,7 @@ class Completed(NamedTuple):
 
 
 def impute(
-    model: Model,
+    model: JointModel,
     frame: Any,
     draws: int | None,
     random_state: Any,
@@ -119,7 +119,7 @@ def gaps_of(schema: Schema, frame: Any) -> Gaps:
 
 
 def fills_of(
-    model: Model, found: Gaps, draws: int | None, rng: np.random.Generator, shares: bool = True
+    model: JointModel, found: Gaps, draws: int | None, rng: np.random.Generator, shares: bool = True
 ) -> list[Fill]:
     """States for the gaps: the most probable one of each cell, or draws of whole rows.
 

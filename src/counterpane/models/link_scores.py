@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -11,18 +10,20 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError
 from counterpane.lazy import lazy
-from counterpane.models.formats import NATIVE, suffix_of
-from counterpane.models.formats.native import Content, write_native
+from counterpane.models.base import Model
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse as sparse
+
+    from counterpane.models import links as model_links
 else:
     nx, sparse = lazy("networkx"), lazy("scipy.sparse")
+    model_links = lazy("counterpane.models.links")
 
 
-class LinkScores:
+class LinkScores(Model):
     """score(j) = constants[j] + |chosen| slopes[j] + Σ pairs[k, j] over the chosen items k.
 
     `pairs` is a sparse matrix, (items, items). Naive Bayes, cosine similarity and popularity have
@@ -62,6 +63,15 @@ class LinkScores:
         graph.add_edges_from((names[a], names[b]) for a, b in zip(first, second, strict=True))
         return graph
 
+    def links(
+        self,
+        *,
+        target: str | None = None,
+        marginals: Sequence[Floats | None] | None = None,
+    ) -> model_links.ModelLinks:
+        """The pairs of items, with the larger of their two scores as strength."""
+        return model_links.score_links(self)
+
     def link_scores(self, codes: Codes) -> Floats:
         """The score of each item for each column of `codes` (items, users): (users, items)."""
         chosen = sparse.csr_array(codes.T, dtype=np.float64)
@@ -88,15 +98,6 @@ class LinkScores:
         pairs = sparse.csr_array(parts, shape=(n, n))
         pairs.check_format()
         return cls(schema, pairs, arrays["slopes"], arrays["constants"], provenance=provenance)
-
-    def save(self, path: str | os.PathLike[str], *, plain_names: bool = False) -> None:
-        """Write the scores to a native file (`.cp`); `counterpane.load` reads it back."""
-        if suffix_of(path) != NATIVE:
-            raise ParameterError(
-                f"scores of links cannot be saved as {suffix_of(path)!r}; {NATIVE}, or {NATIVE}.gz,"
-                " is needed."
-            )
-        write_native(path, Content(self.kind, self.schema, self.to_arrays(), self.provenance))
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ParameterError(

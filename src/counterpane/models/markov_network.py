@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,14 +16,20 @@ from counterpane.features import Blanket, Potential, Rules, check_cells
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
 from counterpane.inference.elimination import log_sum
-from counterpane.models.base import Model
+from counterpane.lazy import lazy
 from counterpane.models.formats import Factors
+from counterpane.models.query import JointModel
 from counterpane.typing import Array, Codes, Floats, Ints
+
+if TYPE_CHECKING:
+    from counterpane.models import links as model_links
+else:
+    model_links = lazy("counterpane.models.links")
 
 FEW_STATES = 1024  # joint states that are tried one after the other
 
 
-class MarkovNetwork(Model):
+class MarkovNetwork(JointModel):
     """P(x) = exp(Σ potentials + Σ rules that hold) / Z.
 
     Full conditionals, and queries whose own tables are small, do not need Z. `score_samples` and
@@ -74,6 +80,15 @@ class MarkovNetwork(Model):
     def graph(self) -> Any:
         """The structure as a networkx graph whose nodes are the column names."""
         return self.undirected.to_networkx(self.schema.names)
+
+    def links(
+        self,
+        *,
+        target: str | None = None,
+        marginals: Sequence[Floats | None] | None = None,
+    ) -> model_links.ModelLinks:
+        """The scopes of potentials and rules, as in `Model`."""
+        return model_links.markov_links(self)
 
     @cached_property
     def blanket(self) -> Blanket:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,25 @@ from counterpane.inference.elimination import log_sum
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.approximate import Method
-from counterpane.models.base import Model
 from counterpane.models.column_evidence import ColumnEvidence
 from counterpane.models.evidence import Evidence, VirtualEvidence
+from counterpane.models.exact import listed
 from counterpane.models.kept_rows import TrainingRows
 from counterpane.models.partial_evidence import Averages, RowAverage
-from counterpane.models.questions import listed
+from counterpane.models.query import JointModel
 from counterpane.typing import Array, Codes, Floats
+
+if TYPE_CHECKING:
+    from counterpane.models import links as model_links
+else:
+    model_links = lazy("counterpane.models.links")
 
 nx = lazy("networkx")
 
 BLOCK_ROWS = 2**13
 
 
-class Mixture(Model):
+class Mixture(JointModel):
     """P(x) = Σ_m weight_m P_m(x), of models over one schema; weights are normalized.
 
     With models drawn from a posterior, or learned on bootstrap samples, answers are averaged over
@@ -60,7 +65,7 @@ class Mixture(Model):
 
     def __init__(
         self,
-        models: Iterable[Model],
+        models: Iterable[JointModel],
         weights: npt.ArrayLike | None = None,
         *,
         fixed: bool = False,
@@ -88,7 +93,7 @@ class Mixture(Model):
                     f"{given[0].schema!r}; all need the same names and states."
                 )
         parts = [(m.models, m.weights) if isinstance(m, Mixture) else ((m,), 1.0) for m in given]
-        self.models: tuple[Model, ...] = tuple(m for opened, _ in parts for m in opened)
+        self.models: tuple[JointModel, ...] = tuple(m for opened, _ in parts for m in opened)
         self.schema = given[0].schema
         self.fixed = bool(fixed)
         self.rows = rows
@@ -121,7 +126,21 @@ class Mixture(Model):
                 union.add_edge(a, b, weight=known + share)
         return union
 
-    def _averaged(self) -> list[tuple[float, Model]]:
+    def links(
+        self,
+        *,
+        target: str | None = None,
+        marginals: Sequence[Floats | None] | None = None,
+    ) -> model_links.ModelLinks:
+        """The links of all models, as in `Model`; a share is the weight of the models with it."""
+        return model_links.mixture_links(self, target, marginals)
+
+    @property
+    def class_only(self) -> bool:
+        """Whether the weights are fixed: its models then predict the class and nothing else."""
+        return self.fixed
+
+    def _averaged(self) -> list[tuple[float, JointModel]]:
         return list(zip(self.weights.tolist(), self.models, strict=True))
 
     def to_potentials(self) -> tuple[Potential, ...]:
@@ -176,7 +195,7 @@ class Mixture(Model):
     def _best(
         self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
     ) -> tuple[dict[int, int], float]:
-        """As in `Model`, from the table of all joint states."""
+        """As in `JointModel`, from the table of all joint states."""
         table, log_weight = self._ask(asked, given, likelihoods)
         states = np.unravel_index(int(table.argmax()), table.shape)
         return {v: int(s) for v, s in zip(asked, states, strict=True)}, log_weight
@@ -189,7 +208,7 @@ class Mixture(Model):
         virtual_evidence: VirtualEvidence = None,
         method: Method = "auto",
     ) -> Answer:
-        """P(variables | evidence), as in `Model`; `basis` describes the rows of an average."""
+        """P(variables | evidence), as in `JointModel`; `basis` describes the rows of an average."""
         answer = super().query(
             variables, evidence, virtual_evidence=virtual_evidence, method=method
         )
@@ -363,7 +382,7 @@ class Mixture(Model):
         cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
     ) -> Self:
         """The mixture that `to_arrays` described."""
-        known = {model.kind: model for model in _below(Model) if model is not cls}
+        known = {model.kind: model for model in _below(JointModel) if model is not cls}
         owned: dict[str, dict[str, Array]] = {}
         for name, array in arrays.items():
             number, _, own = name.partition(".")
@@ -387,7 +406,7 @@ def _weighed(shares: Floats, answers: Sequence[Floats]) -> Floats:
     return total
 
 
-def _joint(model: Model, table: Table, asked: list[int]) -> Floats:
+def _joint(model: JointModel, table: Table, asked: list[int]) -> Floats:
     """ln P(row with the variable at each of its states), shape (n_rows, Σ cards of `asked`)."""
     cards, names = table.schema.cards, table.schema.names
     starts = np.cumsum([0, *cards[asked][:-1]])
@@ -412,7 +431,7 @@ def _joint(model: Model, table: Table, asked: list[int]) -> Floats:
     return out
 
 
-def _below(base: Any) -> list[type[Model]]:
+def _below(base: Any) -> list[type[JointModel]]:
     """All classes of models that are loaded and have a kind."""
     found = [model for sub in base.__subclasses__() for model in (sub, *_below(sub))]
     return [model for model in found if hasattr(model, "kind")]

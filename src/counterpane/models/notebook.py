@@ -9,7 +9,7 @@ from typing import Any
 from counterpane.drawing.layout import Edge, lay_out_networkx
 from counterpane.drawing.svg import graph_svg
 from counterpane.markup import folded, framed, grid
-from counterpane.models.edges import arrow_names, edge_text
+from counterpane.models.links import arrow_names, edge_text
 
 DRAWN_NODES = 60
 DRAWN_EDGES = 250

@@ -12,9 +12,9 @@ from counterpane.data.fill import gaps_in
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
-from counterpane.models.base import Model
 from counterpane.models.completing import missing_marginals
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.query import JointModel
 from counterpane.typing import Bools, Codes, Floats, Ints, State
 
 ODD = 1.0  # nats by which the surprise of an odd cell is above what is expected
@@ -53,7 +53,7 @@ class _CodedRows(NamedTuple):
     values: dict[tuple[int, int], State]  # of the strange cells, by (variable, row)
 
 
-def odd_rows(model: Model, frame: Any, n: int, n_cells: int) -> list[OddRow]:
+def odd_rows(model: JointModel, frame: Any, n: int, n_cells: int) -> list[OddRow]:
     """The `n` rows of least probability, compared with what is usual, the oddest first."""
     for name, value in (("n", n), ("cells", n_cells)):
         if not isinstance(value, int | np.integer) or value < 1:
@@ -104,7 +104,7 @@ def _read(schema: Schema, frame: Any) -> _CodedRows:
     return _CodedRows(codes, strange, values)
 
 
-def _log_probs(model: Model, codes: Codes) -> Floats:
+def _log_probs(model: JointModel, codes: Codes) -> Floats:
     """ln P(observed cells), gaps summed out.
 
     A dependency network has no joint distribution: there it is Σ ln P(cell | rest of the row).
@@ -130,7 +130,7 @@ def _log_probs(model: Model, codes: Codes) -> Floats:
     return out
 
 
-def _usual(model: Model, codes: Codes, missing: Bools) -> Floats:
+def _usual(model: JointModel, codes: Codes, missing: Bools) -> Floats:
     """The mean of −ln P(cell | rest of the row) for each column with gaps, else 0."""
     usual: Floats = np.zeros(len(codes))
     for v in np.flatnonzero(missing.any(axis=1)).tolist():
@@ -144,7 +144,7 @@ def _usual(model: Model, codes: Codes, missing: Bools) -> Floats:
     return usual
 
 
-def _cell_table(model: Model, codes: Codes, v: int) -> Floats:
+def _cell_table(model: JointModel, codes: Codes, v: int) -> Floats:
     """P(v | the other cells) for each row, whatever is in v's own cell."""
     asked: Bools = np.zeros(codes.shape, dtype=bool)
     asked[v] = True
@@ -154,7 +154,7 @@ def _cell_table(model: Model, codes: Codes, v: int) -> Floats:
 
 
 def _odd_cells(
-    model: Model, rows: _CodedRows, order: Ints, n_cells: int
+    model: JointModel, rows: _CodedRows, order: Ints, n_cells: int
 ) -> list[tuple[OddCell, ...]]:
     """For each of some rows the cells whose surprise is furthest above what is to be expected.
 

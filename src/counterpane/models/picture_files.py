@@ -12,9 +12,9 @@ from counterpane.drawing.dot import graph_dot
 from counterpane.drawing.layout import Edge, GraphLayout, label_width, lay_out_graph
 from counterpane.drawing.svg import graph_svg
 from counterpane.errors import MissingExtraError, ParameterError
-from counterpane.models.edges import arrows_of
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.formats.by_suffix import suffix_of
+from counterpane.models.links import arrows_of
 
 PICTURES = (".dot", ".svg", ".png")
 DOTS_PER_INCH = 150

@@ -13,7 +13,7 @@ from counterpane.drawing.layout import Edge, GraphLayout, Point, lay_out_network
 from counterpane.errors import ParameterError
 from counterpane.independence.edge_strength import UNIT
 from counterpane.learn.bootstrap import LEAST_SAMPLES
-from counterpane.models.edges import arrow_names, edge_text
+from counterpane.models.links import arrow_names, edge_text
 from counterpane.plots.axes import axes_or_new, ink, paper, points_per_unit, sized
 
 MAX_NODES = 300

@@ -17,10 +17,10 @@ from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.edges import edge_text
+from counterpane.models.links import Link, ModelLinks, edge_text
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.report.links import Link, Links, is_conditional, links_of
+from counterpane.report.links import links_of
 from counterpane.report.measures import class_rows, measures_of
 from counterpane.report.overview import overview_of
 from counterpane.report.panels import MOST_STATES, panels_of, precise, short
@@ -61,7 +61,7 @@ def content_of(
     schema = model.schema
     place = None if target is None else schema.index(target)
     marginals, how = _marginals(model, rows, target)
-    links = _confident(links_of(model, place, rows, marginals), schema.names, confidence)
+    links = _confident(links_of(model, target, rows, marginals), schema.names, confidence)
     panels = _bounded_panels(model, links, place)
     measures = None
     if rows is not None:
@@ -104,7 +104,7 @@ def _marginals(model: Any, rows: Rows | None, target: str | None) -> tuple[Margi
     """
     schema = model.schema
     found: Marginals = [None] * len(schema)
-    if is_conditional(model):
+    if model.class_only:
         if rows is not None and target is not None:
             mean = class_rows(model, rows, target)[0]
             found[schema.index(target)] = mean.mean(axis=0) if len(mean) else None
@@ -130,7 +130,9 @@ def _marginals(model: Any, rows: Rows | None, target: str | None) -> tuple[Margi
     return found, ""
 
 
-def _confident(links: Links, names: Sequence[str], confidence: Confidence | None) -> Links:
+def _confident(
+    links: ModelLinks, names: Sequence[str], confidence: Confidence | None
+) -> ModelLinks:
     """The links with the share of samples that join their columns, where that is known."""
     if confidence is None:
         return links
@@ -169,7 +171,7 @@ def _flat(link: Link) -> list[Any]:
     return [*link.scope, int(link.directed), precise(link.strength), share]
 
 
-def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
+def _listed(links: ModelLinks, rows: Rows | None, target: int | None) -> list[Any]:
     """The strongest links: columns, directed, strength, share, bits in the data, explained.
 
     The bits are the mutual information of a classifier's interaction with the class.
@@ -185,7 +187,7 @@ def _listed(links: Links, rows: Rows | None, target: int | None) -> list[Any]:
     return found
 
 
-def _bounded_panels(model: Any, links: Links, target: int | None) -> dict[str, Any]:
+def _bounded_panels(model: Any, links: ModelLinks, target: int | None) -> dict[str, Any]:
     """The blocks of each column by its place, as many as the size of the page allows.
 
     A block that several columns share is held once.

@@ -20,7 +20,6 @@ from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.certainty import InexactAnswer
-from counterpane.report.links import is_conditional
 from counterpane.report.rows import Rows
 from counterpane.typing import Floats, Ints
 
@@ -92,7 +91,7 @@ def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
             f"{gaps:,} rows have a missing cell, or a state that the model does not know; such "
             "cells are summed out."
         )
-    elif gaps and not is_conditional(model):
+    elif gaps and not model.class_only:
         words.append(
             f"{gaps:,} rows with a missing cell, or a state that the model does not know, count "
             "for the class alone."
@@ -128,7 +127,7 @@ def _split(
                 same = learner.model_.schema[target].states == model.schema[target].states
                 found = Split(learner.model_, test, f"{words} and was measured on them.")
                 return found if same else None
-            if learner is not None and not is_conditional(model):
+            if learner is not None and not model.class_only:
                 learner.fit(_rows_for(learner, model, train))
                 again = learner.model_
                 if again is not None and again.schema == model.schema:
@@ -200,7 +199,7 @@ def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
     """Each measure that the model has, on some rows."""
     found: dict[str, float] = {}
     full = _measured(model, rows)
-    if not is_conditional(model) and full.n_rows:
+    if not model.class_only and full.n_rows:
         for name, measure in (
             ("log-likelihood", model.score_samples),
             ("pseudo-log-likelihood", lambda X: model.pseudo_log_likelihood(X, total=True)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from counterpane.report.links import Link, Links
+from counterpane.models.links import Link, ModelLinks
 
 SHOWN = 3  # interactions or uncertain edges that are named
 SURE, DOUBTFUL = 0.9, 0.5  # shares of samples
@@ -13,7 +13,7 @@ ERRORS = 2.0  # standard errors by which a difference is more than chance
 
 
 def overview_of(
-    model: Any, kind: str, links: Links, target: str | None, measures: Mapping[str, Any] | None
+    model: Any, kind: str, links: ModelLinks, target: str | None, measures: Mapping[str, Any] | None
 ) -> list[str]:
     """Three short paragraphs, as plain text."""
     names = model.schema.names
@@ -31,7 +31,7 @@ def _learned_from(model: Any) -> str:
     return f" It was learned from {rows:,} rows." if isinstance(rows, int) else ""
 
 
-def _about_classes(model: Any, links: Links, target: str) -> str:
+def _about_classes(model: Any, links: ModelLinks, target: str) -> str:
     first = [_words(link, model.schema.names, " × ") for link in links.links[:SHOWN]]
     strongest = f" The largest effects are those of {_listed(first)}." if first else ""
     features = len(model.schema) - 1
@@ -39,7 +39,7 @@ def _about_classes(model: Any, links: Links, target: str) -> str:
     return f"This model predicts {target} from {columns}.{_learned_from(model)}{strongest}"
 
 
-def _about_network(model: Any, kind: str, links: Links) -> str:
+def _about_network(model: Any, kind: str, links: ModelLinks) -> str:
     n = len(links.links)
     edges = "1 edge" if n == 1 else f"{n:,} edges"
     what = f"This {kind[:1].lower() + kind[1:] if kind[:1] != 'B' else kind} joins "
@@ -94,7 +94,7 @@ def _held_out_words(facts: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _advice(
-    links: Links,
+    links: ModelLinks,
     names: Sequence[str],
     target: str | None,
     better: bool | None,

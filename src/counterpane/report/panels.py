@@ -15,9 +15,9 @@ from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.effects import log_odds
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.links import LOG_FLOOR, ModelLinks
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.report.links import FLOOR, Links
 from counterpane.typing import Codes, Floats
 
 MOST_STATES = 40  # of one column
@@ -31,7 +31,9 @@ LEVELS = {1: (0.05, 0.25, 0.5, 0.75, 0.95), 2: (0.1, 0.5, 0.9)}
 Block = dict[str, Any]
 
 
-def panels_of(model: Any, links: Links, target: int | None) -> Iterator[tuple[int, list[Block]]]:
+def panels_of(
+    model: Any, links: ModelLinks, target: int | None
+) -> Iterator[tuple[int, list[Block]]]:
     """(column, its blocks), the columns of the strongest links first; made one at a time."""
     order = list(dict.fromkeys(c for link in links.links for c in link.scope))
     order = list(dict.fromkeys([*order, *range(len(model.schema))]))
@@ -87,7 +89,7 @@ def _blocks(model: Any, c: int) -> list[Block]:
 def _potential(schema: Schema, part: Potential, c: int) -> list[Block]:
     """A potential as what it adds to the log-odds of the column's states, given the others."""
     own = part.scope.index(c)
-    table = log_odds(np.moveaxis(np.maximum(part.log_values, FLOOR), own, -1))
+    table = log_odds(np.moveaxis(np.maximum(part.log_values, LOG_FLOOR), own, -1))
     scope = (*(u for u in part.scope if u != c), c)
     return _grids(schema, scope, table, "w", "Adds to the log-odds")
 
@@ -153,12 +155,12 @@ def _weights(rules: Rules, c: int) -> list[Block]:
             [int(rules.variables[k]), int(rules.values[k]), int(rules.negated[k])] for k in span
         ]
         told.sort(key=lambda condition: condition[0] != c)
-        lines.append([told, short(max(float(rules.weights[rule]), FLOOR))])
+        lines.append([told, short(max(float(rules.weights[rule]), LOG_FLOOR))])
     title = "Weights of rules"
     return [{"k": "rules", "title": title, "c": [c], "rows": lines, "of": int(mine.size)}]
 
 
-def _additive_faces(model: AdditiveClassifier, links: Links) -> list[Block]:
+def _additive_faces(model: AdditiveClassifier, links: ModelLinks) -> list[Block]:
     """What each of the largest interactions adds to the log-odds of each class, at its levels."""
     last, numeric = len(model.schema) - 1, model.numeric.tolist()
     blocks = []
@@ -203,7 +205,7 @@ def _levels(model: AdditiveClassifier, c: int, order: int) -> tuple[Any, Any, An
     return [f"≈ {x:.4g}" for x in chosen.tolist()], np.zeros(len(chosen), np.int64), chosen
 
 
-def _mixture_faces(model: Mixture, links: Links, target: int) -> list[Block]:
+def _mixture_faces(model: Mixture, links: ModelLinks, target: int) -> list[Block]:
     """The tables of the strongest faces, class last, as the weightiest model with it has them."""
     held: dict[tuple[int, ...], Potential] = {}
     for m in np.argsort(-model.weights, kind="stable").tolist():

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from counterpane.drawing.layout import lay_out_graph
-from counterpane.report.links import Link, Links, maximal
+from counterpane.models.links import Link, ModelLinks
+from counterpane.report.links import maximal
 
 HEIGHT = 38.0
 HUB = 16.0  # the width of a hyperedge's mark
@@ -28,7 +29,7 @@ MOST_LONELY = 12  # columns without a link that are drawn
 Edge = tuple[str, str]
 
 
-def picture_of(names: Sequence[str], links: Links, target: int | None) -> dict[str, Any]:
+def picture_of(names: Sequence[str], links: ModelLinks, target: int | None) -> dict[str, Any]:
     """Boxes, edges and hyperedges with their places, and a sentence on what was left out."""
     kept = links.links if links.shape != "faces" else [k for k in links.links if len(k.scope) > 1]
     joined = maximal(kept)
@@ -124,7 +125,7 @@ def box_width(name: str) -> float:
     return max(56.0, LETTER * min(wide, MOST_LETTERS) + 26.0)
 
 
-def _shown(columns: Sequence[int], links: Links, drawn: Sequence[Link]) -> set[int]:
+def _shown(columns: Sequence[int], links: ModelLinks, drawn: Sequence[Link]) -> set[int]:
     """All columns of a small model; else those of the strongest links."""
     joined = {c for link in drawn for c in link.scope}
     if len(joined) <= MOST_COLUMNS:

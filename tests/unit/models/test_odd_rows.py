@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from unit.test_imputing import given, joint_table, small_network
 
 import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, ParameterError
 from counterpane.graphs import Dag
+from unit.models.test_imputing import given, joint_table, small_network
 
 NETWORKS = Path(os.environ.get("COUNTERPANE_DATA", "")) / "networks"
 

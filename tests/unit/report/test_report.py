@@ -17,8 +17,9 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.errors import DataError, ParameterError, UnknownNameError
 from counterpane.features import Potential, Rules
 from counterpane.graphs import Dag
+from counterpane.models.links import pure_interaction
 from counterpane.models.mixture import Mixture
-from counterpane.report.links import links_of, maximal, pure_interaction
+from counterpane.report.links import links_of, maximal
 from counterpane.report.measures import rebuilt
 from counterpane.report.panels import short
 from counterpane.report.picture import picture_of

@@ -32,7 +32,7 @@ from counterpane.learn.classifiers.features import (
 from counterpane.learn.classifiers.training import Training as Training
 from counterpane.learn.classifiers.training import check_policy, make_training, policy_of_columns
 from counterpane.learn.gap_policy import GapPolicy
-from counterpane.models.predictions import prediction_frame
+from counterpane.models.base import prediction_frame
 from counterpane.typing import Array, Codes, Floats, State
 
 

@@ -15,17 +15,17 @@ from counterpane.learn.markov.conditions import (
     grouped,
     segment_sums,
 )
-from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.markov_network import MarkovNetwork
+from counterpane.models.query import JointModel
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Floats, Ints
 
 Part = Potential | Rules
 
 
-def parts_of(model: Model) -> list[Part]:
+def parts_of(model: JointModel) -> list[Part]:
     """The tables and rules of a network; a tree gives a rule for each leaf and state."""
     if isinstance(model, MarkovNetwork):
         return [*model.potentials, *model.rules]

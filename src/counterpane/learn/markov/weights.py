@@ -33,8 +33,8 @@ from counterpane.learn.markov.features import (
     with_weights,
 )
 from counterpane.learn.markov.pseudo_likelihood import Fitted, PseudoLikelihood, fit
-from counterpane.models.base import Model
 from counterpane.models.markov_network import MarkovNetwork
+from counterpane.models.query import JointModel
 from counterpane.progress import Control, Report, TextBar
 from counterpane.typing import Floats
 
@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
 
 def fit_weights(
-    model: Model | Sequence[Part],
+    model: JointModel | Sequence[Part],
     X: Any,
     *,
     prior_sd: float | Sequence[float] = 1.0,
@@ -94,7 +94,7 @@ def fit_weights(
     if time_limit is not None:
         _check_numbers(time_limit=time_limit)
     pairs = _candidates(prior_sd, l1, validation is not None)
-    network = model if isinstance(model, Model) else None
+    network = model if isinstance(model, JointModel) else None
     schema = None if network is None else network.schema
     source = _source(X, schema, sample_weight, missing, n_jobs)
     given = _listed(model) if network is None else parts_of(network)

@@ -21,6 +21,7 @@ from counterpane.learn.registry import rankers
 from counterpane.markup import framed
 from counterpane.models.base import Model
 from counterpane.models.link_scores import LinkScores
+from counterpane.models.query import JointModel
 from counterpane.typing import Array, Codes, Floats
 
 CANDIDATES = ("hybrid", "chow-liu", "naive-bayes", "item-cosine", "popularity")
@@ -92,14 +93,14 @@ class LinkRanker(Estimator):
         learner.fit(table)
         self.choice_ = choice
         self.learner_ = learner
-        self.model_: Model | None = getattr(learner, "model_", None)
+        self.model_: JointModel | None = getattr(learner, "model_", None)
         self.schema_: Schema = table.schema
         self.items_ = table.schema.names
         self.n_users_ = len(users)
         return self
 
     @classmethod
-    def from_model(cls, model: Model | LinkScores) -> Self:
+    def from_model(cls, model: Model) -> Self:
         """A ranker by a model that was learned before."""
         odd = [v.name for v in model.schema if v.card != 2]
         if odd:
@@ -107,7 +108,8 @@ class LinkRanker(Estimator):
                 f"column {odd[0]!r} of the model has not two states; items are chosen or not."
             )
         ranker = cls(learner=model)
-        ranker.learner_, ranker.model_ = model, None if isinstance(model, LinkScores) else model
+        joint: Any = None if isinstance(model, LinkScores) else model
+        ranker.learner_, ranker.model_ = model, joint
         ranker.schema_, ranker.items_ = model.schema, model.schema.names
         return ranker
 
@@ -126,7 +128,7 @@ class LinkRanker(Estimator):
         return copy.deepcopy(self.learner)
 
     @property
-    def ranking_model(self) -> Model | LinkScores:
+    def ranking_model(self) -> JointModel | LinkScores:
         """What can be saved: `model_`, or the scores of a ranker without probabilities."""
         if self.model_ is not None:
             return self.model_

@@ -1,10 +1,10 @@
-"""The questions every model answers, whatever it is made of."""
+"""The questions that every joint model answers: exactly where it can, else by an estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from counterpane.data.export import frame_kind_of
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
-from counterpane.features import Blanket
 from counterpane.inference.gibbs import Gibbs
+from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.answers import Answers
 from counterpane.models.approximate import (
@@ -31,14 +31,25 @@ from counterpane.models.evidence import (
     read_known,
     read_rows,
 )
-from counterpane.models.exact_answers import ExactAnswers
+from counterpane.models.exact import ExactAnswers, listed
+from counterpane.models.explaining import Explanation, check_one, explain_by_potentials, one_row
 from counterpane.typing import Codes, Floats, State
+
+if TYPE_CHECKING:
+    from counterpane.models import imputing, odd_rows
+    from counterpane.models.imputing import ImputedCell
+    from counterpane.models.odd_rows import OddRow
+else:
+    imputing = lazy("counterpane.models.imputing")
+    odd_rows = lazy("counterpane.models.odd_rows")
 
 T = TypeVar("T")
 
 
-class Questions(ExactAnswers):
-    """Answers and samples from potentials over the variables of `schema`.
+class JointModel(ExactAnswers):
+    """A distribution over the variables of `schema`, as a product of potentials.
+
+    `X` is a `Table`, or any frame that `Table.from_frame` reads with the model's schema.
 
     The `method` of a question is "exact"; "gibbs", "mean_field" or "bp" (loopy belief propagation),
     or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
@@ -46,7 +57,6 @@ class Questions(ExactAnswers):
     sampling, with a warning that says how sure it is. So does the answer's `certainty`.
     """
 
-    provenance: dict[str, Any] | None
     _estimates: ClassVar[bool] = True  # whether there is a blanket for inexact answers
 
     def query(
@@ -277,12 +287,100 @@ class Questions(ExactAnswers):
             codes = exact[0]
         return self._drawn_table(codes, evidence, rng, as_intervals=as_intervals)
 
+    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
+        """P(target | row) for each row of a frame, shape (n_rows, states of the target).
+
+        What a row does not tell, or tells in a state that the model does not know, is summed out.
+        Without `target` it is the class that the model was learned for.
+        """
+        name = self._class_name(target)
+        return self.query_many(name, frame, impossible="prior", unseen="unknown").probabilities
+
+    def explain(self, row: Any, target: str | None = None) -> Explanation:
+        """What each interaction adds to the log-odds of the classes of one row, largest first.
+
+        `row` is a mapping from names to cells, or a frame of one row. Interactions are those of
+        `counterpane.models.explaining.explain_by_potentials`: the columns that a potential joins
+        with the class. Without `target` it is the class that the model was learned for.
+        """
+        index = self.schema.index(self._class_name(target))
+        frame = one_row(row)
+        columns, codes = read_rows(self.schema, frame, [index], "unknown")
+        check_one(codes.shape[1])
+        cells = dict(zip(columns, codes[:, 0].tolist(), strict=True))
+        known = {v: code for v, code in cells.items() if code < self.schema.cards[v]}
+        name = self.schema.names[index]
+        answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
+        with np.errstate(divide="ignore"):
+            log_proba = np.log(answers.probabilities[0])
+        parts = [(weight, model.to_potentials()) for weight, model in self._averaged()]
+        return explain_by_potentials(parts, self.schema, index, known, log_proba)
+
+    def impute(
+        self,
+        frame: Any,
+        *,
+        draws: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Any:
+        """The frame with a value in each gap of the model's columns; pandas in, pandas out.
+
+        Each gap gets its own most probable state given the observed cells of its row. A column that
+        was cut gets a number: the median of the training values in the most probable interval. With
+        `draws` it is a list of so many frames, for multiple imputation: in each, the gaps of a row
+        are drawn together from P(gaps | observed cells), and numbers within their intervals.
+        Observed cells and other columns stay as they are. A state that the model does not know
+        tells nothing about the others.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> model.impute({"sex": ["female", None], "survived": [None, "no"], "cabin": ["a", "b"]})
+        {'sex': ['female', 'male'], 'survived': ['yes', 'no'], 'cabin': ['a', 'b']}
+        """
+        done = imputing.impute(self, frame, draws, random_state, cells=False)
+        return done[0].frame if draws is None else [part.frame for part in done]
+
+    def impute_cells(self, frame: Any) -> list[ImputedCell]:
+        """The cells that `impute` fills: row, column, value, and P(value | observed cells).
+
+        The list goes into `pandas.DataFrame` as it is.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> for cell in model.impute_cells({"sex": ["female", None], "survived": [None, "no"]}):
+        ...     print(cell.row, cell.column, cell.value, round(cell.probability, 4))
+        0 survived yes 0.7317
+        1 sex male 0.9153
+        """
+        return imputing.impute(self, frame, None, None)[0].cells
+
+    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> list[OddRow]:
+        """The `n` rows that the model finds least probable, the oddest first, and why.
+
+        An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
+        `excess`, how far below the mean row that is (a gap counts as the mean cell of its column);
+        and `cells`, those that are far less probable than expected: column, value, P(value | rest
+        of the row), and the expected state with its probability. A state that the model does not
+        know is impossible. Of a dependency network ln P is Σ ln P(cell | rest of the row).
+
+        >>> import counterpane as cp
+        >>> table = cp.load_dataset("titanic")
+        >>> odd = cp.ChowLiu().fit(table).model_.odd_rows(table, 1)[0]
+        >>> odd.row, round(odd.log_prob, 2), odd.cells[0].column, odd.cells[0].expected
+        (0, -8.03, 'age', 'adult')
+        """
+        return odd_rows.odd_rows(self, X, n, cells)
+
+    def _averaged(self) -> list[tuple[float, JointModel]]:
+        """The models whose mean this one is, with their weights: itself alone."""
+        return [(1.0, self)]
+
     def _drawn_table(
         self, codes: Codes, evidence: Evidence, rng: np.random.Generator, *, as_intervals: bool
     ) -> Table:
         """The table of drawn codes, with numbers within their intervals unless not wanted."""
         table = Table(self.schema, codes)
-        table.frame_kind = (self.provenance or {}).get("frame")
+        table.frame_kind = self.origin.record.get("frame")
         if as_intervals:
             return table
         known = evidence or {}
@@ -293,11 +391,6 @@ class Questions(ExactAnswers):
             if number is not None:
                 table.numbers[name][:] = number
         return table
-
-    @cached_property
-    def blanket(self) -> Blanket:
-        """The potentials compiled for full conditionals."""
-        return Blanket(self.schema.cards, self.to_potentials(), self.schema.names)
 
     @cached_property
     def _approximator(self) -> Approximator:
@@ -355,11 +448,6 @@ class Questions(ExactAnswers):
         """ln P(evidence of each row), exactly, where the answers were not."""
         log_weights = self._ask_rows(asked, columns, codes)[1]
         return self._log_evidence_rows(log_weights, asked, columns, codes)
-
-
-def listed(variables: str | Iterable[str]) -> list[str]:
-    """The names asked, of which one may stand alone."""
-    return [variables] if isinstance(variables, str) else list(variables)
 
 
 def check_n_rows(n: int) -> int:

@@ -1,16 +1,18 @@
-"""Exact answers from a model's potentials, in codes: what `Questions` puts into words."""
+"""Exact answers in codes from the potentials of a model; `JointModel` puts them into words."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from counterpane.data.schema import MISSING, Schema
+from counterpane.data.schema import MISSING
+from counterpane.data.table import Table
 from counterpane.errors import EvidenceError
-from counterpane.features import Potential
+from counterpane.features import Blanket, Potential
 from counterpane.inference import (
     JunctionMarginals,
     map_query,
@@ -18,13 +20,14 @@ from counterpane.inference import (
     query_rows,
     sample_exactly,
 )
+from counterpane.models.base import ClassModel
 from counterpane.models.evidence import Evidence, evidence_text, likelihood_potentials
 from counterpane.typing import Codes, Floats
 
 TREE_CELLS = 2**15  # up to here a tree answers a question sooner than a plan of its own
 
 
-class ExactAnswers(ABC):
+class ExactAnswers(ClassModel):
     """Exact answers from potentials over the variables of `schema`.
 
     A model that is no product of potentials overrides the hooks `_ask`, `_ask_each`, `_ask_rows`,
@@ -33,12 +36,34 @@ class ExactAnswers(ABC):
     reach where the question is easy.
     """
 
-    schema: Schema
     log_partition: float = 0.0  # ln of the sum of exp(Σ potentials) over all rows
 
     @abstractmethod
     def to_potentials(self) -> tuple[Potential, ...]:
         """The potentials whose sum is ln P(x) + `log_partition`."""
+
+    @property
+    @abstractmethod
+    def graph(self) -> Any:
+        """The structure as a networkx graph whose nodes are the column names."""
+
+    @cached_property
+    def blanket(self) -> Blanket:
+        """The potentials compiled for full conditionals."""
+        return Blanket(self.schema.cards, self.to_potentials(), self.schema.names)
+
+    def score_samples(self, X: Any) -> Floats:
+        """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
+        return self.blanket.log_potential(self._codes(X)) - self.log_partition
+
+    def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
+        """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
+        columns = None if variables is None else self.schema.indices(listed(variables))
+        return self.blanket.full_conditionals(self._codes(X), columns)
+
+    def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
+        """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
+        return self.blanket.pseudo_log_likelihood(self._codes(X), total=total)
 
     @cached_property
     def _propagation(self) -> JunctionMarginals:
@@ -141,3 +166,13 @@ class ExactAnswers(ABC):
         return EvidenceError(
             f"{where}the evidence {', '.join(shown)} has probability zero under the model; {way}."
         )
+
+    def _codes(self, X: Any) -> Codes:
+        same = isinstance(X, Table) and X.schema == self.schema
+        table: Table = X if same else Table.from_frame(X, schema=self.schema)
+        return table.codes
+
+
+def listed(variables: str | Iterable[str]) -> list[str]:
+    """The names asked, of which one may stand alone."""
+    return [variables] if isinstance(variables, str) else list(variables)
