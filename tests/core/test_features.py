@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -187,3 +189,38 @@ def test_paths(seed):
     features.fill_paths(cards, nodes, parents, sizes, leaves, offsets, variables, values, negated)
     conditions = list(zip(variables.tolist(), values.tolist(), negated.tolist(), strict=True))
     assert conditions == [c for _, some in expected for c in some]
+
+
+@pytest.mark.parametrize("certain", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_simplify_conditions(seed, certain):
+    """Equal forms for conjunctions that hold in the same rows, and for no others."""
+    rng = np.random.default_rng(seed)
+    cards = [2, 3, 1, 4]
+    rows = list(itertools.product(*map(range, cards)))
+    given = []
+    while len(given) < 200:
+        some = rng.integers(0, len(cards), rng.integers(0, 7)).tolist()
+        conditions = [(v, int(rng.integers(cards[v])), bool(rng.random() < 0.7)) for v in some]
+        if any(reference.holds(conditions, row) for row in rows):
+            given.append(conditions)
+    flat = [c for conditions in given for c in conditions]
+    variables, values = (np.array([c[k] for c in flat], np.int64) for k in (0, 1))
+    arrays = np.cumsum([0, *map(len, given)]), variables, values, np.array([c[2] for c in flat])
+    out = [np.empty_like(array) for array in arrays]
+    n = features.simplify_conditions(np.array(cards), *arrays, certain, *out)
+    assert out[0][0] == 0 and out[0][-1] == n
+    seen = {}
+    for conditions, lo, hi in zip(given, out[0][:-1], out[0][1:], strict=True):
+        form = tuple(zip(*(array[lo:hi].tolist() for array in out[1:]), strict=True))
+        assert list(form) == sorted(set(form))
+        met = tuple(reference.holds(conditions, row) for row in rows)
+        assert met == tuple(reference.holds(form, row) for row in rows)
+        named = {c[0] for c in conditions if certain or cards[c[0]] > 1}
+        assert {v for v, _, _ in form} == named
+        assert seen.setdefault((met, tuple(sorted(named))), form) == form
+        for v in named:
+            own = [(s, negative) for u, s, negative in form if u == v]
+            assert own == [(own[0][0], False)] or (
+                all(x for _, x in own) and len(own) < cards[v] - 1
+            )

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from counterpane._core import inference
+from counterpane._core import features, inference
 from counterpane.features import Blanket, Potential, Rules
-from counterpane.inference.conjunctions import conjunctions, leaves
 from counterpane.inference.gibbs_tables import compile_scan, gather_tables
 from counterpane.inference.junction import CliqueTree
+from counterpane.inference.mean_field import leaf_masks
 from reference import core_features, core_inference
 from reference.core_inference import SplitMix, given, joint, marginal
 
@@ -215,7 +215,7 @@ def test_add_rules():
         (2.0, [(2, 1, True), (1, 2, False)]),  # variable 1 is not free, and at 2
         (4.0, [(2, 1, True), (1, 2, True)]),
     ]
-    flat = conjunctions(Blanket(CARDS, [Rules.from_list(CARDS, rules)]))
+    flat = Blanket(CARDS, [Rules.from_list(CARDS, rules)]).rule_masks
     free, x = (
         np.array([True, False, True, True, True, True]),
         np.array([9, 2, 9, 9, 9, 9], np.uint16),
@@ -355,13 +355,13 @@ def product_arguments():
 
 def test_relax():
     potentials, rules, blanket, states, q = product_arguments()
-    found = conjunctions(blanket)
+    found = blanket.rule_masks
     serving = np.argsort(found.variables, kind="stable")
     own_offsets = np.searchsorted(found.variables[serving], np.arange(7))
     soft = np.log(np.linspace(0.5, 1.0, q.size))
     beliefs = [q[states[v] : states[v + 1]].copy() for v in range(6)]
     before, free = q.copy(), np.array([3, 0, 1])
-    forest = leaves(blanket)
+    forest = leaf_masks(blanket)
     change = inference.relax(
         blanket.parts, found, own_offsets, serving, forest, np.zeros(7, np.int64), states, free,
         soft, q,
@@ -388,10 +388,10 @@ def test_relax_of_trees():
     parts = core_features.flat_parts([2, 3], trees=[(0, rows, logs)])
     none, ways = np.empty(0, np.int64), ([1.0, 1.0], [[2], [0, 1]])
     flags = np.array([False, False, True, True, True, False])
-    empty = inference.Conjunctions(
+    empty = features.RuleMasks(
         np.empty(0), np.zeros(1, np.int64), none, none, none, flags[:0], flags[:0]
     )
-    paths = inference.Conjunctions(
+    paths = features.RuleMasks(
         np.array(ways[0]), np.arange(3), np.arange(2), np.array([1, 1]), np.array([0, 3]), flags,
         flags[:2],
     )  # fmt: skip
@@ -413,7 +413,7 @@ def test_expected_energy():
         * core_features.log_potential(potentials, rules, row)
         for row in core_inference.rows_of(CARDS)
     )
-    energy = inference.expected_energy(blanket.parts, conjunctions(blanket), states, q)
+    energy = inference.expected_energy(blanket.parts, blanket.rule_masks, states, q)
     assert math.isclose(energy, expected, rel_tol=1e-11)
 
 

@@ -1,6 +1,8 @@
-// Conditions that imply or contradict each other: those of rules, and those on the paths of decision trees.
+// Conjunctions of conditions: their canonical form, and those on the paths of decision trees.
 #pragma once
 #include <numeric>
+#include <tuple>
+#include <vector>
 
 #include "base/numbers.hpp"
 
@@ -33,6 +35,62 @@ inline Int find_contradiction(Ints cards, Ints offsets, Ints variables, Ints val
   }
   return -1;
 }
+
+// Write the conditions of each conjunction in canonical form, and where they begin; returns their number.
+//
+// They are sorted by variable and value, without repetition, and as few as possible: that a variable has a state replaces all
+// other conditions on it, and the exclusion of all states but one. Conditions on variables of one state are left out unless
+// `certain`. No conjunction may be contradictory.
+inline Int simplify_conditions(Ints cards, Ints offsets, Ints variables, Ints values, Flags negated, bool certain,
+                               Vector<Int> new_offsets, Vector<Int> new_variables, Vector<Int> new_values,
+                               Vector<bool> new_negated) {
+  const Int width = cards.empty() ? 2 : 2 * maximum(cards);
+  std::vector<Int> keys;  // variable · width + 2 · value + negated
+  Int end = 0;
+  const auto write = [&](Int variable, Int value, bool negative) {
+    new_variables[end] = variable;
+    new_values[end] = value;
+    new_negated[end++] = negative;
+  };
+  new_offsets[0] = 0;
+  for (Int c = 0; c < offsets.size() - 1; ++c) {
+    keys.clear();
+    for (Int k = offsets[c]; k < offsets[c + 1]; ++k)
+      if (certain || cards[variables[k]] > 1) keys.push_back(variables[k] * width + 2 * values[k] + Int(negated[k]));
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    for (auto key = keys.begin(), stop = key; key != keys.end(); key = stop) {
+      const Int variable = *key / width, card = cards[variable];
+      Int state = -1, left = card * (card - 1) / 2;  // the state it must have; the sum of those not excluded
+      for (; stop != keys.end() && *stop / width == variable; ++stop) {
+        const Int value = *stop % width / 2;
+        if (*stop % 2 == 0) state = value;
+        else left -= value;
+      }
+      if (state < 0 && stop - key == card - 1) state = left;
+      if (state >= 0) write(variable, state, false);
+      else
+        for (; key != stop; ++key) write(variable, *key % width / 2, true);
+    }
+    new_offsets[c + 1] = end;
+  }
+  return end;
+}
+
+// Rules as the states that they allow: rule r counts weights[r] where all its entries, offsets[r] … offsets[r + 1] − 1, hold.
+//
+// Entry e holds where flags[first[e] + state of variables[e]]; entries of a rule are sorted by variable.
+struct RuleMasks {
+  Floats weights;
+  Ints offsets, rules, variables, first;
+  Flags flags;
+  Flags serves;  // whether the rule bears on the conditional of the entry's variable
+
+  static constexpr const char* fields = "weights[r] offsets[r+1] rules[e] variables[e] first[e] flags[] serves[e]";
+  auto members() { return std::tie(weights, offsets, rules, variables, first, flags, serves); }
+
+  bool allows(Int entry, Int state) const { return flags[first[entry] + state]; }
+};
 
 // A forest with the way to each of its nodes: a row of `nodes` is (variable, value, node if the variable has the
 // value, node otherwise), the variable −1 at a leaf; parents[k] is 2 · parent + (whether the answer was no), and

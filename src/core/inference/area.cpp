@@ -18,7 +18,6 @@ static const Area area("inference", {
     KERNEL(draw_rows, "tree cards[n] rows[r,n] seeds[r] values[] least[tree.f] room out[n,] log_weights[r] logs"),
 
     TUPLE(Scopes),
-    TUPLE(Conjunctions),
     KERNEL(find_hosts, "offsets[s+1] variables[] owners[s] order[s] n_variables hosts[s]"),
     KERNEL(add_rules, "rules chosen[k] hosts[k] scopes cards[n] is_free[n] x[n] values[]"),
     KERNEL(add_tables, "source[] starts[f] step_offsets[f+1] steps[] hosts[f] scopes cards[] values[]"),

@@ -94,7 +94,7 @@ class Chain {
   }
 
   // Sum up the tables over free variables for the evidence in `x`.
-  void settle(const Scopes& factors, Floats factor_values, const Conjunctions& rules) {
+  void settle(const Scopes& factors, Floats factor_values, const RuleMasks& rules) {
     const Ragged<const Int> steps{scan_.steps, scan_.step_offsets};
     values_.fill(0.0);
     for (Int k = 0; k < scan_.sources.size(); ++k) {
@@ -246,7 +246,7 @@ class Chain {
 //
 // `faults` gets −1, −2 where no possible start was found, or what `Chain::walk` says. A chain with the evidence of the
 // one before goes on with its tables and its memory.
-inline void run_chains(const Scopes& factors, Floats values, const Conjunctions& rules, const Scan& scan, const Parts& parts,
+inline void run_chains(const Scopes& factors, Floats values, const RuleMasks& rules, const Scan& scan, const Parts& parts,
                        const Parts& relaxed, Ints laws, Int sweeps, Matrix<const Code> codes, Floats likelihoods, Ints targets,
                        Ints strides, Int burn_in, Int samples, Words seeds, Int first, Int last, Vector<Word> keys,
                        View<double, 3> sums, View<Code, 3> kept, Vector<Int> faults) {

@@ -13,7 +13,7 @@ using features::Parts;
 // The owners are sorted; the conditions of leaf l are those of rule l in `ways`.
 struct Leaves {
   Ints owners, values;
-  Conjunctions ways;
+  RuleMasks ways;
 
   static constexpr const char* fields = "owners[l] values[l] ways";
   auto members() { return std::tie(owners, values, ways); }
@@ -28,7 +28,7 @@ struct Product {
 };
 
 // The probability that all entries of a rule hold, but for the entry `but`.
-inline double probability(const Conjunctions& rules, Int r, Int but, const Product& product) {
+inline double probability(const RuleMasks& rules, Int r, Int but, const Product& product) {
   double chance = 1.0;
   for (Int e = rules.offsets[r]; e < rules.offsets[r + 1]; ++e) {
     if (e == but) continue;
@@ -62,7 +62,7 @@ void for_each_cell(const Parts& parts, Int t, Int v, const Product& product, Pul
 // Fill `out` with the expected log-conditional of v under the product.
 //
 // The rules' entries on v are own[own_offsets[v]] … , its leaves leaf_offsets[v] … .
-inline void expect(const Parts& parts, const Conjunctions& rules, const Ragged<const Int>& own, const Leaves& leaves,
+inline void expect(const Parts& parts, const RuleMasks& rules, const Ragged<const Int>& own, const Leaves& leaves,
                    Ints leaf_offsets, const Product& product, Int v, Pulse& pulse, Vector<double> out) {
   out.fill(0.0);
   const auto add = [&](double value, double chance, Int s) { out[s] += chance * value; };
@@ -85,7 +85,7 @@ inline void expect(const Parts& parts, const Conjunctions& rules, const Ragged<c
 // The largest change of a probability when each free variable is set in turn.
 //
 // −1 − v where no state of variable v is left. `soft` holds the logs of likelihoods.
-inline double relax(const Parts& parts, const Conjunctions& rules, Ints own_offsets, Ints own, const Leaves& leaves,
+inline double relax(const Parts& parts, const RuleMasks& rules, Ints own_offsets, Ints own, const Leaves& leaves,
                     Ints leaf_offsets, Ints states, Ints free, Floats soft, Vector<double> q) {
   Array<double, 1> scratch(parts.max_card());
   const Product product{states, q};
@@ -107,7 +107,7 @@ inline double relax(const Parts& parts, const Conjunctions& rules, Ints own_offs
 }
 
 // The expected sum of all potentials and rules.
-inline double expected_energy(const Parts& parts, const Conjunctions& rules, Ints states, Floats q) {
+inline double expected_energy(const Parts& parts, const RuleMasks& rules, Ints states, Floats q) {
   const Product product{states, q};
   Pulse pulse;
   double total = 0.0;

@@ -3,10 +3,13 @@
 #include <tuple>
 
 #include "base/pulse.hpp"
+#include "features/conditions.hpp"
 #include "graphs/bits.hpp"
 #include "inference/lengths.hpp"
 
 namespace cp::inference {
+
+using features::RuleMasks;
 
 using Code = u16;
 
@@ -23,21 +26,6 @@ struct Scopes {
   Ints operator[](Int h) const { return variables.part(offsets[h], offsets[h + 1]); }
   Ints strides_of(Int h) const { return strides.part(offsets[h], offsets[h + 1]); }
   Vector<double> table(Vector<double> values, Int h) const { return values.part(cells[h], cells[h + 1]); }
-};
-
-// Rule r counts weights[r] where all its entries, offsets[r] … offsets[r + 1] − 1, hold.
-//
-// Entry e holds where flags[first[e] + state of variables[e]]; entries of a rule are sorted by variable.
-struct Conjunctions {
-  Floats weights;
-  Ints offsets, rules, variables, first;
-  Flags flags;
-  Flags serves;  // whether the rule bears on the conditional of the entry's variable
-
-  static constexpr const char* fields = "weights[r] offsets[r+1] rules[e] variables[e] first[e] flags[] serves[e]";
-  auto members() { return std::tie(weights, offsets, rules, variables, first, flags, serves); }
-
-  bool allows(Int entry, Int state) const { return flags[first[entry] + state]; }
 };
 
 // Scopes that are in no other one of their owner, in lists by variable: which of them hold it.
@@ -155,7 +143,7 @@ inline void add_tables(Floats source, Ints starts, Ints step_offsets, Ints steps
 //
 // Its entries on other variables are not read, and only cells that get something are visited. `scratch` has two rows
 // as long as the scope.
-inline void add_rule(const Conjunctions& rules, Int r, Ints scope, Ints cards, Ints strides, Matrix<Int> scratch,
+inline void add_rule(const RuleMasks& rules, Int r, Ints scope, Ints cards, Ints strides, Matrix<Int> scratch,
                      Vector<double> target) {
   const Vector<Int> digits = scratch[0];   // counts through the states of each variable
   const Vector<Int> entries = scratch[1];  // the rule's entry on it, −1 without one
@@ -184,7 +172,7 @@ inline void add_rule(const Conjunctions& rules, Int r, Ints scope, Ints cards, I
 }
 
 // Add each of the rules `chosen` to the table of its host, if what is not free in `x` allows it.
-inline void add_rules(const Conjunctions& rules, Ints chosen, Ints hosts, const Scopes& scopes, Ints cards, Flags is_free,
+inline void add_rules(const RuleMasks& rules, Ints chosen, Ints hosts, const Scopes& scopes, Ints cards, Flags is_free,
                       Vector<const Code> x, Vector<double> values) {
   Array<Int, 2> scratch(2, longest_list(scopes.offsets));
   Pulse pulse;

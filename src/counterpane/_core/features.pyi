@@ -48,6 +48,21 @@ class WordRules(NamedTuple):
     negated: Bools
     firsts: Ints
 
+class RuleMasks(NamedTuple):
+    """Rule r counts `weights[r]` where all its entries, offsets[r] … offsets[r+1]−1, hold.
+
+    Entry e holds where `flags[first[e] + state of variables[e]]`; `serves[e]` says whether the rule
+    bears on the conditional of that variable. Entries of a rule are sorted by variable.
+    """
+
+    weights: Floats
+    offsets: Ints
+    rules: Ints
+    variables: Ints
+    first: Ints
+    flags: Bools
+    serves: Bools
+
 def fill_conditionals(
     parts: Parts, codes: Codes, variables: Ints, start: int, stop: int, out: Floats, /
 ) -> int: ...
@@ -65,6 +80,19 @@ def add_pseudo_log_likelihood_by_words(
 ) -> int: ...
 def find_contradiction(
     cards: Ints, offsets: Ints, variables: Ints, values: Ints, negated: Bools, /
+) -> int: ...
+def simplify_conditions(
+    cards: Ints,
+    offsets: Ints,
+    variables: Ints,
+    values: Ints,
+    negated: Bools,
+    certain: bool,
+    new_offsets: Ints,
+    new_variables: Ints,
+    new_values: Ints,
+    new_negated: Bools,
+    /,
 ) -> int: ...
 def mark_paths(cards: Ints, nodes: Ints, roots: Ints, parents: Ints, sizes: Ints, /) -> None: ...
 def fill_paths(

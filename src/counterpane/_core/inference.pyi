@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from counterpane._core.features import Parts
+from counterpane._core.features import Parts, RuleMasks
 from counterpane.typing import Bools, Codes, Floats, Ints, Words
 
 IMPOSSIBLE: int
@@ -45,21 +45,6 @@ class Scopes(NamedTuple):
     strides: Ints
     cells: Ints
 
-class Conjunctions(NamedTuple):
-    """Rule r counts `weights[r]` where all its entries, offsets[r] … offsets[r+1]−1, hold.
-
-    Entry e holds where `flags[first[e] + state of variables[e]]`; `serves[e]` says whether the rule
-    bears on the conditional of that variable. Entries of a rule are sorted by variable.
-    """
-
-    weights: Floats
-    offsets: Ints
-    rules: Ints
-    variables: Ints
-    first: Ints
-    flags: Bools
-    serves: Bools
-
 class Leaves(NamedTuple):
     """The leaves of trees: leaf l of variable owners[l] has its logs from values[l] on.
 
@@ -68,7 +53,7 @@ class Leaves(NamedTuple):
 
     owners: Ints
     values: Ints
-    ways: Conjunctions
+    ways: RuleMasks
 
 class Scan(NamedTuple):
     """Free variables in order, their tables, whom they move, and where conditionals are remembered.
@@ -169,7 +154,7 @@ def find_hosts(
     offsets: Ints, variables: Ints, owners: Ints, order: Ints, n_variables: int, hosts: Ints, /
 ) -> int: ...
 def add_rules(
-    rules: Conjunctions,
+    rules: RuleMasks,
     chosen: Ints,
     hosts: Ints,
     scopes: Scopes,
@@ -208,7 +193,7 @@ def pair_up(offsets: Ints, variables: Ints, owners: Ints, n: int, out: Ints, /) 
 def run_chains(
     factors: Scopes,
     values: Floats,
-    rules: Conjunctions,
+    rules: RuleMasks,
     scan: Scan,
     parts: Parts,
     relaxed: Parts,
@@ -231,7 +216,7 @@ def run_chains(
 ) -> None: ...
 def relax(
     parts: Parts,
-    rules: Conjunctions,
+    rules: RuleMasks,
     own_offsets: Ints,
     own: Ints,
     leaves: Leaves,
@@ -242,7 +227,7 @@ def relax(
     q: Floats,
     /,
 ) -> float: ...
-def expected_energy(parts: Parts, rules: Conjunctions, states: Ints, q: Floats, /) -> float: ...
+def expected_energy(parts: Parts, rules: RuleMasks, states: Ints, q: Floats, /) -> float: ...
 def multiply_messages(
     graph: FactorGraph, messages: Floats, v: int, but: int, out: Floats, /
 ) -> None: ...

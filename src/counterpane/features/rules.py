@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from counterpane._core import features as kernels
 from counterpane.errors import ParameterError, ScopeError
+from counterpane.features.conditions import Conditions
 from counterpane.features.potential import Potential, check_cells
+from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Floats, Ints
 
 Condition = tuple[int, int, bool]
@@ -41,12 +43,12 @@ class Rules:
         values: npt.ArrayLike,
         negated: npt.ArrayLike,
     ) -> None:
-        self.cards: Ints = _own(cards, np.int64)
-        self.weights: Floats = _own(weights, np.float64)
-        self.offsets: Ints = _own(offsets, np.int64)
-        self.variables: Ints = _own(variables, np.int64)
-        self.values: Ints = _own(values, np.int64)
-        self.negated: Bools = _own(negated, np.bool_)
+        self.cards: Ints = read_only(cards, np.int64)
+        self.weights: Floats = read_only(weights, np.float64)
+        self.offsets: Ints = read_only(offsets, np.int64)
+        self.variables: Ints = read_only(variables, np.int64)
+        self.values: Ints = read_only(values, np.int64)
+        self.negated: Bools = read_only(negated, np.bool_)
         size = self.variables.size
         if not (self.values.size == self.negated.size == size):
             raise ParameterError(
@@ -54,13 +56,14 @@ class Rules:
                 "were given; each condition needs all three."
             )
         ends = (self.offsets[0], self.offsets[-1]) if self.offsets.size else None
-        if self.offsets.size != len(self) + 1 or ends != (0, size) or (_sizes(self) < 0).any():
+        rising = (np.diff(self.offsets) >= 0).all()
+        if self.offsets.size != len(self) + 1 or ends != (0, size) or not rising:
             raise ParameterError(
                 f"the offsets must be {len(self) + 1} rising numbers from 0 to {size}."
             )
         if np.isnan(self.weights).any() or (self.weights == np.inf).any():
             raise ParameterError("a rule's weight is NaN or +infinity; finite or -infinity needed.")
-        _check_known(self)
+        _check_range(self)
         _check_consistent(self)
 
     @classmethod
@@ -70,29 +73,37 @@ class Rules:
         """The rules written as (weight, [(variable, value, negated), …])."""
         parts = [list(conditions) for _, conditions in rules]
         flat = np.array([c for part in parts for c in part], dtype=np.int64).reshape(-1, 3)
-        offsets = np.cumsum([0, *map(len, parts)])
-        return cls(cards, [weight for weight, _ in rules], offsets, *flat.T)
+        return cls(cards, [weight for weight, _ in rules], offsets_of(map(len, parts)), *flat.T)
 
     def __len__(self) -> int:
         return int(self.weights.size)
 
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions of all rules, as they were given."""
+        return Conditions(self.offsets, self.variables, self.values, self.negated)
+
+    def take(self, which: Ints) -> Rules:
+        """The rules `which`, in this order."""
+        return Rules(self.cards, self.weights[which], *self.conditions.take(which))
+
     def edges(self) -> set[tuple[int, int]]:
         """The pairs of variables that share a rule, the lower one first."""
-        sizes, n = _sizes(self), self.cards.size
-        found = [np.empty(0, dtype=np.int64)]
+        sizes, n = np.diff(self.offsets), self.cards.size
+        pairs = [np.empty(0, dtype=np.int64)]
         for size in np.unique(sizes).tolist():
             rows = self.variables[self.offsets[:-1][sizes == size, None] + np.arange(size)]
             for i, j in combinations(np.sort(rows, axis=1).T, 2):
-                found.append(np.unique(i * n + j))
-        low, high = np.divmod(np.unique(np.concatenate(found)), n)
+                pairs.append(np.unique(i * n + j))
+        low, high = np.divmod(np.unique(np.concatenate(pairs)), n)
         return {(i, j) for i, j in zip(low.tolist(), high.tolist(), strict=True) if i < j}
 
     def by_scope(self) -> list[tuple[tuple[int, ...], list[int]]]:
         """The sets of variables that rules are about, each with the numbers of its rules."""
-        found: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        scopes: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
         for rule, (start, stop) in enumerate(pairwise(self.offsets.tolist())):
-            found[tuple(sorted(set(self.variables[start:stop].tolist())))].append(rule)
-        return list(found.items())
+            scopes[tuple(sorted(set(self.variables[start:stop].tolist())))].append(rule)
+        return list(scopes.items())
 
     def to_potentials(self) -> list[Potential]:
         """The rules written out, one table for each set of variables they are about."""
@@ -110,25 +121,21 @@ def _write_out(rules: Rules, scope: tuple[int, ...], members: list[int]) -> Pote
     for rule in members:
         allowed = [np.ones(r, dtype=bool) for r in shape]
         for k in range(rules.offsets[rule], rules.offsets[rule + 1]):
-            own = allowed[scope.index(rules.variables[k])]
-            own &= (np.arange(own.size) == rules.values[k]) != rules.negated[k]
+            states = allowed[scope.index(rules.variables[k])]
+            states &= (np.arange(states.size) == rules.values[k]) != rules.negated[k]
         values[np.ix_(*allowed) if scope else ()] += rules.weights[rule]
     return Potential(scope, values)
 
 
-def _own(array: npt.ArrayLike, dtype: type[np.generic]) -> Array:
-    """A read-only one-dimensional copy."""
-    copy = np.array(array, dtype=dtype).reshape(-1)
+def read_only(array: npt.ArrayLike, dtype: type[np.generic]) -> Array:
+    """A read-only copy."""
+    copy = np.array(array, dtype=dtype, order="C", ndmin=1)
     copy.flags.writeable = False
     return copy
 
 
-def _sizes(rules: Rules) -> Ints:
-    return np.diff(rules.offsets)
-
-
-def _check_known(rules: Rules) -> None:
-    """Refuse a variable or value outside `cards`."""
+def _check_range(rules: Rules) -> None:
+    """Raise for a variable or value outside `cards`."""
     n = rules.cards.size
     bad = (rules.variables < 0) | (rules.variables >= n)
     if not bad.any():
@@ -143,7 +150,7 @@ def _check_known(rules: Rules) -> None:
 
 
 def _check_consistent(rules: Rules) -> None:
-    """Refuse a rule that no row can meet: x=1 ∧ x=2, x=1 ∧ x≠1, or every value excluded."""
+    """Raise for a rule that no row can meet: x=1 ∧ x=2, x=1 ∧ x≠1, or every value excluded."""
     cards = rules.cards
     k = kernels.find_contradiction(
         cards, rules.offsets, rules.variables, rules.values, rules.negated
@@ -151,8 +158,9 @@ def _check_consistent(rules: Rules) -> None:
     if k >= 0:
         rule = int(np.searchsorted(rules.offsets, k, side="right")) - 1
         start, stop, variable = rules.offsets[rule], rules.offsets[rule + 1], rules.variables[k]
-        mine = start + np.flatnonzero(rules.variables[start:stop] == variable)
-        shown = ", ".join(("≠" if rules.negated[j] else "=") + f" {rules.values[j]}" for j in mine)
+        places = start + np.flatnonzero(rules.variables[start:stop] == variable)
+        signs = ("≠" if rules.negated[j] else "=" for j in places)
+        shown = ", ".join(f"{s} {rules.values[j]}" for s, j in zip(signs, places, strict=True))
         raise ScopeError(
             f"rule {rule} can never hold: it asks variable {variable} ({cards[variable]} states) "
             f"for {shown}."

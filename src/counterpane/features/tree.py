@@ -7,15 +7,17 @@ import numpy.typing as npt
 
 from counterpane._core import features as kernels
 from counterpane.errors import ParameterError, ScopeError
-from counterpane.features.rules import Rules
-from counterpane.typing import Array, Bools, Floats, Ints
+from counterpane.features.conditions import Conditions
+from counterpane.features.rules import Rules, read_only
+from counterpane.ragged import offsets_of
+from counterpane.typing import Floats, Ints
 
 
 class Tree:
-    """ln P(x_target | the other variables), found by asking "has x the value?" from node 0 down.
+    """ln P(x_target | the other variables), by questions "has x the value?" from node 0 down.
 
-    Node k asks whether variables[k] has the code values[k]; children[k] holds the node to go to if
-    so, and the node otherwise. At a leaf variables[k] is −1, children[k] is (−1, −1), and
+    Node k asks whether variables[k] has the code values[k]; children[k] are the next node if so,
+    and the next node otherwise. At a leaf variables[k] is −1, children[k] is (−1, −1), and
     log_values[k] holds the natural logs of the target's states, minus infinity where a state is
     impossible; elsewhere log_values is not read. A path may ask a variable of many states several
     times. Final and read-only.
@@ -37,12 +39,12 @@ class Tree:
         children: npt.ArrayLike,
         log_values: npt.ArrayLike,
     ) -> None:
-        self.cards: Ints = _own(cards, np.int64)
+        self.cards: Ints = read_only(cards, np.int64)
         self.target = int(target)
-        self.variables: Ints = _own(variables, np.int64)
-        self.values: Ints = _own(values, np.int64)
-        self.children: Ints = _own(children, np.int64)
-        self.log_values: Floats = _own(log_values, np.float64)
+        self.variables: Ints = read_only(variables, np.int64)
+        self.values: Ints = read_only(values, np.int64)
+        self.children: Ints = read_only(children, np.int64)
+        self.log_values: Floats = read_only(log_values, np.float64)
         if not 0 <= self.target < self.cards.size:
             raise ScopeError(f"the target {target} must be among 0 … {self.cards.size - 1}.")
         _check_shapes(self)
@@ -59,20 +61,18 @@ class Tree:
 
         The rule's weight is the leaf's log-value. Leaves that no row can reach are left out.
         """
-        leaves, offsets, variables, values, negated = paths(
-            self.cards, self.nodes(), np.zeros(1, dtype=np.int64)
-        )
+        leaves, conditions = paths(self.cards, self.nodes(), np.zeros(1, dtype=np.int64))
         states = int(self.cards[self.target])
         which = np.arange(leaves.size * states) // states  # the leaf of each rule
-        sizes = np.diff(offsets)[which]
-        ends = np.concatenate([[0], np.cumsum(sizes + 1)])
-        state = ends[1:] - 1  # the target's own condition comes last
-        place = np.arange(ends[-1]) + np.repeat(offsets[which] - ends[:-1], sizes + 1)
+        sizes = np.diff(conditions.offsets)[which]
+        ends = offsets_of(sizes + 1)
+        last = ends[1:] - 1  # the condition on the target is the last one
+        place = np.arange(ends[-1]) + np.repeat(conditions.offsets[which] - ends[:-1], sizes + 1)
         flat = []
-        own = np.arange(which.size) % states
-        for array, last in ((variables, self.target), (values, own), (negated, False)):
+        state = np.arange(which.size) % states
+        for array, target in zip(conditions[1:], (self.target, state, False), strict=True):
             padded = np.append(array, array.dtype.type(0))[np.minimum(place, array.size)]
-            padded[state] = last
+            padded[last] = target
             flat.append(padded)
         return Rules(self.cards, self.log_values[leaves].reshape(-1), ends, *flat)
 
@@ -81,61 +81,53 @@ class Tree:
         return np.column_stack([self.variables, self.values, self.children])
 
 
-def paths(cards: Ints, nodes: Ints, roots: Ints) -> tuple[Ints, Ints, Ints, Ints, Bools]:
-    """The leaves of a forest that some row reaches, and the conditions on the way to each.
+def paths(cards: Ints, nodes: Ints, roots: Ints) -> tuple[Ints, Conditions]:
+    """(the leaves of a forest that some row reaches, the conditions on the path to each).
 
-    (leaves, offsets, variables, values, negated): leaf i has the conditions
-    offsets[i] … offsets[i+1]−1, none of which those before it imply.
+    Conditions are in the order of the path, without those that earlier ones imply.
     """
     parents, sizes = np.empty((2, len(nodes)), dtype=np.int64)
     kernels.mark_paths(cards, nodes, roots, parents, sizes)
     leaves = np.flatnonzero((nodes[:, 0] < 0) & (sizes >= 0))
-    offsets = np.concatenate([[0], np.cumsum(sizes[leaves])])
+    offsets = offsets_of(sizes[leaves])
     variables, values = np.empty((2, offsets[-1]), dtype=np.int64)
-    negated = np.empty(offsets[-1], dtype=np.bool_)
-    kernels.fill_paths(cards, nodes, parents, sizes, leaves, offsets, variables, values, negated)
-    return leaves, offsets, variables, values, negated
-
-
-def _own(array: npt.ArrayLike, dtype: type[np.generic]) -> Array:
-    """A read-only copy."""
-    copy = np.array(array, dtype=dtype, order="C")
-    copy.flags.writeable = False
-    return copy
+    conditions = Conditions(offsets, variables, values, np.empty(offsets[-1], dtype=np.bool_))
+    kernels.fill_paths(cards, nodes, parents, sizes, leaves, *conditions)
+    return leaves, conditions
 
 
 def _check_shapes(tree: Tree) -> None:
     n = tree.variables.size
-    found = [a.shape for a in (tree.variables, tree.values, tree.children, tree.log_values)]
+    shapes = [a.shape for a in (tree.variables, tree.values, tree.children, tree.log_values)]
     needed = [(n,), (n,), (n, 2), (n, int(tree.cards[tree.target]))]
-    if n == 0 or found != needed:
+    if n == 0 or shapes != needed:
         raise ParameterError(
-            f"a tree's variables, values, children and log-values have the shapes {found}; "
+            f"a tree's variables, values, children and log-values have the shapes {shapes}; "
             f"{needed} are needed, with at least one node."
         )
 
 
 def _check_questions(tree: Tree) -> None:
-    """Refuse a node that asks what cannot be asked."""
-    asked, values = tree.variables, tree.values
-    inner = asked >= 0
-    bad = (asked < -1) | (asked >= tree.cards.size) | (asked == tree.target)
+    """Raise for a question about an unknown variable or value, or about the target."""
+    columns, values = tree.variables, tree.values
+    inner = columns >= 0
+    bad = (columns < -1) | (columns >= tree.cards.size) | (columns == tree.target)
     if not bad.any():
-        bad = inner & ((values < 0) | (values >= tree.cards[asked]))
+        bad = inner & ((values < 0) | (values >= tree.cards[columns]))
     if bad.any():
         k = int(np.argmax(bad))
         raise ScopeError(
-            f"node {k} asks whether variable {asked[k]} has the value {values[k]}; the target is "
+            f"node {k} asks whether variable {columns[k]} has the value {values[k]}; the target is "
             f"variable {tree.target}, there are {tree.cards.size} variables, and values are "
             "0 … card−1."
         )
 
 
 def _checked_depth(tree: Tree) -> int:
-    """The number of questions on the longest path; refuses children that make no tree."""
+    """The number of questions on the longest path; raises if the children do not form a tree."""
     inner, children, n = tree.variables >= 0, tree.children, tree.variables.size
-    named = np.sort(children[inner], axis=None)
-    if (children[~inner] != -1).any() or not np.array_equal(named, np.arange(1, n)):
+    listed = np.sort(children[inner], axis=None)
+    if (children[~inner] != -1).any() or not np.array_equal(listed, np.arange(1, n)):
         raise ParameterError(
             "the children make no tree: each node but the root must be the child of one other, "
             "and leaves have the children (-1, -1)."

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpane._core import inference as kernels
-from counterpane._core.features import Parts
-from counterpane._core.inference import Conjunctions, Scan, Scopes
+from counterpane._core.features import Parts, RuleMasks
+from counterpane._core.inference import Scan, Scopes
 from counterpane.features import Blanket
-from counterpane.inference.conjunctions import conjunctions
 from counterpane.ragged import entries, offsets_of
 from counterpane.typing import Bools, Floats, Ints, Words
 
@@ -37,7 +36,7 @@ class GibbsTables(NamedTuple):
     scopes: Scopes
     values: Floats
     parts: Parts
-    rules: Conjunctions
+    rules: RuleMasks
     wide: Ints
     wide_owners: Ints
 
@@ -47,7 +46,7 @@ def gather_tables(blanket: Blanket) -> GibbsTables:
 
     Rules and potentials that would need too large a table are left out.
     """
-    cards, parts, rules = blanket.cards, blanket.parts, conjunctions(blanket)
+    cards, parts, rules = blanket.cards, blanket.parts, blanket.rule_masks
     n, n_tables = cards.size, parts.value_offsets.size - 1
     owners, served = _owners(blanket, n_tables + rules.weights.size)
     sizes = np.concatenate([np.diff(parts.scope_offsets), np.diff(rules.offsets)])
@@ -121,7 +120,7 @@ def _owners(blanket: Blanket, size: int) -> tuple[Ints, Bools]:
     return owners, served
 
 
-def _sorted_scopes(parts: Parts, rules: Conjunctions) -> tuple[Ints, Ints]:
+def _sorted_scopes(parts: Parts, rules: RuleMasks) -> tuple[Ints, Ints]:
     """(sorted variables of potentials, then of rules; the axis of each variable of potentials)."""
     owner = np.repeat(np.arange(parts.scope_offsets.size - 1), np.diff(parts.scope_offsets))
     axes = np.lexsort((parts.scopes, owner))

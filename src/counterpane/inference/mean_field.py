@@ -11,7 +11,7 @@ import numpy as np
 from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket
-from counterpane.inference.conjunctions import conjunctions, leaves
+from counterpane.features.tree import paths
 from counterpane.ragged import offsets_of
 from counterpane.typing import Floats
 
@@ -70,7 +70,7 @@ def mean_field(
     """
     how = settings or MeanField()
     parts, cards, n = blanket.parts, blanket.cards, blanket.cards.size
-    rules, forest = conjunctions(blanket), leaves(blanket)
+    rules, forest = blanket.rule_masks, leaf_masks(blanket)
     serving = np.flatnonzero(rules.serves)
     serving = serving[np.argsort(rules.variables[serving], kind="stable")]
     places = np.arange(n + 1)
@@ -101,6 +101,18 @@ def mean_field(
             raise _no_state(-1, names)
     marginals = {v: q[states[v] : states[v + 1]] for v in free.tolist()}
     return Approximation(marginals, bound, n_iter, float(change), change < how.tolerance)
+
+
+def leaf_masks(blanket: Blanket) -> kernels.Leaves:
+    """The leaves that rows can reach of all trees of a blanket, with the states on their paths."""
+    parts, cards = blanket.parts, blanket.cards
+    leaves, conditions = paths(cards, parts.nodes, parts.tree_roots[:-1])
+    trees = np.searchsorted(parts.tree_roots, leaves, side="right") - 1
+    owners = np.searchsorted(parts.tree_offsets, trees, side="right") - 1
+    nobody = np.empty(0, dtype=np.int64)
+    sorted_paths = conditions.simplified(cards, certain=True)
+    masks = sorted_paths.masks(cards, np.ones(leaves.size), nobody)
+    return kernels.Leaves(owners, parts.nodes[leaves, 2], masks)
 
 
 def check_iteration(max_iter: int, tolerance: float) -> None:

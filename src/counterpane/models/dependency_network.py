@@ -11,7 +11,7 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, Tree
-from counterpane.features.flat_parts import check_part
+from counterpane.features.parts import check_part
 from counterpane.graphs import UndirectedGraph
 from counterpane.lazy import lazy
 from counterpane.models.formats import Conditionals

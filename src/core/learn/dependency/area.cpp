@@ -12,7 +12,7 @@ static const Area area("dependency", {
     TUPLE(Terms),
     TUPLE(FeatureStore),
     KERNEL(count_states, "raw space counts[raw.b]"),
-    KERNEL(simplify_terms, "raw space terms"),
+    KERNEL(group_terms, "raw space terms"),
     KERNEL(room_for_term, "terms modes[terms.b] positions[,] b"),
     KERNEL(spread_terms, "terms modes[terms.b] positions[,] store start"),
     KERNEL(refill_slots, "store"),

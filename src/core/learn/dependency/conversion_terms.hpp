@@ -16,7 +16,7 @@ struct RawTerms {
   Ints targets;
   Ints starts;
   Ints steps;
-  Ints offsets;  // of the conditions of a term in `codes`
+  Ints offsets;  // of the conditions of a term in `codes`, in canonical form (features/conditions.hpp)
   Ints codes;
   Floats numbers;
 
@@ -37,7 +37,7 @@ struct StateSpace {
   auto members() { return std::tie(cards, firsts, owners, base); }
 };
 
-// Simplified terms: conditions in groups, one for each variable other than the target, and the states whose
+// Terms with their conditions in groups, one for each variable other than the target, and the states whose
 // number differs from the usual one.
 struct Terms {
   Vector<Int> targets;
@@ -101,69 +101,34 @@ inline void count_states(const RawTerms& raw, const StateSpace& space, Vector<In
   }
 }
 
-// Fill `sorted` with the distinct codes of a term on other variables of several states; returns their number.
-inline Int sort_codes(const RawTerms& raw, const StateSpace& space, Int b, Vector<Int> sorted) {
-  Int size = 0;
-  for (Int code : raw.conditions()[b]) {
-    const Int owner = space.owners[code / 2];
-    if (owner == raw.targets[b] || space.cards[owner] == 1) continue;
-    Int place = size;
-    while (place > 0 && sorted[place - 1] > code) --place;
-    if (place > 0 && sorted[place - 1] == code) continue;
-    std::copy_backward(sorted.begin() + place, sorted.begin() + size, sorted.begin() + size + 1);
-    sorted[place] = code;
-    ++size;
-  }
-  return size;
-}
-
-// Write group g, whose conditions are `sorted`, from code c on; returns the next c.
-//
-// A condition that a state holds implies all others, and so does excluding all states but one.
-inline Int write_group(const StateSpace& space, Ints sorted, Int c, Int g, const Terms& terms) {
-  const Int variable = terms.variables[g];
-  Int held = -1;
-  for (Int code : sorted)
-    if (code % 2 == 0) held = code;
-  if (held < 0 && sorted.size() == space.cards[variable] - 1) {
-    held = 2 * space.firsts[variable];
-    for (Int code : sorted)
-      if (code == held + 1) held += 2;
-  }
-  if (held >= 0) {
-    terms.codes[c] = held;
-    terms.shares[g] = space.base[held / 2];
-    return c + 1;
-  }
+// The probability at the base of the conditions `codes`, all on one variable.
+inline double base_share(const StateSpace& space, Ints codes) {
+  if (codes[0] % 2 == 0) return space.base[codes[0] / 2];
   double share = 1.0;
-  for (Int code : sorted) {
-    terms.codes[c++] = code;
-    share -= space.base[code / 2];
-  }
-  terms.shares[g] = std::max(share, 0.0);
-  return c;
+  for (Int code : codes) share -= space.base[code / 2];
+  return std::max(share, 0.0);
 }
 
-// Fill `terms`, whose state_offsets are known: conditions without repetition, sorted, and as few as possible.
-inline void simplify_terms(const RawTerms& raw, const StateSpace& space, const Terms& terms) {
-  Int longest = 0;
-  for (Int b = 0; b < raw.size(); ++b) longest = std::max(longest, raw.conditions().length(b));
-  const Array<Int, 1> sorted(longest);
+// Fill `terms`, whose state_offsets are known.
+inline void group_terms(const RawTerms& raw, const StateSpace& space, const Terms& terms) {
   const Array<double, 1> numbers = room_for_states(space);
   Pulse pulse;
   Int g = 0, c = 0;
   for (Int b = 0; b < raw.size(); ++b) {
     const Int target = raw.targets[b];
+    const Ints codes = raw.conditions()[b];
     terms.targets[b] = target;
     terms.groups[b] = g;
-    const Int size = sort_codes(raw, space, b, sorted);
-    for (Int start = 0, stop; start < size; start = stop, ++g) {
-      const Int variable = space.owners[sorted[start] / 2];
+    for (Int start = 0, stop; start < codes.size(); start = stop) {
+      const Int variable = space.owners[codes[start] / 2];
       stop = start + 1;
-      while (stop < size && space.owners[sorted[stop] / 2] == variable) ++stop;
+      while (stop < codes.size() && space.owners[codes[stop] / 2] == variable) ++stop;
+      if (variable == target) continue;
+      const Ints group = codes.part(start, stop);
       terms.variables[g] = variable;
       terms.code_offsets[g] = c;
-      c = write_group(space, sorted.part(start, stop), c, g, terms);
+      terms.shares[g++] = base_share(space, group);
+      for (Int code : group) terms.codes[c++] = code;
     }
     const double usual = spell_out(raw, space, b, numbers);
     Int e = terms.state_offsets[b];
@@ -176,7 +141,7 @@ inline void simplify_terms(const RawTerms& raw, const StateSpace& space, const T
       if (space.base[place] > 0.0) terms.back[b] -= space.base[place] * terms.weights[e];
       ++e;
     }
-    pulse(20 + raw.conditions().length(b) * (size + space.cards[target]));
+    pulse(20 + codes.size() * space.cards[target]);
   }
   terms.groups[raw.size()] = g;
   terms.code_offsets[g] = c;

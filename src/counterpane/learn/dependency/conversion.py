@@ -24,6 +24,7 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, ScopeError, TableSizeError, unknown_name
 from counterpane.features import Rules
+from counterpane.features.conditions import Conditions
 from counterpane.features.tree import paths
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.markov_network import MarkovNetwork
@@ -163,7 +164,7 @@ def state_space(cards: Ints, base: list[Floats]) -> kernels.StateSpace:
 
 
 def read_terms(parts: Parts, space: kernels.StateSpace) -> kernels.Terms:
-    """The terms of all conditionals of a compiled dependency network, simplified."""
+    """The terms of all conditionals of a compiled dependency network."""
     raw = _raw_terms(parts, space)
     n_terms, n_codes = raw.targets.size, raw.codes.size
     counts: Ints = np.empty(n_terms, dtype=np.int64)
@@ -181,7 +182,7 @@ def read_terms(parts: Parts, space: kernels.StateSpace) -> kernels.Terms:
         weights=np.empty(offsets[-1]),
         back=np.empty(n_terms),
     )
-    kernels.simplify_terms(raw, space, terms)
+    kernels.group_terms(raw, space, terms)
     return terms
 
 
@@ -215,20 +216,19 @@ def _raw_terms(parts: Parts, space: kernels.StateSpace) -> kernels.RawTerms:
     targets, starts, steps, sizes, variables, values, negated = (
         np.concatenate(arrays) for arrays in zip(*kinds, strict=True)
     )
-    codes = 2 * (space.firsts[variables] + values) + negated
-    return kernels.RawTerms(targets, starts, steps, offsets_of(sizes), codes, numbers)
+    conditions = Conditions(offsets_of(sizes), variables, values, negated).simplified(space.cards)
+    codes = 2 * (space.firsts[conditions.variables] + conditions.values) + conditions.negated
+    return kernels.RawTerms(targets, starts, steps, conditions.offsets, codes, numbers)
 
 
 def _leaf_terms(parts: Parts) -> list[Array]:
     """(targets, starts, steps, sizes, variables, values, negated) of leaves that are reached."""
-    leaves, offsets, variables, values, negated = paths(
-        parts.cards, parts.nodes, parts.tree_roots[:-1]
-    )
+    leaves, conditions = paths(parts.cards, parts.nodes, parts.tree_roots[:-1])
     targets = np.repeat(np.arange(parts.cards.size), np.diff(parts.tree_offsets))
     trees = np.searchsorted(parts.tree_roots, leaves, side="right") - 1
     starts = parts.nodes[leaves, 2]
-    steps, sizes = np.ones_like(starts), np.diff(offsets)
-    return [targets[trees], starts, steps, sizes, variables, values, negated]
+    sizes = np.diff(conditions.offsets)
+    return [targets[trees], starts, np.ones_like(starts), sizes, *conditions[1:]]
 
 
 def _rule_terms(parts: Parts) -> list[Array]:

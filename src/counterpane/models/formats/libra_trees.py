@@ -43,7 +43,7 @@ def grown(cards: Ints, tree: ScalarTree, target: int) -> Tree | Rules:
         raise ScopeError(f"a tree is deeper than {MAX_DEPTH} questions, or has too many leaves.")
     bottom = _bottom(nodes, target)
     if target < 0 or (~bottom & (nodes[:, 0] == target)).any():
-        leaves, *conditions = paths(cards, nodes, np.zeros(1, dtype=np.int64))
+        leaves, conditions = paths(cards, nodes, np.zeros(1, dtype=np.int64))
         return Rules(cards, numbers[leaves], *conditions)
     return _with_states(cards, nodes, numbers, bottom, target)
 
