@@ -29,11 +29,12 @@ from contract.count_source_suite import (
 from counterpane._core import counts as kernels
 from counterpane.counts import CountSource, MemoryCounts, StreamCounts
 from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.distinct import DistinctTask
 from counterpane.counts.engines.arrow import FileSource
 from counterpane.counts.engines.database import sql_name
 from counterpane.counts.engines.frame_readers import has_duckdb
 from counterpane.counts.engines.sql import SqlSource
-from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
+from counterpane.counts.tasks import CountTask, PairTask
 from counterpane.counts.view import reordered
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, ParameterError
@@ -263,7 +264,7 @@ def test_supersets_are_counted_once_and_summed(monkeypatch, n_jobs):
     keys = counted.calls[0][1]
     assert (0, 1, 2, 3) in keys
     assert len(keys) < len(scopes)
-    assert source._distinct is None
+    assert source._compressed is None
 
 
 @pytest.mark.parametrize("missing", ["nowhere", "in some rows", "in rows of no weight"])
@@ -278,8 +279,8 @@ def test_distinct_rows_replace_the_table(weights, missing):
     source = MemoryCounts(table)
     scopes = [list(s) for k in (4, 5) for s in combinations(range(5, -1, -1), k)]
     assert assert_counts(source, table, scopes).scans == 1
-    assert source._distinct is not None
-    assert source._distinct.n_rows < 500
+    assert source._compressed is not None
+    assert source._compressed.n_rows < 500
     fresh = [[5, 0, 3], [4, 2], [], [0], [2, 0, 1, 4, 3, 5]]
     assert assert_counts(source, table, fresh).scans == 0
 
@@ -378,9 +379,9 @@ def test_tasks_travel(weights):
     sent = []
 
     class Remote(MemoryCounts):
-        counts = CountSource.counts
-        pair_counts = CountSource.pair_counts
-        distinct = CountSource.distinct
+        _counts = CountSource._counts
+        _pair_counts = CountSource._pair_counts
+        _distinct = CountSource._distinct
 
         def map_reduce(self, fn, columns, *, ctl=None):
             sent.append(type(fn))

@@ -18,7 +18,7 @@ from contract.count_source_suite import (
 from contract.test_count_sources import SOURCES, stream_of_tables
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.counts import view as module
-from counterpane.counts.view import CompleteRows, MissingAsState, resolved
+from counterpane.counts.view import SourceView, resolved
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, TableSizeError
 
@@ -44,8 +44,8 @@ def complete_rows(table):
 
 def complete_rows_streamed(table):
     source = complete_rows(table)
-    if isinstance(source, CompleteRows):
-        source._kept = None
+    if isinstance(source, SourceView) and source.missing == "drop":
+        source._complete = None
     return source
 
 
@@ -177,22 +177,22 @@ def test_few_distinct_rows_are_kept_and_many_are_not(monkeypatch):
     table = make_table((2, 3, 2), 400, missing=0.1)
     want = table.resolve_missing("drop")
     kept = resolved(stream_of_tables(table), "drop")
-    assert kept._kept is not None
-    monkeypatch.setattr(module, "KEPT_ROWS", 10)
+    assert kept._complete is not None
+    monkeypatch.setattr(module, "COMPLETE_ROWS", 10)
     streamed = resolved(stream_of_tables(table), "drop")
-    assert streamed._kept is None
+    assert streamed._complete is None
     for source in (kept, streamed):
         assert_counts(source, want, [[0, 1], [2], [1, 2, 0]])
     monkeypatch.undo()
     real = Table(table.schema, table.codes, np.random.default_rng(0).random(400))
-    assert resolved(stream_of_tables(real), "drop")._kept is None  # in the order of the rows
+    assert resolved(stream_of_tables(real), "drop")._complete is None  # in the order of the rows
 
 
 def test_a_batch_that_would_outgrow_its_limit_is_counted_by_rows(monkeypatch):
     table = make_table(rows=300, missing=0.05)
     monkeypatch.setattr(module, "MAX_BATCH_CELLS", 30)
     stream = stream_of_tables(table)
-    source = MissingAsState(stream)
+    source = SourceView(stream, missing="state")
     monkeypatch.setattr(stream, "counts", None)  # which would count a state more on each axis
     assert_counts(source, table.resolve_missing("state"), [[8, 4], [1, 2]])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,20 +13,18 @@ import numpy as np
 
 from counterpane._core import counts as kernels
 from counterpane.counts.bitsets import BitColumns, words_to
+from counterpane.counts.distinct import DistinctRows, DistinctTask
 from counterpane.counts.layout import (
     MAX_CELLS,
     CountBatch,
     CountLayout,
     PairCounts,
-    Scope,
     lay_out_counts,
 )
 from counterpane.counts.planner import group_tables, table_cost, worth_compressing
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import (
     BLOCK_ROWS,
-    DistinctRows,
-    DistinctTask,
     all_states,
     bit_cells,
     split_by_cost,
@@ -70,8 +68,8 @@ class MemoryCounts(CountSource):
         self._asked = np.zeros(table.n_columns, dtype=np.int64)
         self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
         self._kept_cells = 0
-        self._distinct: MemoryCounts | None = None  # of the columns last found worth it
-        self._distinct_columns: tuple[int, ...] = ()
+        self._compressed: MemoryCounts | None = None  # distinct rows of these columns
+        self._compressed_columns: tuple[int, ...] = ()
         self._scans = 0
 
     @property
@@ -106,34 +104,21 @@ class MemoryCounts(CountSource):
             total = part if total is None else total + part
         return total
 
-    def counts(
-        self,
-        subsets: Iterable[Scope],
-        *,
-        missing: Policy = "drop",
-        max_cells: int = MAX_CELLS,
-        ctl: Control | None = None,
+    def _counts(
+        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
     ) -> CountBatch:
-        layout = self.lay_out(subsets, missing, max_cells)
-        scans = self._scans
-        dense, sparse = layout.dense, {}
-        if dense.size < layout.n_tables:
-            sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
+        scans, dense = self._scans, layout.dense
+        sparse = {} if dense.size == layout.n_tables else self._sparse_tables(layout, missing, ctl)
         if self.table.n_rows < PLAN_ROWS or self._dtype != np.int64:
             out = self._count(layout, dense, ctl)
         else:
             out = self._count_planned(layout, dense, ctl)
         return self._settle(layout, out, sparse, self._scans - scans, missing)
 
-    def pair_counts(
-        self,
-        columns: Scope | None = None,
-        *,
-        against: Scope | None = None,
-        ctl: Control | None = None,
+    def _pair_counts(
+        self, left: list[int], right: list[int] | None, ctl: Control | None
     ) -> PairCounts:
-        left, other = self.pair_columns(columns, against)
-        right = left if other is None else other
+        right = left if right is None else right
         if self.table.weights is not None:
             counted = self._weighted_pairs(left, right, ctl)
         else:
@@ -152,18 +137,15 @@ class MemoryCounts(CountSource):
             joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
             self._add_blocks(run, joint, step, ctl)
             counted = all_states(self.bits, left, right, joint)
-        return self.observed_pairs(counted, left, right)
+        return self._observed_pairs(counted, left, right)
 
-    def distinct(
-        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
-    ) -> Table:
-        where = self.positions(columns)
-        radix = self.schema.cards[where] + 1
-        if not where or math.prod(radix.tolist()) > min(MAX_CELLS, self.table.n_rows):
-            return super().distinct(where, limit=limit, ctl=ctl)
-        table = self.counts([where], missing="state", ctl=ctl)[0]
+    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
+        radix = self.schema.cards[columns] + 1
+        if not columns or math.prod(radix.tolist()) > min(MAX_CELLS, self.table.n_rows):
+            return super()._distinct(columns, limit, ctl)
+        table = self.counts([columns], missing="state", ctl=ctl)[0]
         cells = np.nonzero(table)
-        task = DistinctTask(self.schema.select(where), limit)
+        task = DistinctTask(self.schema.select(columns), limit)
         return DistinctRows(task, np.array(cells), table[cells]).table
 
     # ---- one pass --------------------------------------------------------------------------
@@ -284,9 +266,9 @@ class MemoryCounts(CountSource):
         cells = np.diff(layout.out_from)
         cost = sum(table_cost(g.cells, False) for g in groups)
         cost += sum(table_cost(cells[q], q in by_bits) for q in alone)
-        if distinct := self._distinct_rows(set(layout.scopes.tolist()), cost, len(keys), ctl):
-            place = {c: i for i, c in enumerate(self._distinct_columns)}
-            batch = distinct._tables([tuple(place[c] for c in key) for key in keys], ctl)
+        if compressed := self._compressed_rows(set(layout.scopes.tolist()), cost, len(keys), ctl):
+            place = {c: i for i, c in enumerate(self._compressed_columns)}
+            batch = compressed._tables([tuple(place[c] for c in key) for key in keys], ctl)
             return dict(zip(keys, batch, strict=True))
         unions = [tuple(sorted(g.columns)) for g in groups]
         counted = list(self._tables([keys[q] for q in alone] + unions, ctl))
@@ -302,21 +284,21 @@ class MemoryCounts(CountSource):
         layout = lay_out_counts(keys, self.schema, self._cards, 2**62)
         return CountBatch(layout, self._count(layout, np.arange(layout.n_tables), ctl), {}, 1)
 
-    def _distinct_rows(
+    def _compressed_rows(
         self, columns: set[int], cost: float, n_tables: int, ctl: Control | None
     ) -> MemoryCounts | None:
         """A source of the distinct rows of `columns`, if it is at hand or pays to be made."""
-        if columns <= set(self._distinct_columns):
-            return self._distinct
+        if columns <= set(self._compressed_columns):
+            return self._compressed
         where = sorted(columns)
         if not worth_compressing(self._cards[where], cost, n_tables, self.table.n_rows):
             return None
         counted = self._tables([tuple(where)], ctl)[0]
         cells = np.nonzero(counted)
         rows = Table(self.schema.select(where), np.array(cells), counted[cells])
-        self._distinct, self._distinct_columns = MemoryCounts(rows), tuple(where)
-        self._distinct._cards = self._cards[where]  # rows of no weight may hold the missing cells
-        return self._distinct
+        self._compressed, self._compressed_columns = MemoryCounts(rows), tuple(where)
+        self._compressed._cards = self._cards[where]  # rows of no weight may hold the missing cells
+        return self._compressed
 
     def _keep(self, key: tuple[int, ...], table: Array) -> None:
         """Remember a counted table, and forget the longest unused ones above the limit."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from counterpane.counts.layout import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out_counts
+from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope, lay_out_counts
 from counterpane.counts.source import CountSource, Policy
-from counterpane.data.table import Table
+from counterpane.counts.view import SourceView
 from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
@@ -17,7 +16,7 @@ MOST_KEPT = 2**14  # cells of a table that is kept
 MOST_KEPT_TOGETHER = 2**24
 
 
-class SharedTables(CountSource):
+class SharedTables(SourceView):
     """A source that keeps its tables: a set of columns within a kept table is summed from it.
 
     `scopes` holds the columns of every table that was counted, in order. Rows with a missing cell
@@ -25,11 +24,7 @@ class SharedTables(CountSource):
     """
 
     def __init__(self, source: CountSource) -> None:
-        self._source = source
-        self.schema = source.schema
-        self.has_missing = source.has_missing
-        self.n_rows = source.n_rows
-        self.total_weight = source.total_weight
+        super().__init__(source)
         self.scopes: list[tuple[int, ...]] = []
         self._tables: list[tuple[int, tuple[int, ...], Array]] = []
         self._by_column: list[list[int]] = [[] for _ in range(len(source.schema))]
@@ -134,25 +129,6 @@ class SharedTables(CountSource):
         if self._policy == "state":
             table = table[tuple(slice(int(r)) for r in self.schema.cards[scope])]
         return table
-
-    def map_reduce(
-        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
-    ) -> Any:
-        return self._source.map_reduce(fn, columns, ctl=ctl)
-
-    def pair_counts(
-        self,
-        columns: Scope | None = None,
-        *,
-        against: Scope | None = None,
-        ctl: Control | None = None,
-    ) -> PairCounts:
-        return self._source.pair_counts(columns, against=against, ctl=ctl)
-
-    def distinct(
-        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
-    ) -> Table:
-        return self._source.distinct(columns, limit=limit, ctl=ctl)
 
 
 def dense(batch: CountBatch, k: int) -> Array:

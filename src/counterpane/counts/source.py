@@ -1,4 +1,4 @@
-"""The one protocol between learners and data: a source of contingency counts.
+"""The protocol between learners and data: a source of contingency counts.
 
 A backend writes `map_reduce`; everything else has a default on top of it. One call of `counts`
 answers a batch of tables in one scan, so a learner asks for all it can foresee at once.
@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.distinct import DistinctTask
 from counterpane.counts.layout import (
     MAX_BATCH_CELLS,
     MAX_CELLS,
@@ -24,41 +25,44 @@ from counterpane.counts.layout import (
     SparseCounts,
     lay_out_counts,
 )
-from counterpane.counts.tasks import CountTask, DistinctTask, PairTask
+from counterpane.counts.tasks import CountTask, PairTask
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
 from counterpane.progress import Control
+from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Ints
 
 Policy = Literal["drop", "state", "error"]
 """Missing cells: `"drop"` counts each table's complete rows, `"state"` gives every axis one more
 state at its end, `"error"` raises where there is one."""
 
-
 MAX_ROW_BYTES = 2**31  # of rows held in memory, on machines of 8 gigabytes and more
-
-
-def columns_to_count(
-    columns: Sequence[str] | None, known: Iterable[str], weights: str | None
-) -> list[str]:
-    """The columns to count, those named or else all that are known, less the weights."""
-    names = [name for name in (known if columns is None else columns) if name != weights]
-    if not names:
-        raise DataError("no column is left to be counted; at least one is needed.")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ParameterError(f"columns=… names {twice!r} twice; once is enough.")
-    return names
 
 
 class CountSource(ABC):
     """Contingency counts of a table, wherever its rows are.
 
-    `n_rows` and `total_weight` are None until they are known. `has_missing` marks the columns that
-    may have missing cells. If the rows are in memory, `table` holds them and `bits` their bit sets;
-    otherwise both are None. `n_jobs` is the number of threads that count.
+    A subclass sets the attributes and writes `map_reduce`. If it can do better than scan its rows,
+    it also writes `_counts`, `_pair_counts` or `_distinct`, whose arguments are checked already.
 
+    Attributes
+    ----------
+    schema : Schema
+        The columns and their states.
+    has_missing : array of bool
+        Which columns may have missing cells.
+    n_rows, total_weight : number or None
+        None until they are known.
+    table : Table or None
+        The rows, if they are in memory.
+    bits : BitColumns or None
+        The bit sets of the columns of `table`.
+    n_jobs : int
+        The number of threads that count.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))
     >>> isinstance(source, CountSource), source.n_rows
@@ -101,13 +105,7 @@ class CountSource(ABC):
 
         Axes are in the order of the columns. Tables of more than `max_cells` cells are sparse.
         """
-        layout = self.lay_out(subsets, missing, max_cells)
-        columns, local = localize(layout)
-        values, scans = np.zeros(0, dtype=np.int64), 0
-        if layout.n_cells:
-            values, scans = self.map_reduce(CountTask(local), columns, ctl=ctl), 1
-        sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
-        return self._settle(layout, values, sparse, scans + len(sparse), missing)
+        return self._counts(self.lay_out(subsets, missing, max_cells), missing, max_cells, ctl)
 
     def pair_counts(
         self,
@@ -120,10 +118,16 @@ class CountSource(ABC):
 
         Each pair counts the rows where neither cell is missing.
         """
-        left, right = self.pair_columns(columns, against)
-        task = PairTask(len(left), right is None, self.counted_cards[left + (right or [])])
-        counted = self.map_reduce(task, left + (right or []), ctl=ctl)
-        return self.observed_pairs(counted, left, left if right is None else right)
+        left = self.positions(range(len(self.schema)) if columns is None else columns)
+        right = None if against is None else self.positions(against)
+        sides = [left, left if right is None else right]
+        cells = int(np.prod([self.counted_cards[side].sum() for side in sides]))
+        if cells > MAX_BATCH_CELLS:
+            raise TableSizeError(
+                f"pair counts of {len(sides[0])} by {len(sides[1])} columns need {cells:,} cells; "
+                f"the limit is {MAX_BATCH_CELLS:,}: ask for fewer columns at a time."
+            )
+        return self._pair_counts(left, right, ctl)
 
     def distinct(
         self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
@@ -132,10 +136,7 @@ class CountSource(ABC):
 
         More than `limit` distinct rows raise `TableSizeError`.
         """
-        where = self.positions(columns)
-        task = DistinctTask(self.schema.select(where), limit)
-        rows: Table = self.map_reduce(task, where, ctl=ctl).table
-        return rows
+        return self._distinct(self.positions(columns), limit, ctl)
 
     def rows(self, columns: Scope | None = None, *, ctl: Control | None = None) -> Table:
         """The rows of some columns (all by default): those of `table`, or weighted distinct rows.
@@ -143,20 +144,25 @@ class CountSource(ABC):
         Distinct rows are sorted. A sum over rows is the same for both, to the last bit if weights
         are whole numbers. At most `MAX_ROW_BYTES` are held, or a quarter of the machine's memory if
         that is less.
+
+        >>> from counterpane.counts.stream import StreamCounts
+        >>> table = Table.from_frame({"a": ["x", "y", "x"], "b": [0, 1, 0]})
+        >>> StreamCounts(table.schema, lambda: [table]).rows().weights.tolist()
+        [2, 1]
         """
         where = self.positions(range(len(self.schema)) if columns is None else columns)
         if self.table is not None:
             return self.table if columns is None else self.table.select(where)
-        each = code_dtype(self.schema.cards).itemsize * len(where) + 8
+        row_bytes = code_dtype(self.schema.cards).itemsize * len(where) + 8
         room = min(MAX_ROW_BYTES, _physical_memory() // 4)
         try:
-            return self.distinct(where, limit=room // each, ctl=ctl)
+            return self.distinct(where, limit=room // row_bytes, ctl=ctl)
         except TableSizeError:
             raise TableSizeError(
-                f"the source has more than {room // each:,} distinct rows of {len(where)} columns, "
-                f"which must be held in memory here ({room:,} bytes at most); select columns, "
-                "sample rows, or take a learner that works from counts, such as HillClimb or "
-                "NaiveBayes."
+                f"the source has more than {room // row_bytes:,} distinct rows of {len(where)} "
+                f"columns, which must be held in memory here ({room:,} bytes at most); select "
+                "columns, sample rows, or take a learner that works from counts, such as HillClimb "
+                "or NaiveBayes."
             ) from None
 
     def sum_rows(
@@ -172,6 +178,33 @@ class CountSource(ABC):
     def prepare(self) -> None:  # noqa: B027 (most sources have nothing to do)
         """Prepare for many counts over all columns."""
 
+    # ---- what a backend may do better ------------------------------------------------------
+
+    def _counts(
+        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
+    ) -> CountBatch:
+        """The tables of a layout; those without cells there are sparse."""
+        columns, local = localize(layout)
+        values, scans = np.zeros(0, dtype=np.int64), 0
+        if layout.n_cells:
+            values, scans = self.map_reduce(CountTask(local), columns, ctl=ctl), 1
+        sparse = self._sparse_tables(layout, missing, ctl)
+        return self._settle(layout, values, sparse, scans + len(sparse), missing)
+
+    def _pair_counts(
+        self, left: list[int], right: list[int] | None, ctl: Control | None
+    ) -> PairCounts:
+        """Joint counts of the columns `left` with `right`, or with themselves for None."""
+        columns = left + (right or [])
+        task = PairTask(len(left), right is None, self.counted_cards[columns])
+        return self._observed_pairs(self.map_reduce(task, columns, ctl=ctl), left, right)
+
+    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
+        """The distinct rows of `columns`."""
+        task = DistinctTask(self.schema.select(columns), limit)
+        rows: Table = self.map_reduce(task, columns, ctl=ctl).table
+        return rows
+
     # ---- what backends share ---------------------------------------------------------------
 
     @property
@@ -182,9 +215,8 @@ class CountSource(ABC):
 
     def positions(self, columns: Scope) -> list[int]:
         """The positions of some columns, checked."""
-        where: list[int] = lay_out_counts(
-            [columns], self.schema, self.counted_cards, 0
-        ).scopes.tolist()
+        layout = lay_out_counts([columns], self.schema, self.counted_cards, 0)
+        where: list[int] = layout.scopes.tolist()
         return where
 
     def lay_out(self, subsets: Iterable[Scope], missing: Policy, max_cells: int) -> CountLayout:
@@ -198,44 +230,36 @@ class CountSource(ABC):
             return layout.with_cards(self.counted_cards)
         return lay_out_counts(subsets, self.schema, self.counted_cards, max_cells)
 
-    def pair_columns(
-        self, columns: Scope | None, against: Scope | None
-    ) -> tuple[list[int], list[int] | None]:
-        """The two checked lists of columns of a `pair_counts` call; None for 'with themselves'."""
-        left = self.positions(range(len(self.schema)) if columns is None else columns)
-        right = None if against is None else self.positions(against)
-        sides = [left, left if right is None else right]
-        cells = int(np.prod([self.counted_cards[s].sum() for s in sides]))
-        if cells > MAX_BATCH_CELLS:
-            raise TableSizeError(
-                f"pair counts of {len(sides[0])} by {len(sides[1])} columns need {cells:,} cells; "
-                f"the limit is {MAX_BATCH_CELLS:,}: ask for fewer columns at a time."
-            )
-        return left, right
-
-    def observed_pairs(self, counted: Array, left: list[int], right: list[int]) -> PairCounts:
+    def _observed_pairs(
+        self, counted: Array, left: list[int], right: list[int] | None
+    ) -> PairCounts:
         """`counted` pairs without their missing states."""
+        sides = (left, left if right is None else right)
         observed = []
-        for side in (left, right):
+        for side in sides:
             keep = np.ones(int(self.counted_cards[side].sum()), dtype=bool)
             keep[np.cumsum(self.counted_cards[side])[self.has_missing[side]] - 1] = False
             observed.append(keep)
         if not (observed[0].all() and observed[1].all()):
             counted = counted[np.ix_(*observed)]
-        starts = [np.concatenate(([0], np.cumsum(self.schema.cards[s]))) for s in (left, right)]
-        return PairCounts(counted, *starts)
+        return PairCounts(counted, *(offsets_of(self.schema.cards[side]) for side in sides))
 
-    def _sparse_table(
-        self, layout: CountLayout, q: int, missing: Policy, ctl: Control | None
-    ) -> SparseCounts:
-        scope = layout.scope(q)
-        rows = self.distinct(scope.tolist(), ctl=ctl)
-        if missing == "error" and rows.has_missing.any():
-            raise _missing_error(self.schema, scope[rows.has_missing])
-        shape = tuple((self.schema.cards[scope] + (missing == "state")).tolist())
-        keep = (rows.codes < np.array(shape)[:, None]).all(axis=0)
-        assert rows.weights is not None
-        return SparseCounts(shape, rows.codes[:, keep].astype(np.int64), rows.weights[keep])
+    def _sparse_tables(
+        self, layout: CountLayout, missing: Policy, ctl: Control | None
+    ) -> dict[int, SparseCounts]:
+        """The tables above the cell limit, from distinct rows."""
+        tables = {}
+        for q in layout.sparse:
+            scope = layout.scope(q)
+            rows = self.distinct(scope.tolist(), ctl=ctl)
+            if missing == "error" and rows.has_missing.any():
+                raise _missing_error(self.schema, scope[rows.has_missing])
+            shape = tuple((self.schema.cards[scope] + (missing == "state")).tolist())
+            keep = (rows.codes < np.array(shape)[:, None]).all(axis=0)
+            assert rows.weights is not None
+            codes = rows.codes[:, keep].astype(np.int64)
+            tables[q] = SparseCounts(shape, codes, rows.weights[keep])
+        return tables
 
     def _settle(
         self,
@@ -245,24 +269,36 @@ class CountSource(ABC):
         scans: int,
         missing: Policy,
     ) -> CountBatch:
-        """The batch as asked: missing codes dropped, kept as states everywhere, or refused."""
-        touched = self.has_missing[layout.scopes]
-        if missing != "state" and not touched.any():
-            return CountBatch(layout, values, sparse, scans)
-        wanted = layout.with_cards(self.schema.cards + (missing == "state"))
-        given = CountBatch(layout, values, sparse, scans)
-        settled = CountBatch(wanted, np.zeros(wanted.n_cells, values.dtype), sparse, scans)
+        """The batch by the policy: missing codes are dropped, states everywhere, or an error."""
+        counted = CountBatch(layout, values, sparse, scans)
+        if missing != "state" and not self.has_missing[layout.scopes].any():
+            return counted
+        target = layout.with_cards(self.schema.cards + (missing == "state"))
+        settled = CountBatch(target, np.zeros(target.n_cells, values.dtype), sparse, scans)
         for q in layout.dense.tolist():
-            part = tuple(slice(min(a, b)) for a, b in zip(layout.shape(q), wanted.shape(q),
-                                                          strict=True))  # fmt: skip
-            settled[q][part] = given[q][part]
-            if missing == "error" and np.count_nonzero(settled[q]) < np.count_nonzero(given[q]):
-                raise _missing_error(self.schema, _incomplete(layout.scope(q), given[q], part))
+            shapes = zip(layout.shape(q), target.shape(q), strict=True)
+            shared = tuple(slice(min(a, b)) for a, b in shapes)
+            settled[q][shared] = counted[q][shared]
+            if missing == "error" and np.count_nonzero(settled[q]) < np.count_nonzero(counted[q]):
+                raise _missing_error(self.schema, _incomplete(layout.scope(q), counted[q], shared))
         return settled
 
 
+def columns_to_count(
+    columns: Sequence[str] | None, known: Iterable[str], weights: str | None
+) -> list[str]:
+    """The names of the columns to count: `columns`, or all `known` ones, without the weights."""
+    names = [name for name in (known if columns is None else columns) if name != weights]
+    if not names:
+        raise DataError("no column is left to be counted; at least one is needed.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError(f"columns=… names {twice!r} twice; once is enough.")
+    return names
+
+
 def localize(layout: CountLayout) -> tuple[list[int], CountLayout]:
-    """The columns that a layout touches, and the layout in terms of their positions."""
+    """The columns of a layout, and the layout in terms of their positions among these."""
     columns, scopes = np.unique(layout.scopes, return_inverse=True)
     return columns.tolist(), layout._replace(cards=layout.cards[columns], scopes=scopes)
 

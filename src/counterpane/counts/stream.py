@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope
+from counterpane.counts.layout import CountBatch, CountLayout
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.schema import Schema
@@ -38,15 +38,10 @@ class StreamCounts(CountSource):
         self.total_weight = None
         self._batches = batches
 
-    def counts(
-        self,
-        subsets: Iterable[Scope],
-        *,
-        missing: Policy = "drop",
-        max_cells: int = MAX_CELLS,
-        ctl: Control | None = None,
+    def _counts(
+        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
     ) -> CountBatch:
-        batch = super().counts(subsets, missing=missing, max_cells=max_cells, ctl=ctl)
+        batch = super()._counts(layout, missing, max_cells, ctl)
         if missing == "error":
             self.has_missing[batch.layout.scopes] = False
         return batch

@@ -1,23 +1,23 @@
-"""What is run on each block of rows, wherever it lies: small picklable callables whose results add.
+"""Tasks that run on each block of rows: small picklable callables whose results are added.
 
 A block is `codes` (columns, rows) and `weights` (rows,) or None.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from counterpane._core import counts as kernels
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.layout import CountLayout
-from counterpane.data.schema import Schema
-from counterpane.data.table import Table, distinct_rows
-from counterpane.errors import TableSizeError
-from counterpane.typing import Array, Codes, Ints
+from counterpane.ragged import offsets_of
+from counterpane.typing import Array, Codes, Floats, Ints
 
-BLOCK_ROWS = 131_072  # rows between two looks at the control: Ctrl-C answers within milliseconds
+BLOCK_ROWS = 131_072  # rows between two checks of the control: Ctrl-C works within milliseconds
 TABLES_PER_STATE = 0.3  # packing one state's bits costs a third of what they save on one table
 
 
@@ -100,47 +100,64 @@ def weighted_pairs(
 ) -> Array:  # fmt: skip
     """Weighted pair counts of all states over some rows; whole weights stay whole."""
     sides = [np.array(side, dtype=np.int64) for side in (left, right)]
-    starts = [np.concatenate(([0], np.cumsum(cards[side]))) for side in sides]
+    starts = [offsets_of(cards[side]) for side in sides]
     out = np.zeros((starts[0][-1], starts[1][-1]), dtype=weights.dtype)
     kernels.pair_weights(codes, weights, sides[0], starts[0], sides[1], starts[1],
                           row_from, row_to, out)  # fmt: skip
     return out
 
 
-@dataclass(frozen=True)
-class DistinctTask:
-    """The weighted distinct rows of a block."""
-
-    schema: Schema
-    limit: int | None
-
-    def __call__(self, codes: Codes, weights: Array | None) -> DistinctRows:
-        return DistinctRows(self, *distinct_rows(codes, weights, self.schema.cards))
+def block_size(codes: Codes, weights: Array | None) -> Floats:
+    """The number of rows of a block, and their weight."""
+    rows = codes.shape[1]
+    return np.array([rows, rows if weights is None else weights.sum()], dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class DistinctRows:
-    """Weighted distinct rows that merge by `+`."""
+class GapTask:
+    """The number of missing cells of each column."""
 
-    task: DistinctTask
-    codes: Codes
-    weights: Array
+    cards: Ints
 
-    def __post_init__(self) -> None:
-        limit, names = self.task.limit, self.task.schema.names
-        if limit is not None and len(self.weights) > limit:
-            raise TableSizeError(
-                f"the columns {', '.join(names)} have more than {limit:,} distinct rows; "
-                "raise the limit or ask for fewer columns."
-            )
+    def __call__(self, codes: Codes, weights: Array | None) -> Ints:
+        gaps: Ints = (codes == self.cards[:, None]).sum(axis=1)
+        return gaps
 
-    def __add__(self, other: DistinctRows) -> DistinctRows:
-        codes = np.concatenate([self.codes, other.codes], axis=1)
-        weights = np.concatenate([self.weights, other.weights])
-        merged = distinct_rows(codes, weights, self.task.schema.cards)
-        return DistinctRows(self.task, *merged)
 
-    @property
-    def table(self) -> Table:
-        """The rows as a table."""
-        return Table(self.task.schema, self.codes, self.weights)
+@dataclass(frozen=True)
+class Partial:
+    """A sum over blocks of which some had nothing to add."""
+
+    value: Any
+
+    def __add__(self, other: Partial) -> Partial:
+        if self.value is None or other.value is None:
+            return other if self.value is None else self
+        return Partial(self.value + other.value)
+
+
+@dataclass(frozen=True)
+class PickTask:
+    """`fn` of the columns at some places of a block."""
+
+    fn: Callable[..., Any]
+    places: list[int]
+
+    def __call__(self, codes: Codes, weights: Array | None) -> Any:
+        return self.fn(codes[self.places], weights)
+
+
+@dataclass(frozen=True)
+class CompleteTask:
+    """`fn` of the rows that have no missing cell at some places."""
+
+    fn: Callable[..., Any]
+    places: list[int]
+    cards: Ints
+
+    def __call__(self, codes: Codes, weights: Array | None) -> Partial:
+        complete = (codes[self.places] != self.cards[:, None]).all(axis=0)
+        if not complete.any():
+            return Partial(None)
+        rows = codes.compress(complete, axis=1)
+        return Partial(self.fn(rows, None if weights is None else weights[complete]))

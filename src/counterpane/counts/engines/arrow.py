@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
+from counterpane.counts.distinct import DistinctTask
 from counterpane.counts.engines.arrow_cells import Block, Cells, family
 from counterpane.counts.engines.file_readers import BlockReader, Paths, open_files
 from counterpane.counts.engines.frame_readers import Engine, choose_readers, open_frame
 from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
 from counterpane.counts.engines.schema_scan import plan_schema_scan
 from counterpane.counts.engines.stream_cuts import StreamCuts
-from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope
+from counterpane.counts.layout import CountBatch, CountLayout
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
-from counterpane.counts.tasks import DistinctTask
 from counterpane.data.encoder import check_limits, check_rule
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
@@ -138,36 +138,28 @@ class ArrowSource(CountSource):
                     ctl.report("counting rows", done, self.n_rows)
         return total
 
-    def counts(
-        self,
-        subsets: Iterable[Scope],
-        *,
-        missing: Policy = "drop",
-        max_cells: int = MAX_CELLS,
-        ctl: Control | None = None,
+    def _counts(
+        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
     ) -> CountBatch:
         before = self.n_scans
-        batch = super().counts(subsets, missing=missing, max_cells=max_cells, ctl=ctl)
+        batch = super()._counts(layout, missing, max_cells, ctl)
         batch.scans = self.n_scans - before
         return batch
 
-    def distinct(
-        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
-    ) -> Table:
-        """The distinct rows of some columns, sorted, with their weights.
+    def _distinct(self, where: list[int], limit: int | None, ctl: Control | None) -> Table:
+        """The distinct rows of some columns.
 
         DuckDB, or the engine of a frame, groups them unless they are packed in memory, cut from
         numbers, spelled by folders, or of weights that are real, whose sums depend on their order,
         or written as texts.
         """
-        where = self.positions(columns)
         cut = any(self.schema[v].cuts is not None for v in where)
         weight, real = self._encoder.weights, self._encoder.weight_dtype == np.float64
         texts = weight is not None and family(self._files.types[weight]) == "text"
         names = [self.schema.names[v] for v in where]
         own = cut or real or texts or not self._files.folders.keys().isdisjoint(names)
         if self._groups is None or self._packs or own or not names:
-            return super().distinct(where, limit=limit, ctl=ctl)
+            return super()._distinct(where, limit, ctl)
         task = DistinctTask(self.schema.select(where), limit)
         self.n_scans += 1
         codes: list[Codes] = []

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.counts.distinct import DistinctTask
 from counterpane.counts.engines.arrow_cells import Block, RowEncoder
 from counterpane.counts.engines.file_readers import open_files
 from counterpane.counts.engines.packed_rows import PackedRows
@@ -36,9 +37,7 @@ from counterpane.counts.engines.spark_frames import (
     pack_columns,
 )
 from counterpane.counts.engines.spark_jobs import find_session, refusable, run_job
-from counterpane.counts.layout import Scope
 from counterpane.counts.source import CountSource
-from counterpane.counts.tasks import DistinctTask
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
@@ -135,21 +134,18 @@ class SparkSource(CountSource):
             )
         return found[0]
 
-    def distinct(
-        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
-    ) -> Table:
-        """The distinct rows of some columns, sorted, with their weights.
+    def _distinct(self, where: list[int], limit: int | None, ctl: Control | None) -> Table:
+        """The distinct rows of some columns.
 
         Spark groups those of a DataFrame, unless a column cannot be packed or weights are real;
         workers find those of their files, which are merged here.
         """
-        where = self.positions(columns)
         real = self._encoder.weights is not None and self._encoder.weight_dtype == np.float64
         if self._frame is None or real or not where:
-            return super().distinct(where, limit=limit, ctl=ctl)
+            return super()._distinct(where, limit, ctl)
         selected, encoder = self._packed(where)
         if any(not encoder.places[v].bits for v in where):
-            return super().distinct(where, limit=limit, ctl=ctl)
+            return super()._distinct(where, limit, ctl)
         F = importlib.import_module("pyspark.sql.functions")
         *words, weight = selected if self._weight else [*selected, F.lit(1)]
         names = [f"w{i}" for i in range(len(words))]

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from counterpane.counts.distinct import Block, DistinctRowCache
+from counterpane.counts.distinct import CodeBlock, DistinctRowCache, DistinctTask
 from counterpane.counts.engines.database import (
     DatabaseTable,
     objects,
     sql_name,
 )
-from counterpane.counts.layout import MAX_CELLS, CountBatch, PairCounts, Scope, lay_out_counts
+from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, lay_out_counts
 from counterpane.counts.source import CountSource, Policy, columns_to_count
-from counterpane.counts.tasks import BLOCK_ROWS, CountTask, DistinctTask, PairTask
+from counterpane.counts.tasks import BLOCK_ROWS, CountTask, PairTask
 from counterpane.data.columns import Column, Numbers, from_objects
 from counterpane.data.encoder import ValueCodes, infer_schema, plain_number
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
@@ -164,20 +164,14 @@ class SqlSource(CountSource):
     ) -> Any:
         return self._reduce(fn, columns, grouped=False, ctl=ctl)
 
-    def counts(
-        self,
-        subsets: Iterable[Scope],
-        *,
-        missing: Policy = "drop",
-        max_cells: int = MAX_CELLS,
-        ctl: Control | None = None,
+    def _counts(
+        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
     ) -> CountBatch:
         """The tables of several sets of columns, one GROUP BY each.
 
         A subset of another set of the same call is summed from the counts of that set.
         """
         sent = self.n_queries
-        layout = self.lay_out(subsets, missing, max_cells)
         out = np.zeros(layout.n_cells, dtype=self._dtype)
         scopes = {q: layout.scope(q).tolist() for q in layout.dense.tolist()}
         groups = _under_largest(scopes)
@@ -192,31 +186,23 @@ class SqlSource(CountSource):
                 for k, q in enumerate(members):
                     cells = values[asked.out_from[k] : asked.out_from[k + 1]]
                     out[layout.out_from[q] : layout.out_from[q + 1]] = cells
-            sparse = {q: self._sparse_table(layout, q, missing, ctl) for q in layout.sparse}
+            sparse = self._sparse_tables(layout, missing, ctl)
         return self._settle(layout, out, sparse, self.n_queries - sent, missing)
 
-    def pair_counts(
-        self,
-        columns: Scope | None = None,
-        *,
-        against: Scope | None = None,
-        ctl: Control | None = None,
+    def _pair_counts(
+        self, left: list[int], right: list[int] | None, ctl: Control | None
     ) -> PairCounts:
         """Joint counts of pairs of columns, from one statement: grouped where that brings less."""
-        left, right = self.pair_columns(columns, against)
         asked = left + (right or [])
         task = PairTask(len(left), right is None, self.counted_cards[asked])
         with self._table.reading():
             few = self._held(asked) is not None or self._cells(asked) <= self.n_rows / 2
             counted = self._reduce(task, asked, grouped=few, ctl=ctl)
-        return self.observed_pairs(counted, left, left if right is None else right)
+        return self._observed_pairs(counted, left, right)
 
-    def distinct(
-        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
-    ) -> Table:
-        where = self.positions(columns)
-        task = DistinctTask(self.schema.select(where), limit)
-        rows: Table = self._reduce(task, where, grouped=True, ctl=ctl).table
+    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
+        task = DistinctTask(self.schema.select(columns), limit)
+        rows: Table = self._reduce(task, columns, grouped=True, ctl=ctl).table
         return rows
 
     def _reduce(
@@ -247,7 +233,7 @@ class SqlSource(CountSource):
             raise DataError(f"the table {self._table.name} has lost its rows; make it again.")
         return total
 
-    def _groups(self, columns: Sequence[int]) -> Iterator[Block]:
+    def _groups(self, columns: Sequence[int]) -> Iterator[CodeBlock]:
         """The distinct rows of some columns: those kept, or from a statement that keeps them."""
         held = self._held(columns)
         if held is not None:
@@ -255,7 +241,7 @@ class SqlSource(CountSource):
         else:
             yield from self._kept.passing(columns, self._select(columns, grouped=True))
 
-    def _held(self, columns: Sequence[int]) -> Block | None:
+    def _held(self, columns: Sequence[int]) -> CodeBlock | None:
         """Kept rows of some columns; the first call reads those of all columns if they are few."""
         if not self._tried:
             self._tried = True
@@ -277,7 +263,7 @@ class SqlSource(CountSource):
 
     def _select(
         self, columns: Sequence[int], *, grouped: bool = False, limit: int | None = None
-    ) -> Iterator[Block]:
+    ) -> Iterator[CodeBlock]:
         """Blocks of rows, or of their groups, from one statement."""
         names = [self._table.key(self.schema.names[v]) for v in columns]
         weight = self._summed if grouped else self._weight
