@@ -6,6 +6,9 @@ from bisect import bisect_right, insort
 
 import numpy as np
 
+from counterpane.ragged import offsets_of
+from counterpane.typing import Array
+
 Neighbors = list[list[int]]
 
 SWEEPS = 16
@@ -94,35 +97,69 @@ def _sort_by_mean(members: list[int], toward: Neighbors, place: list[int]) -> No
 
 def _sift(layers: list[list[int]], above: Neighbors, below: Neighbors, place: list[int]) -> None:
     """Move each node to the place in its layer with the fewest crossings, a few times over."""
+    stale = [True] * len(layers)  # layers in which, or next to which, a node was moved
     for _ in range(3):
-        helped = False
-        for members in layers:
-            for v in sorted(members, key=lambda v: -len(above[v]) - len(below[v])):
-                at = place[v]
-                best, to = 0, at
-                for others in (range(at + 1, len(members)), range(at - 1, -1, -1)):
-                    total = 0
-                    for i in others:
-                        pair = (v, members[i]) if i > at else (members[i], v)
-                        total += _excess(above[pair[0]], above[pair[1]], place)
-                        total += _excess(below[pair[0]], below[pair[1]], place)
-                        if total > best:
-                            best, to = total, i
-                if best:
-                    members.insert(to, members.pop(at))
-                    _number(members, place)
-                    helped = True
-        if not helped:
+        for k, members in enumerate(layers):
+            if stale[k]:
+                stale[k] = _sift_layer(members, above, below, place)
+                for near in (k - 1, k + 1) if stale[k] else ():
+                    if 0 <= near < len(layers):
+                        stale[near] = True
+        if not any(stale):
             break
 
 
-def _excess(left: list[int], right: list[int], place: list[int]) -> int:
-    """Crossings of two adjacent nodes' edges as they stand, less those when they are swapped."""
-    excess = 0
-    for a in left:
-        at = place[a]
-        for b in right:
-            excess += (at > place[b]) - (at < place[b])
+def _sift_layer(members: list[int], above: Neighbors, below: Neighbors, place: list[int]) -> bool:
+    """Move each node of one layer, those with most edges first; whether any was moved."""
+    n = len(members)
+    excess = _excess(members, above, place) + _excess(members, below, place)
+    # gains[v, g] − gains[v, where[v]] crossings go if v moves into the gap before place g.
+    gains = np.zeros((n, n + 1), dtype=np.int32)
+    np.cumsum(excess, axis=1, out=gains[:, 1:])
+    nodes, order, where = np.array(members), np.arange(n), np.arange(n)
+    useful = gains.max(axis=1) > gains[order, where]
+    if not useful.any():
+        return False
+    degrees = [len(above[v]) + len(below[v]) for v in members]
+    for v in sorted(range(n), key=lambda v: -degrees[v]):
+        if not useful[v]:
+            continue
+        at = int(where[v])
+        right = at + int(np.argmax(gains[v, at + 1 :]))
+        left = at - int(np.argmax(gains[v, at::-1]))
+        to = right if gains[v, right + 1] >= gains[v, left] else left
+        low, high = min(at, to), max(at, to) + 1
+        between = order[low:high]  # a view
+        between[:] = np.roll(between, 1 if to < at else -1)
+        where[between] = np.arange(low, high)
+        gains[:, low + 1 : high + 1] = gains[:, low, None] + excess[:, between].cumsum(axis=1)
+        useful = gains.max(axis=1) > gains[np.arange(n), where]
+    members[:] = nodes[order].tolist()
+    _number(members, place)
+    return True
+
+
+def _excess(members: list[int], toward: Neighbors, place: list[int]) -> Array:
+    """[v, u]: crossings of the edges of v and u if v is left of u, less those if it is right.
+
+    Both are given by their places in the layer. Cost: O(members · edges).
+    """
+    n = len(members)
+    sizes = np.array([len(toward[v]) for v in members])
+    ends = np.array([place[u] for v in members for u in toward[v]], dtype=np.int64)
+    excess = np.zeros((n, n), dtype=np.int32)
+    if not len(ends):
+        return excess
+    width = int(ends.max()) + 1
+    cells = np.repeat(np.arange(n) * width, sizes) + ends
+    counts = np.bincount(cells, minlength=n * width).reshape(n, width).astype(np.int32)
+    up_to = counts.cumsum(axis=1, dtype=np.int32)
+    beyond = up_to[:, -1:] - 2 * up_to + counts  # edge ends right of a place, less those left of it
+    starts = offsets_of(sizes)
+    single, several = np.flatnonzero(sizes == 1), np.flatnonzero(sizes > 1)
+    excess[:, single] = beyond[:, ends[starts[single]]]  # placeholders: nearly all nodes
+    for u in several.tolist():
+        excess[:, u] = beyond[:, ends[starts[u] : starts[u + 1]]].sum(axis=1)
     return excess
 
 
