@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from counterpane import _core
-from counterpane.cli.main import main
+from counterpane.cli.app import run_program
 
 # An editable install builds the core again when it is imported; once is enough for all tests.
 os.environ.setdefault("SKBUILD_EDITABLE_SKIP", str(Path(_core.__file__).parents[3]))
@@ -50,7 +50,7 @@ def run(
     def call(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["counterpane", *words])
         with pytest.raises(SystemExit) as stop:
-            main()
+            run_program()
         out = capsys.readouterr()
         return int(stop.value.code or 0), out.out, out.err
 

@@ -2,16 +2,21 @@
 
 import os
 import sys
-from importlib import import_module
+
+from counterpane.cli import COMMANDS
+from counterpane.errors import unknown_name
+from counterpane.lazy import lazy
+
+app = lazy("counterpane.cli.app")
 
 
 def main() -> None:
-    """Run the command; Ctrl-C while it is still being loaded leaves no traceback."""
-    # Kernels have threads of their own. Starting those of BLAS costs a fifth of a short command.
+    """Run the command; Ctrl-C while it is being loaded leaves no traceback."""
+    # Kernels start their own threads. Starting those of BLAS costs a fifth of a short command.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _check_command(sys.argv[1:])
-        run = import_module("counterpane.cli.main").main
+        run = app.run_program
     except KeyboardInterrupt:
         sys.stderr.write("Stopped; nothing was written.\n")
         sys.exit(130)
@@ -21,9 +26,8 @@ def main() -> None:
 def _check_command(words: list[str]) -> None:
     """Refuse a word that is no command before anything is loaded that could run one."""
     word = next((w for w in words if w != "--debug"), "-")
-    known = import_module("counterpane.cli.names").COMMANDS
-    if not word.startswith("-") and word not in known:
-        error = import_module("counterpane.errors").unknown_name("the command", word, known)
+    if not word.startswith("-") and word not in COMMANDS:
+        error = unknown_name("the command", word, COMMANDS)
         sys.stderr.write(f"Error: {error} `counterpane --help` tells more.\n")
         sys.exit(2)
 

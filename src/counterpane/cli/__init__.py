@@ -1,1 +1,7 @@
-"""The command line."""
+"""The command line: a module for each command, named after it."""
+
+COMMANDS = (
+    "learn", "query", "predict", "explain", "rank", "score", "sample", "impute", "compare",
+    "report", "convert", "datasets", "doctor",
+)  # fmt: skip
+"""The commands in the order of `--help`; that of `learn` is `counterpane.cli.learn.run_learn`."""

@@ -1,247 +1,207 @@
-"""What the commands share: the program, its consoles and its options."""
+"""The program: it loads a command, runs it, and turns errors into one sentence and an exit code.
+
+The commands print with the functions of this module. They import numpy and the library lazily, so
+that `--help` is fast.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import inspect
 import json
 import math
 import os
 import sys
-from collections.abc import Mapping
-from importlib import import_module
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 import counterpane as cp
-from counterpane.cli.choosing import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
-from counterpane.errors import ParameterError
+from counterpane.cli import COMMANDS
+from counterpane.errors import Advice, CounterpaneError, ParameterError, Setting
+from counterpane.lazy import lazy
+
+formats = lazy("counterpane.models.formats")
+progress = lazy("counterpane.progress")
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 an internal error, or `doctor` found a problem; 2 wrong input or "
     "options; 130 stopped by Ctrl-C."
 )
-app = typer.Typer(
-    help="Learn discrete graphical models from any table, then ask them questions.",
-    epilog=EXIT_CODES,
-    no_args_is_help=True,
-    rich_markup_mode="markdown",  # which fills paragraphs; others keep the lines of the docstring
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+# Parameters of the library that are options here.
+OPTIONS = {name: "--" + name.replace("_", "-") for name in (
+    "encoding", "delimiter", "decimal", "sheet", "time_limit", "missing", "discretize", "target",
+    "held_out", "folds", "holdout", "user", "item", "checkpoint",
+)} | {"n_jobs": "--jobs", "n_bins": "--bins", "max_bins": "--bins", "random_state": "--seed",
+      "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
+VALUES = {"checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK"}
+
 console = Console()
 notes = Console(stderr=True, highlight=False)  # silent with --json and --quiet
 interrupted: list[str] = []  # what Ctrl-C stopped, in this run of the program
 
 
-def _names(known: Any, incomplete: str) -> list[str]:
-    return [name for name in known if name.startswith(incomplete)]
+def run_program() -> None:
+    """Run the command line: every error becomes one sentence and an exit code."""
+    debug = "--debug" in sys.argv
+    sys.argv = [word for word in sys.argv if word != "--debug"]
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    completing = "_COUNTERPANE_COMPLETE" in os.environ
+    program = _program([first] if first in COMMANDS and not completing else COMMANDS)
+    interrupted.clear()
+    notes.quiet = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _show_warning
+        try:
+            program()
+        except SystemExit as stop:
+            if stop.code == 130 and not interrupted:
+                _print_error("Stopped; nothing was written.")
+            raise
+        except Exception as error:
+            if debug:
+                raise
+            sentence, code = _error_sentence(error)
+            _print_error(f"[red]Error:[/red] {escape(sentence)}")
+            sys.exit(code)
 
 
-def complete_method(incomplete: str) -> list[str]:
-    """Methods that begin so."""
-    return _names(ALL_METHODS, incomplete)
+def _program(commands: Any) -> typer.Typer:
+    """The typer program with some of the commands; only their modules are imported."""
+    program = typer.Typer(
+        help="Learn discrete graphical models from any table, then ask them questions.",
+        epilog=EXIT_CODES,
+        no_args_is_help=True,
+        rich_markup_mode="markdown",  # fills paragraphs; other modes keep the docstring's lines
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    program.callback()(_common_options)
+    for name in commands:
+        function = getattr(lazy(f"counterpane.cli.{name}"), f"run_{name}")
+        program.command(name)(spread_groups(function))
+    return program
 
 
-def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Columns of the model that was named before, that begin so."""
-    with contextlib.suppress(Exception):  # a shell that completes must not see errors
-        return _names(cp.load(ctx.params["model"]).schema.names, incomplete)
-    return []
+def spread_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with an option for each field of those parameters that are dataclasses.
+
+    Typer has no groups of options; this lets commands declare them once and take them together.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {n: hint for n, hint in hints.items() if is_dataclass(hint)}
+    parameters = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name not in groups:
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+            continue
+        group = groups[parameter.name]
+        types = get_type_hints(group, include_extras=True)
+        parameters += [
+            parameter.replace(name=f.name, default=f.default, annotation=types[f.name])
+            for f in fields(group)
+        ]
+
+    def run(**options: Any) -> None:
+        for name, group in groups.items():
+            options[name] = group(**{f.name: options.pop(f.name) for f in fields(group)})
+        function(**options)
+
+    run.__doc__ = function.__doc__
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
 
 
-def complete_evidence(ctx: typer.Context, incomplete: str) -> list[str]:
-    """`column=`, or `column=state` after the sign, of the model that was named before."""
-    with contextlib.suppress(Exception):
-        schema = cp.load(ctx.params["model"]).schema
-        name, sign, _ = incomplete.partition("=")
-        if not sign:
-            return _names([f"{name}=" for name in schema.names], incomplete)
-        text = import_module("counterpane.data.schema").state_text
-        return _names([f"{name}={text(state)}" for state in schema[name].states], incomplete)
-    return []
-
-
-def complete_data(incomplete: str) -> list[str]:
-    """Embedded sets that begin so; the shell itself offers files."""
-    return _names(cp.dataset_names(), incomplete)
-
-
-MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
-DATA_HELP = (
-    "A CSV, Excel, JSON lines, parquet or ARFF file, a folder or pattern of files, or the name of "
-    "an embedded data set (see `counterpane datasets`)."
-)
-COLUMNS, READING = "Columns", "Reading the file"  # panels of --help
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes and no progress.")]
-Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete_data)]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
-Given = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--given",
-        "-g",
-        help="Evidence: column=state, column=a|b, or, in quotes, 'column>30'; repeat.",
-        autocompletion=complete_evidence,
-    ),
-]
-Target = Annotated[str | None, typer.Option(help="The column to predict (the class).")]
-MethodName = Annotated[
-    str,
-    typer.Option(
-        help="The learning method. By default it depends on the task; the reason is printed. With "
-        f"a target: {', '.join(CLASSIFIERS)}. With or without: {', '.join([*METHODS, *FIELDS])}.",
-        autocompletion=complete_method,
-    ),
-]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        help=f"A method to compare; repeat for each: {', '.join([*METHODS, *FIELDS])}; with a "
-        f"target also {', '.join(CLASSIFIERS)}.",
-        autocompletion=complete_method,
-    ),
-]
-Use = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--use",
-        metavar="COLUMN",
-        help="Keep a column that looks like an id; repeat.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Leave a column out; repeat.", rich_help_panel=COLUMNS),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Treat the numbers of a column as categories, not as quantities; repeat.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Bins = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        help="The number of intervals of each numeric column, of equal counts; with mdl, the "
-        "largest number. [default: 4]",
-        show_default=False,
-        rich_help_panel=COLUMNS,
-    ),
-]
-ScoreName = Annotated[
-    str,
-    typer.Option("--score", help="The network score: loglik, aic, bic, k2, bdeu, nal or mdl."),
-]
-Discretize = Annotated[
-    str,
-    typer.Option(
-        help="How to cut numeric columns into intervals: mdl (by the target), quantile (equal "
-        "counts), none, or auto: mdl with a target, else quantile.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Missing = Annotated[
-    str,
-    typer.Option(
-        help="How to treat missing cells: auto (EM for networks, unless being missing tells "
-        "something; a state for classifiers; the choice is printed), state, drop, error, "
-        "available or em.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="The number of threads; by default all cores.")
-]
-Seed = Annotated[int | None, typer.Option(help="The random seed, for repeatable results.")]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(help="Stop each learner after this many seconds and keep its best model so far."),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        help="The encoding of a text file, such as latin-1; detected by default.",
-        rich_help_panel=READING,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        help="The field separator of a text file; detected by default.", rich_help_panel=READING
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MARK",
-        help="The decimal mark of a text file, '.' or ','; detected by default.",
-        rich_help_panel=READING,
-    ),
-]
-Sheet = Annotated[
-    str | None,
-    typer.Option(
-        help="The sheet of an Excel file, by name or number; by default the first.",
-        rich_help_panel=READING,
-    ),
-]
-CsvFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The CSV file to write, also with .gz.")
-]
-
-
-def text_options(
-    encoding: str | None, delimiter: str | None, decimal: str | None, sheet: str | None
-) -> dict[str, str | None]:
-    """How a file is written, as the options of `counterpane.data.files.read_any`."""
-    return {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "sheet": sheet}
-
-
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         console.print(f"counterpane {cp.__version__}", highlight=False)
         raise typer.Exit
 
 
-@app.callback()
-def common(
+def _common_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Print the traceback of an error; works anywhere.")
     ] = False,
 ) -> None:
-    """Options of every command; `main` looks for --debug itself."""
+    """Options of every command; `run_program` looks for --debug itself."""
 
 
-def settle(*, as_json: bool, quiet: bool) -> bool:
-    """Whether to show progress; notes are silent where it is not wanted."""
-    notes.quiet = as_json or quiet
-    return not notes.quiet
+def _error_sentence(error: Exception) -> tuple[str, int]:
+    """What went wrong, with a next step, and the exit code."""
+    if isinstance(error, CounterpaneError):
+        return _with_option_names(error), 2
+    if isinstance(error, MemoryError):
+        return "memory ran out; try fewer columns or rows, or --method chow-liu.", 1
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f"{str(error.filename)!r}: "
+        words = error.strerror or str(error)
+        return f"{where}{words}; check the path and your rights to it, or name another.", 2
+    words = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"this should not happen ({kind}: {words}); run again with --debug and report it.", 1
 
 
-def clear_progress() -> None:
+def _with_option_names(message: BaseException) -> str:
+    """The message of an error or warning, its parameters written as options of the command."""
+    return "".join(map(_part_text, getattr(message, "parts", (message,))))
+
+
+def _part_text(part: object) -> str:
+    if isinstance(part, Advice):
+        return part.command
+    if not isinstance(part, Setting) or part.name not in OPTIONS:
+        return str(part)
+    value = VALUES.get(part.name, "…") if part.value is ... else repr(part.value)
+    return f"{OPTIONS[part.name]} {value}"
+
+
+def _show_warning(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
+    text = message if isinstance(message, str) else _with_option_names(message)
+    if category.__name__ == "StoppedEarly" and "Ctrl-C" in text:
+        interrupted.append(text)
+    _clear_progress()
+    notes.print(f"[yellow]Note:[/yellow] {escape(text)}", soft_wrap=True)
+
+
+def _print_error(words: str) -> None:
+    """Print to standard error, also with --quiet."""
+    _clear_progress()
+    Console(stderr=True, highlight=False).print(words, soft_wrap=True)
+
+
+def _clear_progress() -> None:
     """Erase the progress line, if there is one, before other text is printed."""
     module = sys.modules.get("counterpane.progress")  # loading it would slow down short commands
     if module is not None:
         module.TextBar.clear()
 
 
+@contextmanager
+def progress_bar() -> Iterator[Any]:
+    """A report function that draws a bar after a second; None with --json and --quiet."""
+    if notes.quiet:
+        yield None
+        return
+    with progress.TextBar(after=1.0) as report:
+        yield report
+
+
 def note(text: str) -> None:
     """Print a note, dim, on a line of its own."""
-    clear_progress()
+    _clear_progress()
     notes.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
 
 
@@ -258,50 +218,38 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def say(text: str, *, end: str = "\n") -> None:
+    """Print a line with markup that no terminal breaks or colors."""
+    console.print(text, end=end, highlight=False, soft_wrap=True)
+
+
+def say_saved(*paths: Path | None, more: str = "") -> None:
+    """Print where files were saved."""
+    for path in paths:
+        if path is not None:
+            say(f"Saved to [bold]{escape(str(path))}[/bold]{more}")
+
+
 def many(n: int, what: str) -> str:
     """A number of things: 1 row, 2 rows."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
-def threads(jobs: int | None) -> int:
-    """The threads that were asked for, or one for each core."""
-    return (os.cpu_count() or 1) if jobs is None else jobs
-
-
-def classify() -> Any:
-    """The module of classifiers, imported when it is needed: it would double the time of --help."""
-    return import_module("counterpane.cli.classify")
-
-
-def judging() -> Any:
-    """The module of held-out measures, imported when it is needed."""
-    return import_module("counterpane.cli.held_out")
-
-
-def rankers() -> Any:
-    """The module of rankers of links, imported when it is needed."""
-    return import_module("counterpane.cli.rankers")
-
-
-def tables() -> Any:
-    """The module that reads tables, imported when it is needed."""
-    return import_module("counterpane.cli.tables")
-
-
-def check_place(path: Path | None, *, model: bool = False) -> None:
+def check_output(path: Path | None, *, model: bool = False) -> None:
     """Refuse before the work a file that could not be written after it."""
-    if path is not None and model:
-        formats = import_module("counterpane.models.formats")
-        known = (formats.NATIVE, *formats.SUFFIXES)
-        if formats.suffix_of(path) not in known:
+    if path is None:
+        return
+    if model:
+        suffixes = (formats.NATIVE, *formats.SUFFIXES)
+        if formats.suffix_of(path) not in suffixes:
             raise ParameterError(
-                f"{str(path)!r} has no suffix of a model file; {', '.join(known)} are known."
+                f"{str(path)!r} has no suffix of a model file; {', '.join(suffixes)} are known."
             )
-    if path is not None and path.is_dir():
+    if path.is_dir():
         raise ParameterError(f"{str(path)!r} is a folder; name a file to write in it.")
-    if path is not None and not path.absolute().parent.is_dir():
+    if not path.absolute().parent.is_dir():
         raise ParameterError(f"there is no folder {str(path.parent)!r}; make it, or name another.")
-    if path is not None and not os.access(path.absolute().parent, os.W_OK):
+    if not os.access(path.absolute().parent, os.W_OK):
         raise ParameterError(
             f"the folder {str(path.parent)!r} is not yours to write in; name another."
         )

@@ -7,7 +7,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib import import_module, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,11 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import Json, app, console, emit
+from counterpane.cli.app import console, emit
+from counterpane.cli.options import Json
 from counterpane.lazy import lazy
 
+core = lazy("counterpane._core")
 metadata = lazy("importlib.metadata")
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "narwhals", "networkx", "typer", "rich")
@@ -33,8 +35,7 @@ EXTRAS = {
 }
 
 
-@app.command()
-def doctor(as_json: Json = False) -> None:
+def run_doctor(*, as_json: Json = False) -> None:
     """Check the installation: versions, extras, kernels, cores, memory, and a self-test."""
     checks = list(_checks())
     sound = all(check["ok"] is not False for check in checks)
@@ -57,26 +58,25 @@ def _checks() -> Iterator[dict[str, Any]]:
             yield _check(name, False, "absent; install counterpane again")
     for extra, (modules, use) in EXTRAS.items():
         absent = [m for m in modules if util.find_spec(m) is None]
-        told = f"for {use}"
+        result = f"for {use}"
         if absent:
-            told += f": absent ({', '.join(absent)}); pip install 'counterpane[{extra}]'"
-        yield _check(f"extra {extra}", None if absent else True, told)
+            result += f": absent ({', '.join(absent)}); pip install 'counterpane[{extra}]'"
+        yield _check(f"extra {extra}", None if absent else True, result)
     yield _core_check()
     yield _check("cores", True, str(os.cpu_count()))
     yield _memory_check()
     yield _self_test()
 
 
-def _check(name: str, ok: bool | None, told: str) -> dict[str, Any]:
-    return {"check": name, "ok": ok, "told": told}
+def _check(name: str, ok: bool | None, result: str) -> dict[str, Any]:
+    return {"check": name, "ok": ok, "told": result}
 
 
 def _core_check() -> dict[str, Any]:
     """Which kernels were loaded, and for which instructions of the processor."""
-    core = import_module("counterpane._core")
     forced = ", by COUNTERPANE_LEVEL" if os.environ.get("COUNTERPANE_LEVEL") else ""
-    told = f"instruction level {core.level}{forced} (this processor has {core.levels})"
-    return _check("kernels", True, told + (", every index checked" if core.checked else ""))
+    result = f"instruction level {core.level}{forced} (this processor has {core.levels})"
+    return _check("kernels", True, result + (", every index checked" if core.checked else ""))
 
 
 def _memory_check() -> dict[str, Any]:
@@ -99,15 +99,15 @@ def _self_test() -> dict[str, Any]:
             loaded: Any = cp.load(path)
             answer = loaded.query("survived", {"sex": "female"}).to_dict()
         right = abs(answer["yes"] - 344 / 470) < 0.05  # the share in the rows
-    except Exception as error:  # whatever is broken is what is asked
+    except Exception as error:  # whatever is broken is the result
         words = " ".join(str(error).split())
         kind = type(error).__name__
         return _check("self-test", False, f"{kind}: {words}; install counterpane again")
     seconds = time.monotonic() - began
-    told = f"learned, asked, saved and loaded a network in {seconds:.1f} s"
+    result = f"learned, asked, saved and loaded a network in {seconds:.1f} s"
     if not right:
         return _check("self-test", False, f"P(survived | female) is {answer}; it should be 0.73")
-    return _check("self-test", True, told)
+    return _check("self-test", True, result)
 
 
 def _show(checks: list[dict[str, Any]], *, sound: bool) -> None:

@@ -1,4 +1,4 @@
-"""Evidence on the command line: `--given column=state`, sets and ranges, as a model takes it."""
+"""Evidence on the command line: `--given column=state`, sets and ranges, parsed for a model."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _BELOW = "(<=|≤|<)"
 
 
 @dataclass(frozen=True)
-class Written:
-    """How the cells of a column were written where a model was learned."""
+class CellFormat:
+    """How the cells of a column were written in the training data."""
 
     day_first: bool | None
-    form: Any  # the format of numbers
+    number_format: Any
 
 
 @dataclass(frozen=True)
-class Given:
-    """What the options --given say: evidence by column, and each option as it was written."""
+class ParsedEvidence:
+    """The evidence of the --given options by column, and each option as it was written."""
 
     evidence: dict[str, Any]
     texts: tuple[str, ...]
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The evidence for JSON: a state, a list of states, or the ends of a range."""
         return {
             name: asdict(value) if isinstance(value, ranges.Range) else value
@@ -44,20 +44,20 @@ class Given:
         }
 
 
-def evidence_of(model: Any, options: Sequence[str] | None) -> Given:
+def evidence_of(model: Any, options: Sequence[str] | None) -> ParsedEvidence:
     """The evidence in options such as sex=female, port=a|b, mpg>30 and 20<mpg<=30.
 
     A column name or a state that has one of these signs in it is looked for first. Ranges of one
     column are taken together; any other column may be named once.
     """
-    told = model.provenance or {}
-    order = told.get("day_first", {})
-    formats = prepare.formats_of(told) if "number_formats" in told else {}
-    written = {n: Written(order.get(n), formats.get(n)) for n in model.schema.names}
+    provenance = model.provenance or {}
+    order = provenance.get("day_first", {})
+    formats = prepare.formats_of(provenance) if "number_formats" in provenance else {}
+    cells = {n: CellFormat(order.get(n), formats.get(n)) for n in model.schema.names}
     evidence: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for option in options or ():
-        name, value = _read(option, model.schema, written)
+        name, value = _read(option, model.schema, cells)
         if name in evidence:
             both = (evidence[name], value)
             if not all(isinstance(v, ranges.Range) for v in both):
@@ -68,11 +68,11 @@ def evidence_of(model: Any, options: Sequence[str] | None) -> Given:
             value = both[0] & both[1]
         evidence[name] = value
         texts[name] = f"{texts[name]}, {option.strip()}" if name in texts else option.strip()
-    return Given(evidence, tuple(texts.values()))
+    return ParsedEvidence(evidence, tuple(texts.values()))
 
 
-def _read(option: str, schema: Any, written: Mapping[str, Written]) -> tuple[str, Any]:
-    """The column of an option and what it says of it."""
+def _read(option: str, schema: Any, cells: Mapping[str, CellFormat]) -> tuple[str, Any]:
+    """The column of an option, and its state, states or range."""
     text = option.strip()
     names = sorted(schema.names, key=len, reverse=True)
     for name in names:
@@ -81,16 +81,16 @@ def _read(option: str, schema: Any, written: Mapping[str, Written]) -> tuple[str
         if sign is not None:
             value = rest[len(sign) :].strip()
             if sign == "=":
-                return name, _states(schema[name], value, written[name])
-            end = _end(schema[name], value, written[name])
-            whole = sign in (">=", "<=", "≥", "≤")
+                return name, _states(schema[name], value, cells[name])
+            end = _end(schema[name], value, cells[name])
+            closed = sign in (">=", "<=", "≥", "≤")
             if sign in (">", ">=", "≥"):
-                return name, ranges.Range(low=end, include_low=whole)
-            return name, ranges.Range(high=end, include_high=whole)
+                return name, ranges.Range(low=end, include_low=closed)
+            return name, ranges.Range(high=end, include_high=closed)
     for name in names:
         match = re.fullmatch(rf"(.+?)\s*{_BELOW}\s*{re.escape(name)}\s*{_BELOW}\s*(.+)", text)
         if match:
-            low, high = (_end(schema[name], match[i], written[name]) for i in (1, 4))
+            low, high = (_end(schema[name], match[i], cells[name]) for i in (1, 4))
             return name, ranges.Range(low, high, match[2] != "<", match[3] != "<")
     column = re.split("[=<>≤≥]", text)[0].strip()
     if column and column != text:
@@ -101,39 +101,39 @@ def _read(option: str, schema: Any, written: Mapping[str, Written]) -> tuple[str
     )
 
 
-def _states(variable: Any, value: str, written: Written) -> Any:
+def _states(variable: Any, value: str, cells: CellFormat) -> Any:
     """The state that is named, or the list of those between bars."""
-    state = _state(variable, value, written)
+    state = _state(variable, value, cells)
     if "|" not in value or variable.find(state) is not None:
         variable.code(state)  # an unknown one raises
         return state
-    several = [_state(variable, part.strip(), written) for part in value.split("|")]
+    several = [_state(variable, part.strip(), cells) for part in value.split("|")]
     for part in several:
         variable.code(part)
     return several
 
 
-def _state(variable: Any, text: str, written: Written) -> str | None:
+def _state(variable: Any, text: str, cells: CellFormat) -> str | None:
     if text == schemas.MISSING and variable.find(text) is None:
         return None
-    return _plain(text, written)
+    return _canonical(text, cells)
 
 
-def _end(variable: Any, text: str, written: Written) -> Any:
+def _end(variable: Any, text: str, cells: CellFormat) -> Any:
     """An end of a range: a number, or a date as text."""
-    text = _plain(text.strip(), written)
+    text = _canonical(text.strip(), cells)
     if not variable.dated:
         with suppress(ValueError):
             return float(text) if "." in text or "e" in text.lower() else int(text)
     return text
 
 
-def _plain(text: str, written: Written) -> str:
+def _canonical(text: str, cells: CellFormat) -> str:
     """A date such as 3/4/2021 or a number such as $1,234 as a model takes it; else the text."""
-    number = None if written.form is None else written.form.number(text)
+    number = None if cells.number_format is None else cells.number_format.number(text)
     if number is not None:
         return f"{number:.15g}"
-    if written.day_first is None:
+    if cells.day_first is None:
         return text
-    day = dates.day_number(text, day_first=written.day_first)
+    day = dates.day_number(text, day_first=cells.day_first)
     return text if day is None else dates.date_texts(np.array([day]))[0]

@@ -1,36 +1,110 @@
-"""Models and answers as text that a terminal draws well."""
+"""Learned models as text for a terminal: edges, interactions, measures, and what to do next."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table as Grid
 from rich.tree import Tree
 
-from counterpane.cli.app import many
+from counterpane.cli.app import console, many, notes, say, say_saved
+from counterpane.cli.methods import CLASSIFIERS, METHODS, RANKER
 from counterpane.lazy import lazy
 
 prepare = lazy("counterpane.data.prepare")
-schema = lazy("counterpane.data.schema")  # numpy comes with it, and --help needs none
-BAR = 30
-SHOWN = 12  # variables, and neighbors of one
+schemas = lazy("counterpane.data.schema")
+
+SHOWN = 12  # variables, interactions, and neighbors of a variable
+GROUPS = 3  # of rows, by their predictions
+CHOSEN = "the folds that chose the structure"
 
 
-def forest_picture(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Tree:
-    """The forest of a network with one parent at most, each edge with its strength."""
-    told = {(e["parent"], e["child"]): e for e in edges}
+def show_learned(
+    learner: Any, source: Any, table: Any, facts: Mapping[str, Any], path: Path
+) -> None:
+    """Print how the table was prepared, the model, its size, and what to do next."""
+    method = facts["method"]
+    schema = learner.schema_ if method in CLASSIFIERS else source.schema
+    show_preparation(schema, getattr(learner, "missing_note_", ""), table)
+    name = quote(facts["target"] or schema.names[0])
+    step = f"query {{}} {name}"
+    if method in CLASSIFIERS:
+        size, step = _show_classifier(facts), "predict {} NEW.csv"
+    elif method == RANKER:
+        console.print(candidates_picture(facts["candidates"]))
+        size, step = f"ranker {facts['ranker']}", f"rank {{}} --chosen {name}"
+    elif method in METHODS:
+        size = _show_network(learner.model_, facts)
+    else:
+        console.print(_neighbors_picture(learner.model_, facts["target"]))
+        size = many(len(facts["edges"]), "edge")
+        size += f", {facts['n_tests']:,} tests executed" if "n_tests" in facts else ""
+        if all(variable.states == (0, 1) for variable in schema):  # links
+            step = f"rank {{}} --chosen {name}"
+    shape = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')}"
+    console.print(f"{shape} → {size}, {facts['seconds']:.2f} s", soft_wrap=True)
+    if "held_out" in facts:
+        _show_measures(facts["held_out"], learner.classes_.tolist())
+    command = f"counterpane {step.format(quote(str(path)))}"
+    say_saved(path, more=f"; next: {escape(command)}")
+
+
+def show_preparation(schema: Any, missing_note: str, table: Any) -> None:
+    """Print what was left out, cut or converted, and how gaps were treated; a line each."""
+    if notes.quiet:
+        return
+    prepared = table.prepared
+    lines = [f"Left out {name}: {why}." for name, why in prepared.left_out.items()]
+    lines += table.notes
+    lines += [f"Read {name} as {words}." for name, words in prepared.read_as.items()]
+    cut = [v.name for v in schema if v.cuts is not None]
+    lines += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
+    lines += prepare.gap_word_notes(schema)
+    lines += [missing_note] if missing_note else []
+    for line in lines:
+        console.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)
+
+
+def _show_dim(words: str) -> None:
+    if words:
+        console.print(f"[dim]{words}[/dim]", soft_wrap=True)
+
+
+def _show_network(model: Any, facts: Mapping[str, Any]) -> str:
+    """Print the edges of a network, and return its size in words."""
+    edges, score = facts["edges"], facts["score"]
+    if edges:
+        picture = _forest_picture if facts["method"] == "chow-liu" else _edge_list
+        console.print(picture(model, edges, facts["target"]))
+        _show_dim(_bootstrap_words(facts.get("bootstrap")))
+        direction = "; a — b: no data can show the direction"
+        _show_dim(
+            "bits per row: what two columns tell about each other beyond the child's other "
+            "parents, corrected for chance"
+            f"{'' if all(edge['directed'] for edge in edges) else direction}."
+        )
+    else:
+        console.print("No edges found: no dependency improves the score.")
+    size = f"{many(len(edges), 'edge')}, {many(facts['parameters'], 'parameter')}"
+    return f"{size}, {score['name']} {score['value']:,.3f}"
+
+
+def _forest_picture(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Tree:
+    """The forest of a network with at most one parent a node, each edge with its strength."""
+    records = {(e["parent"], e["child"]): e for e in edges}
     graph = model.graph
     top = Tree("", hide_root=True)
 
     def grow(branch: Tree, name: str) -> None:
-        ranked = sorted(graph.successors(name), key=lambda c: -told[name, c]["strength_bits"])
+        ranked = sorted(graph.successors(name), key=lambda c: -records[name, c]["strength_bits"])
         for child in ranked:
-            edge = told[name, child]
+            edge = records[name, child]
             arrow = "→ " if edge["directed"] else ""  # the branch itself is a line
-            line = f"{arrow}[bold]{escape(child)}[/bold]   {_worth(edge)}"
+            line = f"{arrow}[bold]{escape(child)}[/bold]   {_strength_words(edge)}"
             grow(branch.add(line), child)
 
     roots = [n for n in graph.nodes if graph.in_degree(n) == 0]
@@ -39,108 +113,99 @@ def forest_picture(model: Any, edges: Sequence[Mapping[str, Any]], first: str | 
     return top
 
 
-def edge_list(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Grid:
+def _edge_list(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None) -> Grid:
     """The edges of a network, those at `first` on top, each with its strength."""
     grid = Grid(box=None, show_header=False)
 
-    def rank(edge: Mapping[str, Any]) -> tuple[bool, float]:
+    def order(edge: Mapping[str, Any]) -> tuple[bool, float]:
         return first not in (edge["parent"], edge["child"]), -edge["strength_bits"]
 
-    for edge in sorted(edges, key=rank):
-        parent, child = escape(edge["parent"]), escape(edge["child"])
-        names = f"[bold]{parent}[/bold] {_arrow(edge)} [bold]{child}[/bold]"
-        grid.add_row(names, _worth(edge))
+    for edge in sorted(edges, key=order):
+        grid.add_row(_edge_names(edge), _strength_words(edge))
     return grid
 
 
-def _arrow(edge: Mapping[str, Any]) -> str:
-    """An arrow, or a line where the data do not tell the direction."""
-    return "→" if edge["directed"] else "—"
+def _edge_names(edge: Mapping[str, Any]) -> str:
+    """The names with an arrow, or a line where the data do not show the direction."""
+    sign = "→" if edge["directed"] else "—"
+    return f"[bold]{escape(edge['parent'])}[/bold] {sign} [bold]{escape(edge['child'])}[/bold]"
 
 
-def _worth(edge: Mapping[str, Any]) -> str:
-    """How strong an edge is, and in how many of how many samples it was found."""
-    found = ""
+def _strength_words(edge: Mapping[str, Any]) -> str:
+    """The strength of an edge, and the share of samples that have it, if known."""
+    share = ""
     if "confidence" in edge:
-        found = f", in {edge['confidence']:.0%} of {many(edge['samples'], 'bootstrap sample')}"
-    return f"[dim]{edge['strength_bits']:.4f} bits per row{found}[/dim]"
+        share = f", in {edge['confidence']:.0%} of {many(edge['samples'], 'bootstrap sample')}"
+    return f"[dim]{edge['strength_bits']:.4f} bits per row{share}[/dim]"
 
 
-def bootstrap_note(resampled: Mapping[str, Any] | None) -> str:
+def _bootstrap_words(resampled: Mapping[str, Any] | None) -> str:
     """A line on a bootstrap that was too short for shares, or shorter than it should be."""
     if resampled is None or resampled["samples"] >= resampled["requested"] >= resampled["needed"]:
         return ""
     done, needed = resampled["samples"], resampled["needed"]
+    few = f"No shares are shown: {many(done, 'bootstrap sample')}"
     if resampled["requested"] < needed:
-        words = (
-            f"No shares are shown: {many(done, 'bootstrap sample')}; at least {needed} are needed."
-        )
-    elif done < needed:
+        return f"{few}; at least {needed} are needed."
+    if done < needed:
         within = f" within {resampled['seconds']:g} s" if resampled["seconds"] else ""
-        words = (
-            f"No shares are shown: {many(done, 'bootstrap sample')} done{within}; at least "
-            f"{needed} are needed. --bootstrap {needed} takes as long as it needs."
+        return (
+            f"{few} done{within}; at least {needed} are needed. --bootstrap {needed} takes as long "
+            "as it needs."
         )
+    return f"{done:,} of {resampled['requested']:,} bootstrap samples were done in time."
+
+
+def _show_classifier(facts: Mapping[str, Any]) -> str:
+    """Print the interactions or edges of a classifier, and return its size in words."""
+    kind = "interaction" if "interactions" in facts else "edge"
+    parts = facts[f"{kind}s"]
+    if not parts:
+        console.print("No effects found: no column improves the prediction.")
+    elif kind == "interaction":
+        _show_interactions(parts)
     else:
-        words = f"{done:,} of {resampled['requested']:,} bootstrap samples were done in time."
-    return f"[dim]{words}[/dim]\n"
+        rows = [(_edge_names(edge), _strength_words(edge)) for edge in parts[:SHOWN]]
+        console.print(_with_more(Grid(box=None, show_header=False), rows, len(parts)))
+    return f"{many(len(parts), kind)}, {len(facts['classes'])} classes"
 
 
-def parts_picture(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Grid:
-    """The first interactions, with their effects if known, or edges of a classifier."""
-    effects = [i for i in parts.get("interactions", ()) if "effect" in i]
-    grid = Grid(box=None, show_header=bool(effects), header_style="dim")
-    grid.add_column("interaction")
-    for edge in parts.get("edges", ())[:SHOWN]:
-        parent, child = escape(edge["parent"]), escape(edge["child"])
-        names = f"[bold]{parent}[/bold] {_arrow(edge)} [bold]{child}[/bold]"
-        grid.add_row(names, _worth(edge))
-    if effects:
-        selected = ["selected"] if any("share" in i for i in effects) else []
-        for title in ("effect on log-odds", "explains", *selected):
+def _show_interactions(interactions: Sequence[Mapping[str, Any]]) -> None:
+    """Print the first interactions, with their effects if known, and what the columns mean."""
+    measured = any("effect" in i for i in interactions)
+    samples = max(i.get("samples", 0) for i in interactions)
+    shares = any("share" in i for i in interactions)
+    grid = Grid("interaction", box=None, show_header=measured, header_style="dim")
+    for title in ("effect on log-odds", "explains", *(["selected"] if shares else [])):
+        if measured:
             grid.add_column(title, justify="right")
-    for interaction in parts.get("interactions", ())[:SHOWN]:
-        names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in interaction["columns"])
-        grid.add_row(names, *(f"[dim]{cell}[/dim]" for cell in _effect(interaction)))
-    more = sum(map(len, parts.values())) - SHOWN
-    if more > 0:
-        grid.add_row(f"[dim]… and {more} more[/dim]")
+    rows = []
+    for record in interactions[:SHOWN]:
+        names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in record["columns"])
+        cells = []
+        if "effect" in record:
+            cells = [f"±{record['effect']:.2f}", f"{record['explained']:.0%}"]
+            cells += [f"{record['share']:.0%}"] if "share" in record else []
+        rows.append((names, *(f"[dim]{cell}[/dim]" for cell in cells)))
+    console.print(_with_more(grid, rows, len(interactions)))
+    if measured:
+        words = "effect: standard deviation over the rows of what the interaction adds to the "
+        words += "log-odds of the class; explains: share of the variance of the log-odds"
+        if samples:
+            words += f"; selected: share of {samples} random halves of the rows on which the "
+            words += "search selects it"
+        _show_dim(f"{words}.")
+
+
+def _with_more(grid: Grid, rows: Sequence[Sequence[str]], total: int) -> Grid:
+    for row in rows:
+        grid.add_row(*row)
+    if total > SHOWN:
+        grid.add_row(f"[dim]… and {total - SHOWN} more[/dim]")
     return grid
 
 
-def edge_words(edges: Sequence[Mapping[str, Any]]) -> str:
-    """What the numbers and signs of an edge mean."""
-    words = (
-        "bits per row: what two columns tell about each other beyond the child's other parents, "
-    )
-    words += "corrected for chance"
-    if not all(edge["directed"] for edge in edges):
-        words += "; a — b: no data can show the direction"
-    return f"[dim]{words}.[/dim]\n"
-
-
-def effect_words(interactions: Sequence[Mapping[str, Any]]) -> str:
-    """What the columns of `parts_picture` mean."""
-    if not interactions or "effect" not in interactions[0]:
-        return ""
-    samples = max(interaction.get("samples", 0) for interaction in interactions)
-    words = "effect: standard deviation over the rows of what the interaction adds to the log-odds"
-    words += " of the class; explains: share of the variance of the log-odds"
-    if samples:
-        words += f"; selected: share of {samples} random halves of the rows on which the search"
-        words += " selects it"
-    return f"[dim]{words}.[/dim]\n"
-
-
-def _effect(interaction: Mapping[str, Any]) -> list[str]:
-    """How much an interaction changes the log-odds, and how often it is selected, if known."""
-    if "effect" not in interaction:
-        return []
-    cells = [f"±{interaction['effect']:.2f}", f"{interaction['explained']:.0%}"]
-    return [*cells, f"{interaction['share']:.0%}"] if "share" in interaction else cells
-
-
-def field_picture(model: Any, first: str | None) -> Grid:
+def _neighbors_picture(model: Any, first: str | None) -> Grid:
     """The variables with the most neighbors, `first` on top, each with some of them."""
     graph = model.graph.to_undirected()
     grid = Grid(box=None, show_header=False)
@@ -148,50 +213,79 @@ def field_picture(model: Any, first: str | None) -> Grid:
     for name in names[:SHOWN]:
         near = sorted(graph.neighbors(name), key=lambda n: -graph.degree(n))
         more = f", … {len(near) - SHOWN} more" if len(near) > SHOWN else ""
-        told = ", ".join(map(escape, near[:SHOWN])) + more if near else "nothing"
-        grid.add_row(f"[bold]{escape(name)}[/bold]", f"[dim]beside[/dim] {told}")
+        words = ", ".join(map(escape, near[:SHOWN])) + more if near else "nothing"
+        grid.add_row(f"[bold]{escape(name)}[/bold]", f"[dim]beside[/dim] {words}")
     if len(names) > SHOWN:
         grid.add_row(f"[dim]… {len(names) - SHOWN:,} more[/dim]")
     return grid
 
 
-def ranking(
-    found: Sequence[tuple[str, float]], chosen: Sequence[str], *, probabilities: bool
-) -> Grid:
-    """Items and their probabilities, or scores, the best first."""
-    title = f"after {', '.join(chosen)}" if chosen else "with nothing chosen yet"
-    grid = Grid(title=escape(title), box=None, min_width=len(title) + 2)
-    for name in ("", "item", "probability" if probabilities else "score"):
-        grid.add_column(name, justify="left" if name == "item" else "right")
-    for place, (item, score) in enumerate(found, start=1):
-        value = math.exp(score) if probabilities else score
-        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{value:.4f}")
+def candidates_picture(records: Sequence[Mapping[str, Any]]) -> Grid:
+    """Rankers and the mean reciprocal ranks of left-out links, the best first."""
+    grid = Grid("ranker", box=None, padding=(0, 2, 0, 0))
+    compared = bool(records) and "behind" in records[0]
+    for title in ("mean reciprocal rank of left-out links", *(["behind"] if compared else [])):
+        grid.add_column(title, justify="right")
+    for record in records:
+        line = [record["ranker"], f"{record['mrr']:.4f} ±{record['error']:.4f}"]
+        if compared:
+            error = record["behind_error"]
+            line.append(f"{record['behind']:+.4f} ±{error:.4f}" if error else "")
+        grid.add_row(*line)
     return grid
 
 
-def probability_bars(answer: Any, evidence: Sequence[str]) -> Grid:
-    """A table of states and probabilities with bars; `evidence` is as it was written."""
-    given = ", ".join(evidence)
-    asked = ", ".join(answer.names)
-    grid = Grid(title=escape(f"P({asked} | {given})" if given else f"P({asked})"), box=None)
-    for name in answer.names:
-        grid.add_column(escape(name))
-    grid.add_column("probability", justify="right")
-    grid.add_column("")
-    for states, p in answer.rows():
-        cells = [escape(schema.state_text(s)) for s in states]
-        grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
-    return grid
+def _show_measures(facts: Mapping[str, Any], classes: Sequence[Any]) -> None:
+    """Print the held-out measures of a classifier beside those of the class shares."""
+    grid = Grid(box=None, padding=(0, 2, 0, 0))
+    what = f"{facts['rows']:,} rows held out" if facts["folds"] > 1 else "rows held out once"
+    folds = f" in {facts['folds']} folds" if facts["folds"] > 1 else ""
+    for title in (f"On {what}{folds}", "this model", "class shares"):
+        grid.add_column(title, justify="left" if title.startswith("On") else "right")
+    titles = {
+        "log_loss": "log-loss, in nats (lower is better)",
+        "auc": "AUC" if len(classes) == 2 else "AUC, mean of each class against the rest",
+        "accuracy": "accuracy",
+    }
+    for name, title in titles.items():
+        if name in facts:
+            percent = name == "accuracy"
+            grid.add_row(title, _number(**facts[name], percent=percent),
+                         _number(facts["prior"][name], percent=percent))  # fmt: skip
+    console.print(grid)
+    about = f"P({escape(schemas.state_text(classes[1]))})" if len(classes) == 2 else "top class"
+    off = facts["calibration_error"]
+    say(
+        f" calibration of {about}: predicted and observed shares differ by "
+        f"{100 * off['value']:.1f} points on average ({100 * off['by_chance']:.1f} by chance)"
+    )
+    means = [_group_means(bins) for bins in _groups(facts["calibration"])]
+    lines = [f"predicted {p:.0%} → observed {o:.0%} of {n:,.0f} rows" for n, p, o in means]
+    say(f"   [dim]{'; '.join(lines)}[/dim]")
+    if facts["how"] == CHOSEN:
+        words = "These folds also chose the structure, so the figures can be slightly optimistic."
+        say(f" [dim]{words}[/dim]")
 
 
-def what_was_done(schema: Any, missing_note: str, rows: Any) -> str:
-    """What was left out, cut or read as something else, and what became of gaps; a line each."""
-    cut = [v.name for v in schema if v.cuts is not None]
-    done = rows.prepared
-    lines = [f"Left out {name}: {why}." for name, why in done.left_out.items()]
-    lines += rows.notes
-    lines += [f"Read {name} as {words}." for name, words in done.read_as.items()]
-    lines += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
-    lines += prepare.gap_word_notes(schema)
-    lines += [missing_note] if missing_note else []
-    return "".join(f"[dim]{escape(line)}[/dim]\n" for line in lines)
+def _number(value: float, error: float | None = None, *, percent: bool) -> str:
+    times, unit, digits = (100, " %", 1) if percent else (1, "", 3)
+    plus_minus = "" if not error else f" ± {times * error:.{digits}f}"
+    return f"{times * value:.{digits}f}{plus_minus}{unit}"
+
+
+def _groups(bins: Sequence[Mapping[str, float]]) -> list[list[Mapping[str, float]]]:
+    """Bins in three groups with similar numbers of rows, the lowest predictions first."""
+    total, before = sum(b["rows"] for b in bins), 0.0
+    groups: list[list[Mapping[str, float]]] = [[] for _ in range(GROUPS)]
+    for each in bins:
+        middle = (before + each["rows"] / 2) / total
+        groups[min(int(middle * GROUPS), GROUPS - 1)].append(each)
+        before += each["rows"]
+    return [group for group in groups if group]
+
+
+def _group_means(bins: Sequence[Mapping[str, float]]) -> tuple[float, float, float]:
+    """(rows, mean prediction, share of the rows in which it came true)."""
+    n = sum(b["rows"] for b in bins)
+    predicted = sum(b["rows"] * b["predicted"] for b in bins) / n
+    return n, predicted, sum(b["rows"] * b["observed"] for b in bins) / n

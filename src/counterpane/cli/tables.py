@@ -1,67 +1,61 @@
-"""Tables on the command line: read as they are, made fit to learn from, and told what was done."""
+"""Tables on the command line: read from files, prepared to learn from, and written as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from glob import has_magic
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import counterpane as cp
+from counterpane.cli.app import progress_bar
+from counterpane.cli.options import ColumnOptions, TextFormat
 from counterpane.counts.open import is_large
 from counterpane.data.clean import NO_NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
+from counterpane.data.dates import date_texts
 from counterpane.data.encoder import cut_variable, encode_column
+from counterpane.data.export import column_list
 from counterpane.data.files import read_any
 from counterpane.data.intervals import quantile_cuts
 from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
 from counterpane.errors import DataError, ParameterError, unknown_name
-from counterpane.progress import TextBar
-from counterpane.typing import Bools
+from counterpane.models.formats.atomic import write_atomically
+from counterpane.typing import Array, Bools
 
 CUTS = ("auto", "mdl", "quantile", "none")
 MAX_CLASSES = 100  # of a target
-FEW_NUMBERS = 20  # different whole numbers that are states as they are
+FEW_NUMBERS = 20  # distinct integers that are states as they are
 INTERVALS = 4  # of numbers, unless --bins says otherwise
-
-
-@dataclass(frozen=True)
-class ColumnOptions:
-    """What the user says of columns: which to use, to drop, to take as states, and how to cut."""
-
-    use: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    bins: int | None = None
-
-    def remembered(self, text: Mapping[str, str | None]) -> dict[str, Any]:
-        """What a model's file keeps of it."""
-        found: dict[str, Any] = {"dropped": list(self.drop), "categorical": list(self.categorical)}
-        found |= {"bins": self.bins, "decimal": text.get("decimal")}
-        return {name: value for name, value in found.items() if value}
+CHUNK = 2**14  # rows written at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """What DATA holds: an encoded `source`, or the columns that `prepared` has made fit."""
+class InputTable:
+    """The contents of DATA: an encoded `source`, or the columns that `prepared` holds."""
 
     prepared: Prepared
     source: Any = None
     notes: list[str] = field(default_factory=list)
     target_cuts: tuple[float, ...] | None = None
-    choices: Mapping[str, Any] = field(default_factory=dict)  # of the user, for the model's file
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the user, for the model's file
 
     @property
-    def n_columns(self) -> int:
-        """The number of columns to learn from."""
-        return len(self.prepared.columns if self.source is None else self.source.schema)
+    def names(self) -> list[str]:
+        """The names of the columns to learn from."""
+        if self.source is not None:
+            return list(self.source.schema.names)
+        return [column.name for column in self.prepared.columns]
 
-    def table(self, target: str | None, discretize: str, bins: int | None = None) -> Any:
+    def to_table(self, target: str | None, discretize: str, bins: int | None = None) -> Any:
         """The rows with all columns as states; numbers in `bins` intervals of equal counts."""
         if discretize not in CUTS:
             raise unknown_name("--discretize", discretize, CUTS)
@@ -86,83 +80,80 @@ class Rows:
         column = find_column({c.name: c for c in self.prepared.columns}, target)
         return isinstance(column, Labels) or _is_few(column)
 
-    def remembered(self) -> dict[str, Any]:
-        """What a model's file says of the table, for `predict` and the report."""
-        done = self.prepared
-        found = {
-            "left_out": done.left_out,
-            "read_as": done.read_as,
-            "day_first": done.day_first,
-            "number_formats": done.number_formats,
+    def to_provenance(self) -> dict[str, Any]:
+        """What a model's file records of the table, for `predict` and the report."""
+        facts = {
+            "left_out": self.prepared.left_out,
+            "read_as": self.prepared.read_as,
+            "day_first": self.prepared.day_first,
+            "number_formats": self.prepared.number_formats,
             "target_cuts": self.target_cuts,
-            **self.choices,
+            **self.options,
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in facts.items() if value}
 
 
-def read_rows(
+def read_input(
     data: str,
     target: str | None,
     columns: ColumnOptions,
+    text: TextFormat,
     *,
     classes: bool,
-    progress: bool,
-    text: Mapping[str, str | None],
-    discretize: str = "auto",
     in_memory: bool = False,
-) -> Rows:
-    """The rows of DATA: of an embedded set, of one file, or unless `in_memory` of larger ones.
+) -> InputTable:
+    """The rows of DATA: an embedded set, one file, or, unless `in_memory`, larger ones.
 
-    `text` says how text files are written, `discretize` how larger ones are cut. With `classes` the
-    target is one to be predicted: rows without it are left out, and numbers of many values are cut.
+    With `classes` the target is to be predicted: rows without it are left out, and numbers of many
+    values are cut.
     """
-    if target is not None and target in columns.drop:
+    drop, categorical = columns.drop or (), columns.categorical or ()
+    if target is not None and target in drop:
         raise ParameterError(f"--drop {target!r} is the target; drop another column.")
     if is_embedded(data):
-        table = cp.read(cp.load_dataset(data), drop=columns.drop, categorical=columns.categorical)
-        return Rows(Prepared([]), table, choices=columns.remembered(text))
+        source = cp.read(cp.load_dataset(data), drop=drop, categorical=categorical)
+        return InputTable(Prepared([]), source, options=columns.to_provenance(text))
     if is_large(data) and not in_memory:
-        return _large(data, target, columns, text, discretize)
+        return _read_large(data, target, columns, text)
     if Path(data).is_dir() or (has_magic(data) and not Path(data).exists()):
         raise DataError(f"{data!r} is several files, which only `learn` reads; name one file.")
-    found = prepare(
-        read_file(data, text, progress=progress),
-        keep=[*columns.use, *([target] if target else [])],
-        drop=columns.drop,
-        categorical=columns.categorical,
+    prepared = prepare(
+        _read_file(data, text.to_dict()),
+        keep=[*(columns.use or ()), *([target] if target else [])],
+        drop=drop,
+        categorical=categorical,
     )
-    if len(found.columns) == (target is not None):
-        told = found.told or "add columns."
-        raise DataError(f"no column is left to learn from beside {target!r}; {told}")
-    rows = Rows(found)
+    if len(prepared.columns) == (target is not None):
+        reason = prepared.told or "add columns."
+        raise DataError(f"no column is left to learn from beside {target!r}; {reason}")
+    table = InputTable(prepared)
     if classes and target is not None:
-        rows = _with_classes(found, target, columns.bins or INTERVALS)
-    return replace(rows, choices=columns.remembered(text))
+        table = _with_classes(prepared, target, columns.bins or INTERVALS)
+    return replace(table, options=columns.to_provenance(text))
 
 
-def _large(
-    data: str,
-    target: str | None,
-    columns: ColumnOptions,
-    text: Mapping[str, str | None],
-    discretize: str,
-) -> Rows:
+def _read_large(
+    data: str, target: str | None, columns: ColumnOptions, text: TextFormat
+) -> InputTable:
     """The counts of a folder, a pattern or a large file, which is read block by block."""
-    if columns.drop or columns.categorical or text.get("decimal"):
+    if columns.drop or columns.categorical or text.decimal:
         raise ParameterError(
             f"{data!r} is read block by block, where --drop, --categorical and --decimal are not "
             "known; name one smaller file, or prepare the files first."
         )
-    how = ("quantile" if target is None else "mdl") if discretize == "auto" else discretize
+    how = columns.discretize
+    if how == "auto":
+        how = "quantile" if target is None else "mdl"
     bins: Any = {} if columns.bins is None or how != "quantile" else {"n_bins": columns.bins}
     source = cp.read(
         data,
         target=target,
         discretize=None if how == "none" else how,
-        delimiter=text.get("delimiter"),
+        delimiter=text.delimiter,
         **bins,
     )
-    return Rows(Prepared([]), source, ["A folder, pattern or large file: no column is left out."])
+    note = "A folder, pattern or large file: no column is left out."
+    return InputTable(Prepared([]), source, [note])
 
 
 def is_embedded(data: str) -> bool:
@@ -170,26 +161,23 @@ def is_embedded(data: str) -> bool:
     return not (Path(data).exists() or Path(data).suffix or os.sep in data or has_magic(data))
 
 
-def read_file(data: str, text: Mapping[str, Any], *, progress: bool) -> Any:
-    """What a file holds, with a bar where that takes long; `text` are options of `read_any`."""
-    bar: Any = TextBar(after=1.0) if progress else nullcontext()
-    with bar as report:
-        return read_any(data, report=report, **text)
+def _read_file(data: str, options: Mapping[str, Any]) -> Any:
+    """The contents of a file, with a bar if that takes long; options are those of `read_any`."""
+    with progress_bar() as report:
+        return read_any(data, report=report, **options)
 
 
-def read_raw(
-    data: str, text: Mapping[str, str | None], model: Any, *, progress: bool = False
-) -> list[Column]:
-    """The columns of DATA as they are; those of a kind that has no states are passed over.
+def read_raw(data: str, text: TextFormat, model: Any) -> list[Column]:
+    """The columns of DATA as they are; those of a kind that has no states are left out.
 
-    Numbers in texts are read in the formats that they had where `model` was learned.
+    Numbers in texts are read in the formats of the model's training data.
     """
     if is_embedded(data):
         return list(cp.load_dataset(data).labels())
-    told = model.provenance or {}
-    decimal = text.get("decimal") or told.get("decimal")
-    options: dict[str, Any] = {**text, "decimal": decimal, "formats": formats_of(told)}
-    return columns_of(read_file(data, options, progress=progress), unusable={})
+    provenance = model.provenance or {}
+    decimal = text.decimal or provenance.get("decimal")
+    options = {**text.to_dict(), "decimal": decimal, "formats": formats_of(provenance)}
+    return columns_of(_read_file(data, options), unusable={})
 
 
 def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
@@ -197,13 +185,10 @@ def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
     return prepare_like(columns, model.schema, model.provenance or {})
 
 
-def rows_for(
-    model: Any, data: str, text: Mapping[str, str | None], *, progress: bool = False
-) -> Any:
-    """The rows of DATA in terms of a model's schema; all of its columns are needed."""
-    columns = as_learned(model, read_raw(data, text, model, progress=progress))
-    named = {c.name for c in columns}
-    lacking = [repr(name) for name in model.schema.names if name not in named]
+def table_for(model: Any, data: str, text: TextFormat) -> Any:
+    """The rows of DATA in the model's states; all columns of the model are needed."""
+    columns = as_learned(model, read_raw(data, text, model))
+    lacking = lacking_columns(model, columns)
     if lacking:
         raise DataError(
             f"{data!r} lacks columns of the model: {', '.join(lacking)}; add them, or learn a "
@@ -212,56 +197,70 @@ def rows_for(
     return cp.Table.from_frame(columns, schema=model.schema)
 
 
-def what_a_model_lacks(model: Any, raw: Sequence[Column], target: str | None) -> list[str]:
-    """What of a model's columns DATA does not hold, and which cells it does not know; sentences."""
-    by_name = {c.name: c for c in as_learned(model, raw)}
-    given = {c.name: c for c in raw}
-    asked = [v for v in model.schema if v.name != target]
-    absent = [repr(v.name) for v in asked if v.name not in by_name]
-    words = [f"Not in DATA, so summed out: {', '.join(absent)}."] if absent else []
+def lacking_columns(model: Any, columns: Sequence[Column], target: str | None = None) -> list[str]:
+    """The columns of a model, but for the target, that are not there; quoted names."""
+    names = {column.name for column in columns} | {target}
+    return [repr(name) for name in model.schema.names if name not in names]
+
+
+def data_notes(model: Any, raw: Sequence[Column], target: str | None) -> list[str]:
+    """Sentences on the columns of a model that DATA lacks, and on the cells it does not know."""
+    before, after = ({c.name: c for c in columns} for columns in (raw, as_learned(model, raw)))
+    absent = lacking_columns(model, raw, target)
+    lines = [f"Not in DATA, so summed out: {', '.join(absent)}."] if absent else []
     formats = formats_of(model.provenance or {})
-    for variable in asked:
-        column, before = by_name.get(variable.name), given.get(variable.name)
-        written = before.written if isinstance(before, Numbers) else None
-        if written is not None and written != formats.get(variable.name):
-            words.append(f"Read {variable.name} as {written.words()}.")
-        if isinstance(column, Numbers) and isinstance(before, Labels):
-            gaps = [i for i, s in enumerate(before.states) if s is None or s in NO_NUMBER]
-            lost = before.codes[column.missing & (before.codes >= 0)]
-            lost = lost[~np.isin(lost, gaps)]
-            if lost.size:
-                words.append(
-                    f"Column {variable.name!r}: {lost.size:,} cells that are no "
-                    f"{'date' if column.dated else 'number'}, such as "
-                    f"{before.states[lost[0]]!r}, are taken as missing."
-                )
-        if isinstance(column, Numbers) and variable.cuts is None:
-            column = column.labels()
-        if not isinstance(column, Labels):
-            continue
-        strange = [variable.find(s) is None for s in column.states]
-        cells = int(np.append(strange, False)[column.codes].sum())
+    for variable in model.schema:
+        if variable.name in before and variable.name != target:
+            name = variable.name
+            lines += _cell_notes(variable, before[name], after[name], formats.get(name))
+    return lines
+
+
+def _cell_notes(variable: Any, before: Column, after: Column, number_format: Any) -> Iterator[str]:
+    """Sentences on the cells of a column that were read otherwise than in training, or not."""
+    written = before.written if isinstance(before, Numbers) else None
+    if written is not None and written != number_format:
+        yield f"Read {variable.name} as {written.words()}."
+    if isinstance(after, Numbers) and isinstance(before, Labels):
+        lost = before.codes[after.missing & text_cells(before)]
+        if lost.size:
+            yield (
+                f"Column {variable.name!r}: {lost.size:,} cells that are no "
+                f"{'date' if after.dated else 'number'}, such as "
+                f"{before.states[lost[0]]!r}, are taken as missing."
+            )
+    if isinstance(after, Numbers) and variable.cuts is None:
+        after = after.labels()
+    if isinstance(after, Labels):
+        strange = [variable.find(s) is None for s in after.states]
+        cells = int(np.append(strange, False)[after.codes].sum())
         if cells:
-            first = column.states[strange.index(True)]
-            words.append(
+            first = after.states[strange.index(True)]
+            yield (
                 f"Column {variable.name!r}: {cells:,} cells with states that the model does not "
                 f"know, such as {first!r}, are taken as unknown."
             )
-    return words
 
 
-def _with_classes(found: Prepared, target: str, bins: int) -> Rows:
+def text_cells(column: Labels) -> Bools:
+    """Which cells hold a text that is no word for a missing number."""
+    gaps = [code for code, s in enumerate(column.states) if s is None or s in NO_NUMBER]
+    cells: Bools = (column.codes >= 0) & ~np.isin(column.codes, gaps)
+    return cells
+
+
+def _with_classes(prepared: Prepared, target: str, bins: int) -> InputTable:
     """Columns whose target can be predicted: each row has a class, of which there are few."""
-    column = find_column({c.name: c for c in found.columns}, target)
+    column = find_column({c.name: c for c in prepared.columns}, target)
     gaps: Bools = column.codes < 0 if isinstance(column, Labels) else column.missing
     notes, cuts = [], None
     if gaps.all():
         raise DataError(f"the target {target!r} has no value in any row; choose another column.")
-    columns = found.columns
+    columns = prepared.columns
     if gaps.any():
         notes.append(f"Left out {int(gaps.sum()):,} of {len(gaps):,} rows without {target!r}.")
-        columns = [_take(c, ~gaps) for c in columns]
-        column = _take(column, ~gaps)
+        columns = [c.take(~gaps) for c in columns]
+        column = column.take(~gaps)
     if len(column.distinct if isinstance(column, Numbers) else np.unique(column.codes)) == 1:
         raise DataError(
             f"the target {target!r} has the same value in all rows; choose another column."
@@ -278,13 +277,7 @@ def _with_classes(found: Prepared, target: str, bins: int) -> Rows:
             f"{n_rows(column):,} rows, and {MAX_CLASSES} classes are the most; choose another "
             "column, or group its values."
         )
-    return Rows(replace(found, columns=columns), None, notes, cuts)
-
-
-def _take(column: Column, rows: Bools) -> Column:
-    if isinstance(column, Labels):
-        return replace(column, codes=column.codes[rows])
-    return replace(column, values=column.values[rows], missing=column.missing[rows])
+    return InputTable(replace(prepared, columns=columns), None, notes, cuts)
 
 
 def _is_few(column: Numbers) -> bool:
@@ -297,3 +290,55 @@ def _cut(column: Numbers, bins: int) -> Labels:
     variable = cut_variable(column, quantile_cuts(values, np.ones(len(values)), bins))
     codes = encode_column(column, variable)
     return Labels(column.name, variable.states, codes, declared=True, cut=variable)
+
+
+def write_csv(columns: Sequence[Column], path: Path | None = None) -> None:
+    """Write columns as CSV to a file, or to standard output."""
+    blocks = (
+        zip(*(cell_texts(c, low, low + CHUNK) for c in columns), strict=True)
+        for low in range(0, n_rows(columns[0]), CHUNK)
+    )
+    write_lines([column.name for column in columns], chain.from_iterable(blocks), path)
+
+
+def write_lines(
+    header: Sequence[str], lines: Iterable[Sequence[Any]], path: Path | None = None
+) -> None:
+    """Write lines of cells as CSV in chunks: to a file, completely or not at all, or to stdout."""
+    if path is not None:
+        write_atomically(path, _chunks(header, lines))
+        return
+    for chunk in _chunks(header, lines):
+        sys.stdout.write(chunk.decode())
+
+
+def _chunks(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    rest = iter(lines)
+    batch = [header, *islice(rest, CHUNK)]
+    while batch:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(batch)
+        yield text.getvalue().encode()
+        batch = list(islice(rest, CHUNK))
+
+
+def json_columns(columns: Sequence[Column]) -> dict[str, list[Any]]:
+    """The cells by column as JSON has them: dates are texts, missing cells null."""
+    cells = {
+        c.name: column_list(c) if isinstance(c, Labels) else cell_texts(c, 0, n_rows(c))
+        for c in columns
+    }
+    return {name: [None if cell == "" else cell for cell in own] for name, own in cells.items()}
+
+
+def cell_texts(column: Column, low: int, high: int) -> list[Any]:
+    """The cells of some rows as they are written; a missing one is empty."""
+    if isinstance(column, Labels):
+        texts = ["" if state is None else str(state) for state in column.states]
+        states: Array = np.array([*texts, ""], dtype=object)
+        return list(states[column.codes[low:high]])
+    values: Sequence[Any] = column.values[low:high].tolist()
+    if column.dated and len(values):
+        values = date_texts(column.values[low:high])
+    gaps = column.missing[low:high].tolist()
+    return ["" if gap else value for gap, value in zip(gaps, values, strict=True)]

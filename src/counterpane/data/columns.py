@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,6 +39,10 @@ class Labels:
     declared: bool = False
     cut: Variable | None = None
 
+    def take(self, rows: Any) -> Labels:
+        """The rows of a mask, of positions or of a slice."""
+        return replace(self, codes=self.codes[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -53,6 +57,10 @@ class Numbers:
     missing: Bools
     dated: bool = False
     written: NumberFormat | None = None
+
+    def take(self, rows: Any) -> Numbers:
+        """The rows of a mask, of positions or of a slice."""
+        return replace(self, values=self.values[rows], missing=self.missing[rows])
 
     @cached_property
     def distinct(self) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
-from counterpane.data.columns import Column, Labels, columns_of, n_rows
+from counterpane.data.columns import Column, columns_of, n_rows
 from counterpane.data.files import read_columns
 from counterpane.data.prepare import formats_of, prepare_like
 from counterpane.data.schema import Schema
@@ -57,7 +57,7 @@ class Rows:
 
     def take(self, rows: Ints) -> Rows:
         """Some of the rows, by position."""
-        raw = None if self.raw is None else [_some(c, rows) for c in self.raw]
+        raw = None if self.raw is None else [c.take(rows) for c in self.raw]
         return Rows(raw, self.table.take(rows), self.given)
 
 
@@ -102,7 +102,7 @@ def rows_of(data: Any, schema: Schema, told: Mapping[str, Any] | None = None) ->
     given = n_rows(columns[0])
     if given > most:
         some = np.linspace(0, given - 1, most).astype(np.int64)
-        columns = [_some(c, some) for c in columns]
+        columns = [c.take(some) for c in columns]
         weights = None if weights is None else weights[some]
     table = Table.from_frame(columns, schema=schema, weights=weights, unseen="missing")
     return Rows(columns, table, given)
@@ -155,9 +155,3 @@ def _cells(table: Table, scope: Sequence[int]) -> Ints:
         return alone
     found: Ints = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1)
     return found
-
-
-def _some(column: Column, rows: Ints) -> Column:
-    if isinstance(column, Labels):
-        return replace(column, codes=column.codes[rows])
-    return replace(column, values=column.values[rows], missing=column.missing[rows])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import counterpane as cp
-from counterpane.cli.main import main
+from counterpane.cli.app import run_program
 
 
 def test_learn_writes_a_model_that_answers(run, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_mistakes_get_one_sentence_and_write_nothing(
 def test_debug_shows_the_traceback(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["counterpane", "--debug", "learn", "nowhere.csv"])
     with pytest.raises(cp.CounterpaneError):
-        main()
+        run_program()
 
 
 def test_version_and_help(run) -> None:

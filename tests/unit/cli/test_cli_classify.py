@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import counterpane as cp
-from counterpane.cli import asking, classify, learning
+from counterpane.cli import methods, predict, tables
 
 METHODS = ["naive-bayes", "tan", "bnc", "markov", "interaction"]
 
@@ -47,7 +47,7 @@ def test_learn_then_predict(run, cars: Path, method: str) -> None:
     assert (code, err) == (0, "")
     rows = read_rows(out)
     assert list(rows[0]) == ["predicted", "P(fast)", "P(slow)"]
-    learner = getattr(cp, learning.CLASSIFIERS[method])().fit(cars, "kind")
+    learner = getattr(cp, methods.CLASSIFIERS[method])().fit(cars, "kind")
     found = np.array([[float(r["P(fast)"]), float(r["P(slow)"])] for r in rows])
     assert np.allclose(found, learner.predict_proba(cars), atol=2e-6)
     assert [r["predicted"] for r in rows] == learner.predict(cars).tolist()
@@ -104,7 +104,7 @@ def test_rows_go_to_a_file_with_their_columns(run, cars: Path, tmp_path: Path) -
 def test_a_terminal_shows_the_first_rows(run, cars: Path, monkeypatch) -> None:
     run("learn", "cars.csv", "--target", "kind", "--method", "naive-bayes", "-o", "m.cp")
     monkeypatch.setattr(
-        asking, "console", Console(force_terminal=True, color_system=None, width=90)
+        predict, "console", Console(force_terminal=True, color_system=None, width=90)
     )
     _, out, _ = run("predict", "m.cp", "cars.csv")
     assert "… 188 more rows" in out
@@ -135,7 +135,7 @@ def test_losses_are_of_the_rows_that_tell_their_class(run, cars: Path, tmp_path:
 def test_a_long_file_is_written_in_chunks(run, cars: Path, monkeypatch) -> None:
     run("learn", "cars.csv", "--target", "kind", "--method", "naive-bayes", "-o", "m.cp")
     whole = run("predict", "m.cp", "cars.csv", "--keep")[1]
-    monkeypatch.setattr(classify, "CHUNK", 7)
+    monkeypatch.setattr(tables, "CHUNK", 7)
     assert run("predict", "m.cp", "cars.csv", "--keep")[1] == whole
     assert whole.count("\n") == 201
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.cli import learning
+from counterpane.cli import learn
 
 
 def listed(out: str) -> dict[frozenset[str], str]:
@@ -50,7 +50,7 @@ def test_a_share_has_its_number_of_samples(run, tmp_path: Path) -> None:
 
 
 def test_shares_of_too_few_samples_are_not_shown(run, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(learning, "SECONDS", 1e-9)
+    monkeypatch.setattr(learn, "SECONDS", 1e-9)
     code, out, err = run("learn", "titanic", "-o", "m.cp")
     assert code == 0
     assert "%" not in out

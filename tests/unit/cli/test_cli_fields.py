@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane.cli import learning
+from counterpane.cli import methods
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def links(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("method", learning.FIELDS)
+@pytest.mark.parametrize("method", methods.FIELDS)
 def test_fields_are_learned_shown_and_saved(run, tmp_path: Path, method: str) -> None:
     code, out, _ = run("learn", "titanic", "--method", method, "-o", "m.cp")
     assert code == 0

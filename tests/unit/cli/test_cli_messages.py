@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 import counterpane as cp
-from counterpane.cli.app import notes
-from counterpane.cli.main import _show_warning
+from counterpane.cli.app import _show_warning, notes
 from counterpane.errors import Advice, ParameterError, Setting
 from counterpane.progress import TextBar
 

@@ -16,8 +16,8 @@ import pytest
 
 import counterpane as cp
 from counterpane import _core
-from counterpane.cli import choosing, classify, doctor, learning, main, names, sets
-from counterpane.cli.app import console
+from counterpane.cli import COMMANDS, datasets, doctor, learn, methods, predict
+from counterpane.cli.app import console, run_program
 from counterpane.learn.bayesian.structure_search import StagedSearch
 
 
@@ -34,14 +34,16 @@ def write_wide(path: Path, rows: int, columns: int) -> None:
 
 def test_the_choice_by_the_task() -> None:
     def chosen(**task):
-        return choosing.choose("auto", **{"target": None, "links": False, "n_columns": 9} | task)
+        return methods.choose_method(
+            "auto", **{"target": None, "links": False, "n_columns": 9} | task
+        )
 
     assert chosen(target="y")[0] == "interaction"
     assert chosen(links=True)[0] == "ranker"
     assert chosen()[0] == "structure-search"
-    assert chosen(n_columns=choosing.NARROW + 1)[0] == "dn-tree"
+    assert chosen(n_columns=methods.NARROW + 1)[0] == "dn-tree"
     assert all(chosen(**task)[1] for task in ({"target": "y"}, {"links": True}, {}))
-    assert choosing.choose("ges", target=None, links=False, n_columns=9) == ("ges", "")
+    assert methods.choose_method("ges", target=None, links=False, n_columns=9) == ("ges", "")
 
 
 def test_the_reason_is_said_and_kept(run, tmp_path: Path) -> None:
@@ -69,7 +71,7 @@ def test_the_reason_is_said_and_kept(run, tmp_path: Path) -> None:
 
 
 def test_a_wide_table_is_a_dependency_network(run, tmp_path: Path) -> None:
-    write_wide(tmp_path / "wide.csv", 60, choosing.NARROW + 1)
+    write_wide(tmp_path / "wide.csv", 60, methods.NARROW + 1)
     code, out, _ = run("learn", "wide.csv", "--json")
     assert (code, json.loads(out)["method"]) == (0, "dn-tree")
     assert cp.load(tmp_path / "wide.cp").kind == "dependency_network"
@@ -93,7 +95,7 @@ def test_any_error_is_one_sentence(run, monkeypatch, error: Exception, code: int
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(learning, "_fit", fail)
+    monkeypatch.setattr(learn, "_fit", fail)
     found, out, err = run("learn", "titanic", "-q")
     assert (found, out) == (code, "")
     assert err.startswith("Error: ")
@@ -101,7 +103,7 @@ def test_any_error_is_one_sentence(run, monkeypatch, error: Exception, code: int
     assert err.count("\n") == 1
     monkeypatch.setattr(sys, "argv", ["counterpane", "learn", "titanic", "--debug"])
     with pytest.raises(type(error)):
-        main.main()
+        run_program()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_wrong_use_is_2_and_codes_are_documented(run) -> None:
     out = " ".join(run("--help")[1].split())
     assert "Exit codes: 0 success" in out
     assert "130 stopped" in out
-    for name in names.COMMANDS:
+    for name in COMMANDS:
         if name != "report":
             assert f" {name} " in out
     assert run("learn", "-h")[0] == 0
@@ -152,7 +154,7 @@ def test_wrong_use_is_2_and_codes_are_documented(run) -> None:
 
 SLOW_SEARCH = """
 import sys, time
-from counterpane.cli.main import main
+from counterpane.cli.app import run_program
 from counterpane.learn.bayesian.structure_search import StagedSearch
 
 plain = StagedSearch.step
@@ -168,7 +170,7 @@ def step(self, state, ctl):
 
 StagedSearch.step = step
 sys.argv = ["counterpane", "learn", "titanic", *sys.argv[1:]]
-main()
+run_program()
 """
 
 
@@ -202,7 +204,7 @@ def test_ctrl_c_before_there_is_anything(run, tmp_path: Path, monkeypatch) -> No
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(learning, "_fit", stop)
+    monkeypatch.setattr(learn, "_fit", stop)
     code, out, err = run("learn", "titanic", "-q")
     assert (code, out) == (130, "")
     assert err == "Stopped; nothing was written.\n"
@@ -231,7 +233,8 @@ def test_a_time_limit_is_no_interruption(run, tmp_path: Path) -> None:
 
 
 def completions(folder: Path, line: str) -> list[str]:
-    code = "import sys; sys.argv = ['counterpane']; from counterpane.cli.main import main; main()"
+    code = "import sys; sys.argv = ['counterpane']\n"
+    code += "from counterpane.cli.app import run_program\nrun_program()"
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
     environment = {**os.environ, **words, "_COUNTERPANE_COMPLETE": "complete_bash"}
     found = subprocess.run(
@@ -251,7 +254,7 @@ def test_completion(tmp_path: Path) -> None:
 def test_evidence_completes_columns_and_states(tmp_path: Path) -> None:
     from types import SimpleNamespace
 
-    from counterpane.cli.app import complete_evidence
+    from counterpane.cli.options import complete_evidence
 
     cp.ChowLiu().fit(cp.load_dataset("titanic")).model_.save(tmp_path / "m.cp")
     context = SimpleNamespace(params={"model": tmp_path / "m.cp"})
@@ -271,7 +274,8 @@ def test_evidence_completes_columns_and_states(tmp_path: Path) -> None:
 def test_commands_load_only_what_they_use(tmp_path: Path, words: list[str], numpy: bool) -> None:
     cp.StructureSearch().fit(cp.load_dataset("titanic")).model_.save(tmp_path / "m.cp")
     code = f"import sys; sys.argv = ['counterpane', *{words!r}]\n"
-    code += "from counterpane.cli.main import main\ntry:\n    main()\nexcept SystemExit: pass\n"
+    code += "from counterpane.cli.app import run_program\n"
+    code += "try:\n    run_program()\nexcept SystemExit: pass\n"
     code += (
         "heavy = {'networkx', 'narwhals', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'numpy'}\n"
     )
@@ -303,7 +307,7 @@ def test_import_loads_nothing_but_the_package() -> None:
 
 def test_datasets(run, tmp_path: Path) -> None:
     listed = json.loads(run("datasets", "--json")[1])["datasets"]
-    assert [d["name"] for d in listed] == list(cp.dataset_names()) == list(sets.ABOUT)
+    assert [d["name"] for d in listed] == list(cp.dataset_names()) == list(datasets.ABOUT)
     first = {"name": "titanic", "rows": 2201, "columns": 4, "target": "survived"}
     assert first.items() <= listed[0].items()
     assert "breast_cancer" in run("datasets")[1]
@@ -363,7 +367,7 @@ def test_sample_and_convert_as_json(run, tmp_path: Path) -> None:
 def test_scores_are_of_all_blocks_and_json_has_no_infinity(run, tmp_path, monkeypatch) -> None:
     run("learn", "titanic", "--method", "chow-liu", "-o", "m.cp")
     model, table = cp.load(tmp_path / "m.cp"), cp.load_dataset("titanic")
-    monkeypatch.setattr(classify, "BLOCK", 100)
+    monkeypatch.setattr(predict, "BLOCK", 100)
     for metric, measure in (("pll", cp.evaluate.pll), ("loglik", cp.evaluate.log_likelihood)):
         facts = json.loads(run("score", "m.cp", "titanic", "--metric", metric, "--json")[1])
         found = measure(model, table)

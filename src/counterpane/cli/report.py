@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 import counterpane as cp
-from counterpane.cli.app import (
-    DATA_HELP,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Json,
-    ModelFile,
-    Quiet,
-    Sheet,
-    app,
-    check_place,
-    console,
-    emit,
-    settle,
-    tables,
-    text_options,
-)
+from counterpane.cli.app import check_output, emit, notes, say_saved
+from counterpane.cli.options import DATA_HELP, ModelFile, Printing, TextFormat
+from counterpane.lazy import lazy
+
+tables = lazy("counterpane.cli.tables")
 
 
-@app.command()
-def report(
+def run_report(
+    *,
     model: ModelFile,
     data: Annotated[str | None, typer.Option("--data", "-d", help=DATA_HELP)] = None,
     output: Annotated[
@@ -42,26 +29,19 @@ def report(
     held_out: Annotated[
         float, typer.Option(help="The share of the rows of DATA that is held out for the test.")
     ] = 0.2,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    text: TextFormat,
+    printing: Printing,
 ) -> None:
     """Write a report of MODEL: one HTML file with its graph, tables, fit and history.
 
     With DATA the report shows how well such a model predicts held-out rows. The file works
     offline and needs no other file.
     """
-    progress = settle(as_json=as_json, quiet=quiet)
     name = Path(model.name.removesuffix(".gz")).stem
     path = output or Path(f"{name}.html")
-    check_place(path)
-    loaded, rows = cp.load(model), None
-    if data is not None:
-        text = text_options(encoding, delimiter, decimal, sheet)
-        rows = tables().read_raw(data, text, loaded, progress=progress)
+    check_output(path)
+    loaded: Any = cp.load(model)
+    rows = None if data is None else tables.read_raw(data, text, loaded)
     cp.write_report(
         loaded,
         rows,
@@ -69,11 +49,9 @@ def report(
         title=title or name,
         target=target,
         held_out=held_out,
-        progress=progress,
+        progress=not notes.quiet,
     )
-    if as_json:
+    if printing.as_json:
         emit({"model": str(model), "report": str(path), "bytes": path.stat().st_size})
         return
-    console.print(
-        f"Saved to [bold]{escape(str(path))}[/bold]; open it in a browser.", highlight=False
-    )
+    say_saved(path, more="; open it in a browser.")

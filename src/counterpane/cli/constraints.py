@@ -1,6 +1,6 @@
-"""What the user knows of a network: edges to require or to forbid, and tiers of columns.
+"""Constraints on a network: required edges, forbidden edges, and tiers of columns.
 
-It comes from options and from a TOML file such as
+They come from options and from a TOML file such as
 
     tiers = [["age", "sex"], ["income"]]
     require = ["age -> income", ["sex", "income"]]
@@ -12,10 +12,12 @@ An edge is a text, "parent -> child", or a list of the two names; "a -- b" forbi
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from counterpane.errors import FileFormatError, ParameterError, no_file, unknown_name
 
@@ -25,7 +27,7 @@ KEYS = ("require", "forbid", "tiers")
 CONSTRAINED = ("structure-search", "hill-climb", "k2", "ges")
 """Methods that obey constraints; `ges` only edges that are forbidden in both directions."""
 
-Edge = tuple[str, str]
+PANEL = "Constraints on the network"  # of --help
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class EdgeConstraints:
         """The parameters of a network learner, by the names of the columns; empty for none."""
         if not self:
             return {}
-        columns = _Columns(names, left_out)
+        columns = _ColumnNames(names, left_out)
         required = [edge for item in self.require for edge in columns.edges(item, "require")]
         forbidden = [edge for item in self.forbid for edge in columns.edges(item, "forbid")]
         tiers = [columns.tier(item) for item in self.tiers]
@@ -63,27 +65,64 @@ class EdgeConstraints:
         }
 
 
-def read_knowledge(
-    require: Iterable[str] | None,
-    forbid: Iterable[str] | None,
-    tiers: Iterable[str] | None,
-    path: Path | None,
-) -> EdgeConstraints:
-    """The constraints of the options and of a file, checked as far as that goes without columns."""
-    stored = {} if path is None else _read_toml(path)
-    given = [list(part or ()) for part in (require, forbid, tiers)]
-    found = [(*stored.get(key, []), *part) for key, part in zip(KEYS, given, strict=True)]
-    if stored.get("tiers") and given[2]:
-        raise ParameterError(f"--tier and the tiers of {str(path)!r} exclude each other; use one.")
-    for key, items in zip(KEYS[:2], found[:2], strict=True):
-        for item in items:
+@dataclass(frozen=True)
+class ConstraintOptions:
+    """The options for constraints, as they are written."""
+
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EDGE",
+            help="An edge the network must have: 'age->income'; repeat.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EDGE",
+            help="An edge the network must not have: 'age->sex', or 'age--sex' for both "
+            "directions; repeat.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Columns with commas, such as 'age,sex'; repeat in causal order. No edge leads "
+            "from a later tier to an earlier one.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    knowledge: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="A TOML file with require, forbid and tiers.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+
+    def read(self) -> EdgeConstraints:
+        """The constraints of the options and of the file, checked as far as possible now."""
+        path = self.knowledge
+        stored = {} if path is None else _read_toml(path)
+        if stored.get("tiers") and self.tier:
+            raise ParameterError(
+                f"--tier and the tiers of {str(path)!r} exclude each other; use one."
+            )
+        options = (self.require, self.forbid, self.tier)
+        parts = [(*stored.get(k, []), *(part or ())) for k, part in zip(KEYS, options, strict=True)]
+        for key, items in zip(KEYS[:2], parts[:2], strict=True):
             marks = ARROWS if key == "require" else ARROWS + LINES
-            if isinstance(item, str) and not any(mark in item for mark in marks):
-                example = "'age->income'" + ("" if key == "require" else " or 'age--income'")
-                raise ParameterError(
-                    f"--{key} {item!r} is no edge; write {example}, in quotation marks."
-                )
-    return EdgeConstraints(*found)
+            for item in items:
+                if isinstance(item, str) and not any(mark in item for mark in marks):
+                    example = "'age->income'" + ("" if key == "require" else " or 'age--income'")
+                    raise ParameterError(
+                        f"--{key} {item!r} is no edge; write {example}, in quotation marks."
+                    )
+        return EdgeConstraints(*parts)
 
 
 def _read_toml(path: Path) -> dict[str, list[Any]]:
@@ -113,16 +152,16 @@ def _read_toml(path: Path) -> dict[str, list[Any]]:
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """The columns that constraints may name."""
+class _ColumnNames:
+    """The columns that constraints may name, and those that were left out."""
 
     names: Sequence[str]
     left_out: Mapping[str, str]
 
-    def edges(self, item: Any, option: str) -> list[Edge]:
+    def edges(self, item: Any, option: str) -> list[tuple[str, str]]:
         """The edge that is written in `item`; two where both directions are forbidden."""
         if not isinstance(item, str):
-            parent, child = (self.known(name) for name in item)
+            parent, child = (self.checked(name) for name in item)
             return [(parent, child)]
         for mark in ARROWS + (LINES if option == "forbid" else ()):
             for parent, child in _splits(item, mark):
@@ -131,21 +170,21 @@ class _Columns:
                     return [pair] if mark in ARROWS else [pair, pair[::-1]]
         marks = [mark for mark in ARROWS + LINES if mark in item]
         first = next(_splits(item, marks[0]))
-        raise next(self.unknown(name) for name in first if name not in self.names)
+        raise next(self.no_column(name) for name in first if name not in self.names)
 
     def tier(self, item: Any) -> list[str]:
         """The columns of a tier: a list, or names with commas between them."""
         if isinstance(item, str):
             item = [item] if item in self.names else [part.strip() for part in item.split(",")]
-        return [self.known(name) for name in item]
+        return [self.checked(name) for name in item]
 
-    def known(self, name: str) -> str:
+    def checked(self, name: str) -> str:
         """`name`, if there is such a column."""
         if name not in self.names:
-            raise self.unknown(name)
+            raise self.no_column(name)
         return name
 
-    def unknown(self, name: str) -> Exception:
+    def no_column(self, name: str) -> Exception:
         """The error for a name that is no column, or none any more."""
         if name in self.left_out:
             return ParameterError(
@@ -155,7 +194,7 @@ class _Columns:
         return unknown_name("column", name, self.names)
 
 
-def _splits(text: str, mark: str) -> Iterator[Edge]:
+def _splits(text: str, mark: str) -> Iterator[tuple[str, str]]:
     """The two sides of each occurrence of a mark."""
     place = text.find(mark)
     while place >= 0:

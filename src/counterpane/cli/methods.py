@@ -1,9 +1,10 @@
-"""The methods of the command line by name, and which of them a task asks for."""
+"""The learning methods of the command line by name, and the default method of a task."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import counterpane as cp
 from counterpane.errors import ParameterError, unknown_name
 
 METHODS = {
@@ -40,12 +41,10 @@ SEEDED = ("interaction", "structure-search", "hill-climb", "ges", "k2", "pfmn")
 NARROW = 100  # columns: up to here a search takes under a second, and is repeated on samples
 
 
-def choose(method: str, *, target: str | None, links: bool, n_columns: int) -> tuple[str, str]:
-    """The method for a task, and why, in words; the words are empty where it was named."""
-    if method not in ALL_METHODS:
-        raise unknown_name("method", method, ALL_METHODS)
-    if method in CLASSIFIERS and target is None:
-        raise ParameterError(f"--method {method} needs --target, the column of classes.")
+def choose_method(
+    method: str, *, target: str | None, links: bool, n_columns: int
+) -> tuple[str, str]:
+    """The method for a task, and the reason in words; none if the method was named."""
     if method != "auto":
         return method, ""
     if links:
@@ -58,8 +57,16 @@ def choose(method: str, *, target: str | None, links: bool, n_columns: int) -> t
     return "dn-tree", f"{n_columns:,} columns are many, so a dependency network is learned"
 
 
+def check_method(method: str, target: str | None, *, auto: bool) -> None:
+    """Refuse an unknown method, "auto" unless allowed, and a classifier without a class."""
+    if method not in ALL_METHODS or (method == "auto" and not auto):
+        raise unknown_name("method", method, ALL_METHODS[0 if auto else 1 :])
+    if method in CLASSIFIERS and target is None:
+        raise ParameterError(f"--method {method} needs --target, the column of classes.")
+
+
 def check_bins(bins: int | None, method: str, discretize: str) -> None:
-    """Refuse a number of intervals that a method would not obey."""
+    """Refuse a number of intervals that a method would ignore."""
     if bins is None:
         return
     if discretize == "none":
@@ -76,11 +83,11 @@ def check_bins(bins: int | None, method: str, discretize: str) -> None:
         )
 
 
-def seed_option(method: str, seed: int | None) -> dict[str, int]:
-    """The seed as a parameter of a method; empty for none, and for methods without chance."""
-    return {"random_state": seed} if seed is not None and method in SEEDED else {}
-
-
-def check_target(method: str, target: str | None) -> None:
-    """Refuse a method of classifiers without a class, and an unknown method, before any reading."""
-    choose(method, target=target, links=False, n_columns=0)
+def make_learner(method: str, score: str, options: dict[str, Any]) -> Any:
+    """The learner of a method; `score` is for those that search networks by one."""
+    if method in CLASSIFIERS:
+        return getattr(cp, CLASSIFIERS[method])(**options)
+    if method in METHODS:
+        return getattr(cp, METHODS[method])(score, **options)
+    name, fixed = FIELDS[method]
+    return getattr(cp, name)(**fixed, **options)

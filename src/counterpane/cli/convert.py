@@ -8,14 +8,18 @@ from typing import Annotated, Any
 import typer
 
 import counterpane as cp
-from counterpane.cli.app import DATA_HELP, Json, ModelFile, app, check_place, console, emit, tables
+from counterpane.cli.app import check_output, emit, say_saved
+from counterpane.cli.options import DATA_HELP, Json, ModelFile, TextFormat
 from counterpane.errors import ParameterError, unknown_name
+from counterpane.lazy import lazy
+
+tables = lazy("counterpane.cli.tables")
 
 ORDERS = ("all", "linear", "single")
 
 
-@app.command()
-def convert(
+def run_convert(
+    *,
     model: ModelFile,
     output: Annotated[
         Path | None,
@@ -52,14 +56,12 @@ def convert(
     if to == "mn":
         if orders not in ORDERS:
             raise unknown_name("--orders", orders, ORDERS)
-        rows = None
-        if data is not None:
-            rows = tables().rows_for(loaded, data, {})
+        rows = None if data is None else tables.table_for(loaded, data, TextFormat())
         loaded = cp.to_markov_network(loaded, orders=orders, data=rows)
         output = output or model.with_name(f"{model.name.split('.')[0]}-mn.cp")
     if output is None:
         raise ParameterError("no output file is named; add one, such as model.bif or model.svg.")
-    check_place(output)
+    check_output(output)
     if output.name.lower().removesuffix(".gz").endswith((".dot", ".png", ".svg")):
         loaded.save_picture(output)
     else:
@@ -67,4 +69,4 @@ def convert(
     if as_json:
         emit({"model": str(output), "kind": loaded.kind})
         return
-    console.print(f"Saved to [bold]{output}[/bold]")
+    say_saved(output)

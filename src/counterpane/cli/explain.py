@@ -10,39 +10,30 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import (
+from counterpane.cli.app import console, emit, note, say
+from counterpane.cli.options import (
     DATA_HELP,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Json,
     ModelFile,
-    Quiet,
-    Sheet,
-    app,
+    ModelTarget,
+    Printing,
+    TextFormat,
     complete_evidence,
-    console,
-    emit,
-    note,
-    settle,
-    tables,
-    text_options,
 )
 from counterpane.errors import ParameterError, StateError, unknown_name
 from counterpane.lazy import lazy
 
 columns_of = lazy("counterpane.data.columns")
-clean = lazy("counterpane.data.clean")
-prepare = lazy("counterpane.data.prepare")
-classify = lazy("counterpane.cli.classify")
 explaining = lazy("counterpane.models.explaining")
+prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
+tables = lazy("counterpane.cli.tables")
+clean = lazy("counterpane.data.clean")
 
 LEAST_SHOWN = 0.0005  # of log-odds, which are printed with three decimals
 
 
-@app.command()
-def explain(
+def run_explain(
+    *,
     model: ModelFile,
     row: Annotated[
         list[str] | None,
@@ -63,16 +54,10 @@ def explain(
         str | None,
         typer.Option("--class", help="The class to explain; by default the most probable one."),
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column to predict; by default the target of the model.")
-    ] = None,
+    target: ModelTarget = None,
     top: Annotated[int, typer.Option(min=1, help="The number of interactions to show.")] = 12,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    text: TextFormat,
+    printing: Printing,
 ) -> None:
     """Explain the prediction for one row: what each interaction adds to the log-odds of its class.
 
@@ -80,7 +65,6 @@ def explain(
     not given are treated as unknown. MODEL is a classifier, or a Bayesian or Markov network. The
     line "(other)" holds what smoothing, averaging over models and unknown columns add.
     """
-    progress = settle(as_json=as_json, quiet=quiet)
     if bool(row) == (data is not None) or (number is not None and data is None):
         raise ParameterError(
             "one row is needed: give it as column=value pairs, or as --data FILE --row NUMBER."
@@ -88,29 +72,43 @@ def explain(
     loaded: Any = cp.load(model)
     _check_kind(loaded)
     if data is None:
-        columns = _of_pairs(loaded, row or [], decimal)
+        columns = _columns_of_pairs(loaded, row or [], text.decimal)
     else:
-        text = text_options(encoding, delimiter, decimal, sheet)
-        columns = _of_file(loaded, data, number or 1, text, progress=progress)
-    name = loaded.target.name if loaded.kind == "additive" else loaded._class_name(target)
-    records = loaded.explain(tables().as_learned(loaded, columns), target)
-    probabilities = explaining.explained_probabilities(records)
-    chosen = _class_of(loaded.schema[name], of_class, probabilities)
-    cells = _cells(loaded, columns, name)
-    absent = [n for n in loaded.schema.names if n not in cells and n != name]
+        columns = _columns_of_file(loaded, data, number or 1, text)
+    facts, chosen = _explanation(loaded, columns, target, of_class)
+    absent = [n for n in loaded.schema.names if n not in facts["row"] and n != facts["target"]]
     if absent:
         note(f"Not given, so treated as unknown: {', '.join(absent)}.")
-    shown = _interactions(records, chosen)
-    if as_json:
-        emit({
-            "model": str(model), "target": name, "row": cells, "class": str(chosen),
-            "probabilities": {schemas.state_text(s): p for s, p in probabilities.items()},
-            "log_odds": sum(part["log_odds"] for part in shown), "interactions": shown,
-        })  # fmt: skip
+    if printing.as_json:
+        emit({"model": str(model), **facts})
         return
-    shares = ", ".join(f"{schemas.state_text(s)} {p:.4f}" for s, p in probabilities.items())
-    console.print(escape(f"P({name} | row): {shares}"), highlight=False, soft_wrap=True)
-    console.print(_picture(shown, cells, name, chosen, top, two=len(probabilities) == 2))
+    shares = ", ".join(f"{state} {p:.4f}" for state, p in facts["probabilities"].items())
+    say(escape(f"P({facts['target']} | row): {shares}"))
+    console.print(_picture(facts, schemas.state_text(chosen), top))
+
+
+def _explanation(
+    model: Any, columns: Sequence[Any], target: str | None, of_class: str | None
+) -> tuple[dict[str, Any], Any]:
+    """The probabilities of the classes, what each interaction adds, and the class explained."""
+    name = model.target.name if model.kind == "additive" else model._class_name(target)
+    records = model.explain(tables.as_learned(model, columns), target)
+    shares = explaining.explained_probabilities(records)
+    if of_class is None:
+        chosen = max(shares, key=lambda state: shares[state])
+    else:
+        chosen = model.schema[name].states[model.schema[name].code(of_class)]
+    parts = [{"columns": r["columns"], "log_odds": r["contributions"][chosen]} for r in records]
+    parts.sort(key=lambda part: -abs(part["log_odds"]))
+    facts = {
+        "target": name,
+        "row": _cells(model, columns, name),
+        "class": str(chosen),
+        "probabilities": {schemas.state_text(s): p for s, p in shares.items()},
+        "log_odds": sum(part["log_odds"] for part in parts),
+        "interactions": parts,
+    }
+    return facts, chosen
 
 
 def _check_kind(model: Any) -> None:
@@ -124,7 +122,7 @@ def _check_kind(model: Any) -> None:
         )
 
 
-def _of_pairs(model: Any, pairs: Sequence[str], decimal: str | None) -> list[Any]:
+def _columns_of_pairs(model: Any, pairs: Sequence[str], decimal: str | None) -> list[Any]:
     """The columns of one row that is written as column=value pairs."""
     cells: dict[str, str] = {}
     for pair in pairs:
@@ -138,14 +136,14 @@ def _of_pairs(model: Any, pairs: Sequence[str], decimal: str | None) -> list[Any
         if name in cells:
             raise ParameterError(f"column {name!r} is given twice; give each column once.")
         cells[name] = pair[signs[names.index(name)] + 1 :].strip()
-    told = model.provenance or {}
+    provenance = model.provenance or {}
     columns = clean.text_columns(
         list(cells),
         clean.collect([tuple(cells.values())], len(cells)),
-        decimal=decimal or told.get("decimal"),
-        formats=prepare.formats_of(told),
+        decimal=decimal or provenance.get("decimal"),
+        formats=prepare.formats_of(provenance),
     )
-    for column in tables().as_learned(model, columns):
+    for column in tables.as_learned(model, columns):
         variable = model.schema[column.name]
         if isinstance(column, columns_of.Numbers) and variable.cuts is None:
             column = column.labels()
@@ -157,64 +155,43 @@ def _of_pairs(model: Any, pairs: Sequence[str], decimal: str | None) -> list[Any
     return list(columns)
 
 
-def _of_file(
-    model: Any, data: str, number: int, text: Mapping[str, str | None], *, progress: bool
-) -> list[Any]:
+def _columns_of_file(model: Any, data: str, number: int, text: TextFormat) -> list[Any]:
     """The columns of one row of a file."""
-    columns = tables().read_raw(data, text, model, progress=progress)
+    columns = tables.read_raw(data, text, model)
     rows = columns_of.n_rows(columns[0]) if columns else 0
     if number > rows:
         raise ParameterError(f"--row {number}; {data!r} has {rows:,} rows.")
-    return [classify.slice_rows(column, number - 1, number) for column in columns]
+    return [column.take(slice(number - 1, number)) for column in columns]
 
 
 def _cells(model: Any, columns: Sequence[Any], target: str) -> dict[str, Any]:
-    """What the row says of the model's columns, as it was written; missing only where a state."""
-    known = [c for c in columns if c.name in model.schema.names and c.name != target]
-    found = {c.name: classify.row_cells(c, 0, 1)[0] for c in known}
-    states = {name for name in found if model.schema[name].find(None) is not None}
-    missing = {name: schemas.MISSING for name in states if found[name] == ""}
-    return {name: value for name, value in (found | missing).items() if value != ""}
+    """The cells of the model's columns as they were written; missing only where a state."""
+    cells = {}
+    for column in columns:
+        if column.name in model.schema.names and column.name != target:
+            cell = tables.cell_texts(column, 0, 1)[0]
+            if cell == "" and model.schema[column.name].find(None) is not None:
+                cell = schemas.MISSING
+            if cell != "":
+                cells[column.name] = cell
+    return cells
 
 
-def _class_of(variable: Any, named: str | None, probabilities: Mapping[Any, float]) -> Any:
-    if named is not None:
-        return variable.states[variable.code(named)]
-    return max(probabilities, key=lambda state: probabilities[state])
-
-
-def _interactions(records: Sequence[Mapping[str, Any]], chosen: Any) -> list[dict[str, Any]]:
-    """What each interaction adds to the log-odds of the chosen class, the largest first."""
-    found = [
-        {"columns": record["columns"], "log_odds": record["contributions"][chosen]}
-        for record in records
-    ]
-    return sorted(found, key=lambda part: -abs(part["log_odds"]))
-
-
-def _picture(
-    parts: Sequence[Mapping[str, Any]],
-    cells: Mapping[str, Any],
-    target: str,
-    chosen: Any,
-    top: int,
-    *,
-    two: bool,
-) -> Grid:
-    """A line an interaction, and the sum."""
-    than = "" if two else ", relative to the mean of all classes"
-    title = f"Log-odds of {target}={schemas.state_text(chosen)}{than}"
-    console.print(f"[italic]{escape(title)}[/italic]", highlight=False, soft_wrap=True)
+def _picture(facts: Mapping[str, Any], chosen: str, top: int) -> Grid:
+    """A line for each interaction, and the sum."""
+    relative = "" if len(facts["probabilities"]) == 2 else ", relative to the mean of all classes"
+    title = f"Log-odds of {facts['target']}={chosen}{relative}"
+    say(f"[italic]{escape(title)}[/italic]")
     grid = Grid(box=None, show_header=False)
     grid.add_column(justify="right")
-    total = sum(part["log_odds"] for part in parts)
+    parts = facts["interactions"]
     parts = [p for p in parts if p["columns"] is not None or abs(p["log_odds"]) >= LEAST_SHOWN]
     for part in parts[:top]:
-        grid.add_row(_signed(part["log_odds"]), _name(part["columns"], cells))
+        grid.add_row(_signed(part["log_odds"]), _name(part["columns"], facts["row"]))
     if len(parts) > top:
         rest = sum(part["log_odds"] for part in parts[top:])
         grid.add_row(_signed(rest), f"[dim]{len(parts) - top} more[/dim]")
-    grid.add_row(_signed(total), "[bold]in total[/bold]")
+    grid.add_row(_signed(facts["log_odds"]), "[bold]in total[/bold]")
     return grid
 
 
@@ -228,5 +205,5 @@ def _name(columns: Sequence[str] | None, cells: Mapping[str, Any]) -> str:
         return "[dim](other)[/dim]"
     if not columns:
         return "[dim](all rows)[/dim]"
-    told = [f"{name}={cells.get(name, '?')}" for name in columns]
-    return " × ".join(f"[bold]{escape(text)}[/bold]" for text in told)
+    pairs = [f"{name}={cells.get(name, '?')}" for name in columns]
+    return " × ".join(f"[bold]{escape(pair)}[/bold]" for pair in pairs)

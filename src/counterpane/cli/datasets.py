@@ -8,17 +8,12 @@ import typer
 from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import (
-    CsvFile,
-    Json,
-    app,
-    check_place,
-    classify,
-    complete_data,
-    console,
-    emit,
-)
+from counterpane.cli.app import check_output, console, emit
+from counterpane.cli.options import CsvFile, Json, complete_data
 from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
+
+tables = lazy("counterpane.cli.tables")
 
 ABOUT = {
     "titanic": "the people aboard, and who survived (Dawson 1995)",
@@ -33,8 +28,8 @@ ABOUT = {
 }
 
 
-@app.command()
-def datasets(
+def run_datasets(
+    *,
     name: Annotated[
         str | None, typer.Argument(help="The data set to write.", autocompletion=complete_data)
     ] = None,
@@ -50,8 +45,8 @@ def datasets(
     table = cp.load_dataset(name)
     if output is None:
         raise ParameterError(f"the output file is missing; add -o {name}.csv.")
-    check_place(output)
-    classify().write_atomically(output, classify().csv_lines(table))
+    check_output(output)
+    tables.write_csv(table.to_columns(), output)
     if as_json:
         emit(_facts(name, table) | {"output": str(output)})
         return
@@ -69,14 +64,14 @@ def _facts(name: str, table: cp.Table) -> dict[str, object]:
 
 
 def _list(*, as_json: bool) -> None:
-    found = [_facts(name, cp.load_dataset(name)) for name in cp.dataset_names()]
+    records = [_facts(name, cp.load_dataset(name)) for name in cp.dataset_names()]
     if as_json:
-        emit({"datasets": found})
+        emit({"datasets": records})
         return
     grid = Grid(box=None)
     for title in ("name", "rows", "columns", "target", "about"):
         grid.add_column(title, justify="right" if title in ("rows", "columns") else "left")
-    for facts in found:
+    for facts in records:
         grid.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in facts.values()))
     console.print(grid)
     console.print("[dim]Next: counterpane learn titanic --target survived[/dim]")

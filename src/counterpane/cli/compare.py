@@ -1,0 +1,217 @@
+"""`counterpane compare`: several learners on one table, judged on rows they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import check_output, console, emit, interrupted, notes, say_saved
+from counterpane.cli.methods import CLASSIFIERS, check_method, make_learner
+from counterpane.cli.options import (
+    ClassColumn,
+    ColumnOptions,
+    Data,
+    Jobs,
+    LinkColumns,
+    MethodNames,
+    Printing,
+    ScoreName,
+    TextFormat,
+    TimeLimit,
+    n_threads,
+)
+from counterpane.cli.pictures import candidates_picture, show_preparation
+from counterpane.errors import DataError, ParameterError
+from counterpane.lazy import lazy
+
+gap_policy = lazy("counterpane.learn.gap_policy")
+tables = lazy("counterpane.cli.tables")
+
+USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
+TOP = 10  # edges on a terminal
+SAME_CELLS = "all methods must be measured on the same cells"
+MAX_BASELINE_ROWS = 50_000
+DENSITY = ("PLL", "log-lik.")  # not shown beside measures of the target
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """How rows are held out."""
+
+    folds: Annotated[int, typer.Option(help="The number of cross-validation folds.")] = 5
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Instead of folds: the share of rows held out for the test."),
+    ] = None
+
+
+def run_compare(
+    *,
+    data: Data,
+    method: MethodNames = None,
+    target: ClassColumn = None,
+    split: SplitOptions,
+    score: ScoreName = "bic",
+    columns: ColumnOptions,
+    text: TextFormat,
+    baselines: Annotated[
+        bool | None,
+        typer.Option(
+            help="Also fit classifiers of scikit-learn; by default with --target, up to 50,000 "
+            "rows."
+        ),
+    ] = None,
+    links: LinkColumns,
+    seed: Annotated[int, typer.Option(help="The random seed of the folds.")] = 0,
+    time_limit: TimeLimit = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the tables to this Markdown file.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Write a plot of the measures to this file, such as compare.png."),
+    ] = None,
+    jobs: Jobs = None,
+    printing: Printing,
+) -> None:
+    """Compare learners on DATA: how well each predicts held-out rows, and how far they agree."""
+    _check_files(markdown, plot)
+    if links:
+        _compare_links(data, method, links, seed, as_json=printing.as_json)
+        return
+    options = {"missing": columns.missing, "n_jobs": n_threads(jobs), "time_limit": time_limit}
+    learners = _learners(method, score, target, options)
+    rows, table = _read(data, target, columns, text)
+    if baselines is None:
+        baselines = target is not None and table.n_rows <= MAX_BASELINE_ROWS
+    comparison = cp.evaluate.compare(
+        learners,
+        rows.raw() if columns.bins is None else table,
+        target,
+        folds=split.folds,
+        holdout=split.holdout,
+        discretize=_cuts(columns),
+        baselines=baselines,
+        random_state=seed,
+        progress=not notes.quiet,
+    )
+    if markdown is not None:
+        markdown.write_text(comparison.to_markdown(), encoding="utf-8")
+    if plot is not None:
+        comparison.plot(plot)
+    if printing.as_json:
+        emit(comparison.to_dict() | rows.to_provenance())
+    else:
+        gaps = gap_policy.explicit_policy("state", table.schema.names, table.has_missing, None)
+        show_preparation(table.schema, gaps._replace(why=SAME_CELLS).sentence, rows)
+        _show(comparison)
+        say_saved(markdown, plot)
+    if interrupted:
+        raise typer.Exit(130)
+
+
+def _check_files(markdown: Path | None, plot: Path | None) -> None:
+    check_output(markdown)
+    check_output(plot)
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise ParameterError(
+            f"--plot {str(plot)!r} is no picture; {', '.join(PICTURES)} are known."
+        )
+
+
+def _learners(
+    methods: list[str] | None, score: str, target: str | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The learners by their names on the command line: those named, or the usual ones."""
+    usual = [*(CLASSIFIERS if target is not None else ()), *USUAL]
+    for name in methods or ():
+        check_method(name, target, auto=False)
+    return {name: make_learner(name, score, options) for name in methods or usual}
+
+
+def _cuts(columns: ColumnOptions) -> str | None:
+    """How numbers are cut for learners that do not cut them by the class."""
+    how = "quantile" if columns.discretize == "auto" else columns.discretize
+    if columns.bins is not None and how != "quantile":
+        raise ParameterError(f"--bins and --discretize {how} exclude each other; leave one out.")
+    return None if how == "none" else how
+
+
+def _read(
+    data: str, target: str | None, columns: ColumnOptions, text: TextFormat
+) -> tuple[Any, Any]:
+    """The rows of DATA, and the same as a table of states."""
+    classes = target is not None
+    rows = tables.read_input(data, target, columns, text, classes=classes, in_memory=True)
+    if target is not None and rows.source is not None:
+        rows.source.schema.index(target)
+    return rows, rows.to_table(target, _cuts(columns) or "none", columns.bins)
+
+
+def _compare_links(
+    data: str, method: list[str] | None, links: LinkColumns, seed: int, *, as_json: bool
+) -> None:
+    """Compare rankers by links left out: those named, or the usual ones."""
+    records = cp.evaluate.compare_rankers(
+        data,
+        **({"learners": method} if method else {}),
+        user=links.user,
+        item=links.item,
+        random_state=seed,
+    )
+    if as_json:
+        emit({"rankers": records})
+        return
+    if not records:
+        raise DataError("no user has two links, so none can be left out; add links.")
+    console.print(candidates_picture(records))
+
+
+def _show(comparison: Any) -> None:
+    """Print a table of the learners, the best first, and the edges with who missed them."""
+    titles, lines = comparison.table
+    if "log-loss" in titles:
+        shown = [k for k, title in enumerate(titles) if title not in DENSITY]
+        titles, *lines = ([line[k] for k in shown] for line in (titles, *lines))
+    names = [r["method"] for r in comparison.records if r["edges"] is not None]
+    grid = Grid(box=None, padding=(0, 1, 0, 0))
+    for title in (*titles, "agreement"):
+        grid.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
+    for line in lines:
+        agreement = comparison.agreement[names[0]][line[0]]
+        grid.add_row(*line, "–" if agreement is None else f"{agreement:.0%}")
+    # Lines of a narrow terminal may break; a number that is cut off says nothing.
+    grid.width = console.measure(grid, options=console.options.update(width=10**4)).maximum
+    console.print(grid, crop=False)
+    for record in comparison.records:
+        if record["failed"]:
+            console.print(f"[dim]{record['method']} failed: {escape(record['failed'])}[/dim]")
+    if "log-loss" in titles:
+        words = f"behind: log-loss minus that of {lines[0][0]}; ± is one standard error"
+        console.print(f"[dim]{words}, over the rows[/dim]")
+    console.print(f"[dim]agreement: edges shared with {names[0]} / edges of either[/dim]")
+    if comparison.edges:
+        console.print(_edges_picture(comparison.edges, names))
+
+
+def _edges_picture(edges: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Grid:
+    """The edges of the most fits, and the learners that found them less often."""
+    grid = Grid(box=None)
+    for title in ("edge", "in all fits", "found less often by"):
+        grid.add_column(title, justify="right" if "fits" in title else "left")
+    for edge in edges[:TOP]:
+        pair = f"[bold]{escape(edge['a'])}[/bold] – [bold]{escape(edge['b'])}[/bold]"
+        less = [f"{n} ({edge['by'][n]:.0%})" for n in names if edge["by"][n] < 0.999]
+        words = ", ".join(less[:4]) + (f", {len(less) - 4} more" if len(less) > 4 else "")
+        grid.add_row(pair, f"{edge['share']:.0%}", f"[dim]{words}[/dim]")
+    if len(edges) > TOP:
+        grid.add_row(f"[dim]… {len(edges) - TOP:,} more[/dim]")
+    return grid

@@ -1,0 +1,247 @@
+"""The options that commands share: each is declared once, some of them in groups."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+import counterpane as cp
+from counterpane.cli.app import notes
+from counterpane.cli.methods import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
+from counterpane.lazy import lazy
+
+schemas = lazy("counterpane.data.schema")
+
+MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
+DATA_HELP = (
+    "A CSV, Excel, JSON lines, parquet or ARFF file, a folder or pattern of files, or the name of "
+    "an embedded data set (see `counterpane datasets`)."
+)
+COLUMNS, READING, LINKS = "Columns", "Reading the file", "Lists of links"  # panels of --help
+
+
+def _starting_with(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """The methods that begin so."""
+    return _starting_with(ALL_METHODS, incomplete)
+
+
+def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The columns, of the model that was named before, that begin so."""
+    with contextlib.suppress(Exception):  # a shell that completes must not see errors
+        return _starting_with(cp.load(ctx.params["model"]).schema.names, incomplete)
+    return []
+
+
+def complete_evidence(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`column=`, or `column=state` after the sign, of the model that was named before."""
+    with contextlib.suppress(Exception):
+        schema = cp.load(ctx.params["model"]).schema
+        name, sign, _ = incomplete.partition("=")
+        if not sign:
+            return _starting_with([f"{name}=" for name in schema.names], incomplete)
+        texts = [f"{name}={schemas.state_text(state)}" for state in schema[name].states]
+        return _starting_with(texts, incomplete)
+    return []
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """The embedded sets that begin so; the shell itself offers files."""
+    return _starting_with(cp.dataset_names(), incomplete)
+
+
+def _option(*names: str, help: str, **settings: Any) -> Any:
+    """An option; its panel in `--help` is `panel`."""
+    return typer.Option(*names, help=help, rich_help_panel=settings.pop("panel", None), **settings)
+
+
+Json = Annotated[bool, _option("--json", help="Print one JSON object, for scripts.")]
+Quiet = Annotated[bool, _option("--quiet", "-q", help="Print no notes and no progress.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete_data)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
+Evidence = Annotated[
+    list[str] | None,
+    _option(
+        "--given",
+        "-g",
+        help="Evidence: column=state, column=a|b, or, in quotes, 'column>30'; repeat.",
+        autocompletion=complete_evidence,
+    ),
+]
+ClassColumn = Annotated[str | None, _option("--target", help="The column to predict (the class).")]
+ModelTarget = Annotated[
+    str | None,
+    _option("--target", help="The column to predict; by default the target of the model."),
+]
+MethodName = Annotated[
+    str,
+    _option(
+        "--method",
+        help="The learning method. By default it depends on the task; the reason is printed. With "
+        f"a target: {', '.join(CLASSIFIERS)}. With or without: {', '.join([*METHODS, *FIELDS])}.",
+        autocompletion=complete_method,
+    ),
+]
+MethodNames = Annotated[
+    list[str] | None,
+    _option(
+        "--method",
+        help=f"A method to compare; repeat for each: {', '.join([*METHODS, *FIELDS])}; with a "
+        f"target also {', '.join(CLASSIFIERS)}.",
+        autocompletion=complete_method,
+    ),
+]
+ScoreName = Annotated[
+    str, _option("--score", help="The network score: loglik, aic, bic, k2, bdeu, nal or mdl.")
+]
+Jobs = Annotated[
+    int | None, _option("--jobs", "-j", help="The number of threads; by default all cores.")
+]
+Seed = Annotated[int | None, _option("--seed", help="The random seed, for repeatable results.")]
+TimeLimit = Annotated[
+    float | None,
+    _option(
+        "--time-limit",
+        help="Stop each learner after this many seconds and keep its best model so far.",
+    ),
+]
+CsvFile = Annotated[
+    Path | None, _option("--output", "-o", help="The CSV file to write, also with .gz.")
+]
+ColumnNames: TypeAlias = list[str] | None
+
+
+def n_threads(jobs: int | None) -> int:
+    """The number of threads of --jobs; by default one for each core."""
+    return (os.cpu_count() or 1) if jobs is None else jobs
+
+
+@dataclass(frozen=True)
+class Printing:
+    """What a command prints: both options silence notes and progress."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+    def __post_init__(self) -> None:
+        notes.quiet = self.as_json or self.quiet
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a file is written; the fields are options of `counterpane.data.files.read_any`."""
+
+    encoding: Annotated[
+        str | None,
+        _option(
+            help="The encoding of a text file, such as latin-1; detected by default.",
+            panel=READING,
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        _option(help="The field separator of a text file; detected by default.", panel=READING),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        _option(
+            metavar="MARK",
+            help="The decimal mark of a text file, '.' or ','; detected by default.",
+            panel=READING,
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        _option(
+            help="The sheet of an Excel file, by name or number; by default the first.",
+            panel=READING,
+        ),
+    ] = None
+
+    def to_dict(self) -> dict[str, str | None]:
+        """The options by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns to learn from, how to cut their numbers, and what to do with gaps."""
+
+    discretize: Annotated[
+        str,
+        _option(
+            help="How to cut numeric columns into intervals: mdl (by the target), quantile (equal "
+            "counts), none, or auto: mdl with a target, else quantile.",
+            panel=COLUMNS,
+        ),
+    ] = "auto"
+    missing: Annotated[
+        str,
+        _option(
+            help="How to treat missing cells: auto (EM for networks, unless being missing tells "
+            "something; a state for classifiers; the choice is printed), state, drop, error, "
+            "available or em.",
+            panel=COLUMNS,
+        ),
+    ] = "auto"
+    bins: Annotated[
+        int | None,
+        _option(
+            min=2,
+            help="The number of intervals of each numeric column, of equal counts; with mdl, the "
+            "largest number. [default: 4]",
+            show_default=False,
+            panel=COLUMNS,
+        ),
+    ] = None
+    use: Annotated[
+        ColumnNames,
+        _option(
+            metavar="COLUMN", help="Keep a column that looks like an id; repeat.", panel=COLUMNS
+        ),
+    ] = None
+    drop: Annotated[
+        ColumnNames, _option(metavar="COLUMN", help="Leave a column out; repeat.", panel=COLUMNS)
+    ] = None
+    categorical: Annotated[
+        ColumnNames,
+        _option(
+            metavar="COLUMN",
+            help="Treat the numbers of a column as categories, not as quantities; repeat.",
+            panel=COLUMNS,
+        ),
+    ] = None
+
+    @property
+    def by_class(self) -> bool:
+        """Whether classifiers cut the numbers themselves, by the class."""
+        return self.discretize in ("auto", "mdl")
+
+    def to_provenance(self, text: TextFormat) -> dict[str, Any]:
+        """What a model's file records of the options."""
+        values = {"dropped": self.drop, "categorical": self.categorical, "bins": self.bins}
+        return {k: v for k, v in (values | {"decimal": text.decimal}).items() if v}
+
+
+@dataclass(frozen=True)
+class LinkColumns:
+    """The columns of a list of links; DATA is one if either is named."""
+
+    user: Annotated[
+        str | None, _option(help="For a list of links: the column of users.", panel=LINKS)
+    ] = None
+    item: Annotated[
+        str | None, _option(help="For a list of links: the column of items.", panel=LINKS)
+    ] = None
+
+    def __bool__(self) -> bool:
+        return self.user is not None or self.item is not None

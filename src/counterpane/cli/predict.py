@@ -1,0 +1,195 @@
+"""`counterpane predict`: the class of each row of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import (
+    check_output,
+    console,
+    emit,
+    many,
+    note,
+    progress_bar,
+    say,
+    say_saved,
+)
+from counterpane.cli.options import CsvFile, Data, ModelFile, ModelTarget, Printing, TextFormat
+from counterpane.errors import DataError
+from counterpane.lazy import lazy
+
+encoder = lazy("counterpane.data.encoder")
+learners = lazy("counterpane.learn.base")
+np = lazy("numpy")
+schemas = lazy("counterpane.data.schema")
+tables = lazy("counterpane.cli.tables")
+
+BLOCK = 2**16  # rows predicted at a time
+SHOWN = 12  # rows of a prediction on a terminal
+
+
+def run_predict(
+    *,
+    model: ModelFile,
+    data: Data,
+    output: CsvFile = None,
+    target: ModelTarget = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Also write the columns of DATA.")] = False,
+    text: TextFormat,
+    printing: Printing,
+) -> None:
+    """Predict the class of each row of DATA: the most probable one, and all probabilities.
+
+    The predictions are written to OUTPUT, or as CSV to a pipe; a terminal shows the first rows.
+    Columns that MODEL does not know are ignored. Columns that DATA lacks are summed out, and a
+    note names them.
+    """
+    check_output(output)
+    loaded: Any = cp.load(model)
+    if target is not None:
+        loaded.schema.index(target)
+    predictions = _predictions(loaded, data, target, text)
+    for line in predictions.notes:
+        note(line)
+    if output is not None:
+        predictions.write(output, keep=keep)
+    if printing.as_json:
+        emit({"model": str(model), "rows": len(predictions.probabilities),
+              "target": predictions.target.name, "predicted": predictions.counts(),
+              **predictions.losses(), "training_rows": predictions.training,
+              "notes": predictions.notes, "output": output and str(output)})  # fmt: skip
+    elif output is None and not console.is_terminal:
+        predictions.write(keep=keep)
+    else:
+        _show(predictions, output)
+
+
+def _show(predictions: Predictions, output: Path | None) -> None:
+    """Print the first rows, or where they were saved, and how good the predictions are."""
+    if output is None:
+        console.print(predictions.picture())
+    shares = ", ".join(f"{n:,} {escape(str(c))}" for c, n in predictions.counts().items())
+    say(f"{many(len(predictions.probabilities), 'row')}, predicted: {shares}")
+    losses = ", ".join(f"{k.replace('_', '-')} {v:.4f}" for k, v in predictions.losses().items())
+    if losses:
+        caution = " (the training rows: new rows will be predicted less well)"
+        say(f"On these rows{caution if predictions.training else ''}: {losses}")
+    say_saved(output)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The probabilities of each row's classes, (rows, classes), and the columns of the rows."""
+
+    columns: Sequence[Any]
+    target: Any
+    probabilities: Any
+    true_class: Any = None  # a column in the model's states; None if DATA does not have it
+    notes: tuple[str, ...] = ()
+    training: bool = False  # the model was learned from these very rows
+
+    @property
+    def best(self) -> Any:
+        """The code of the most probable class of each row."""
+        return self.probabilities.argmax(axis=1)
+
+    def counts(self) -> dict[str, int]:
+        """How many rows have each class as the most probable."""
+        counts = np.bincount(self.best, minlength=self.target.card).tolist()
+        return dict(zip(map(schemas.state_text, self.target.states), counts, strict=True))
+
+    def losses(self) -> dict[str, float]:
+        """Log-loss in nats and accuracy, if the true classes of some rows are there."""
+        if self.true_class is None:
+            return {}
+        codes = encoder.encode_column(self.true_class, self.target, "unknown")
+        rows = np.flatnonzero(codes < self.target.card)
+        if not rows.size:
+            return {}
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.probabilities[rows, codes[rows]])
+        return {
+            "log_loss": float(-logs.mean()),
+            "accuracy": float((self.best[rows] == codes[rows]).mean()),
+        }
+
+    def header(self, *, keep: bool) -> list[str]:
+        """The names of the columns that are written."""
+        names = [c.name for c in self.columns] if keep else []
+        return [*names, "predicted", *(f"P({schemas.state_text(s)})" for s in self.target.states)]
+
+    def lines(self, *, keep: bool) -> Iterator[tuple[Any, ...]]:
+        """The rows as they are written: the columns to keep, the best class, the probabilities."""
+        names = np.array([schemas.state_text(s) for s in self.target.states], dtype=object)
+        for low in range(0, len(self.probabilities), tables.CHUNK):
+            high = low + tables.CHUNK
+            cells = [tables.cell_texts(c, low, high) for c in self.columns] if keep else []
+            shares = [[f"{p:.6g}" for p in column] for column in self.probabilities[low:high].T]
+            yield from zip(*cells, names[self.best[low:high]], *shares, strict=True)
+
+    def write(self, path: Path | None = None, *, keep: bool) -> None:
+        """Write all rows as CSV to a file, or to standard output."""
+        tables.write_lines(self.header(keep=keep), self.lines(keep=keep), path)
+
+    def picture(self) -> Grid:
+        """The first rows, for a terminal."""
+        grid = Grid(box=None)
+        for place, name in enumerate(self.header(keep=False)):
+            grid.add_column(escape(name), justify="right" if place else "left")
+        for row, _ in zip(self.lines(keep=False), range(SHOWN), strict=False):
+            grid.add_row(escape(row[0]), *(f"{float(p):.4f}" for p in row[1:]))
+        if len(self.probabilities) > SHOWN:
+            grid.add_row(f"[dim]… {len(self.probabilities) - SHOWN:,} more rows[/dim]")
+        return grid
+
+
+def _predictions(model: Any, data: str, target: str | None, text: TextFormat) -> Predictions:
+    """The predicted classes of the rows of DATA."""
+    raw = tables.read_raw(data, text, model)
+    columns = tables.as_learned(model, raw)
+    name = target or (model.provenance or {}).get("target")
+    n = tables.n_rows(columns[0]) if columns else 0
+    if not n:
+        raise DataError(f"{data!r} has no rows; at least one is needed.")
+    notes = tables.data_notes(model, raw, name)
+    parts = [
+        model.class_probabilities([c.take(rows) for c in columns], target)
+        for rows in row_blocks("predicting rows", n)
+    ]
+    true_class = next((c for c in columns if c.name == name), None)
+    training = true_class is not None and _is_training_data(model, columns)
+    probabilities = np.concatenate(parts)
+    return Predictions(raw, model.schema[name], probabilities, true_class, tuple(notes), training)
+
+
+def _is_training_data(model: Any, columns: Sequence[Any]) -> bool:
+    """Whether a model was learned from just these rows, by the fingerprint in its file."""
+    provenance = model.provenance or {}
+    names = {column.name for column in columns}
+    enough = tables.n_rows(columns[0]) >= (provenance.get("rows") or math.inf)
+    if not enough or not names >= set(model.schema.names):
+        return False
+    table = cp.Table.from_frame(columns, schema=model.schema, unseen="unknown")
+    if provenance.get("target") in names:  # rows without a class were left out
+        target = model.schema.index(provenance["target"])
+        with_class = table.codes[target] < model.schema[target].card
+        table = table.take(with_class) if with_class.any() else table
+    return bool(learners.digest(cp.MemoryCounts(table)) == provenance.get("data"))
+
+
+def row_blocks(what: str, n: int) -> Iterator[slice]:
+    """Blocks of `n` rows, with a progress bar if there are many."""
+    with progress_bar() as report:
+        for low in range(0, max(n, 1), BLOCK):
+            if report is not None:
+                report(what, low, n)
+            yield slice(low, min(low + BLOCK, n))

@@ -1,0 +1,53 @@
+"""`counterpane rank`: the items that a user is likely to choose next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import console, emit
+from counterpane.cli.options import Json, ModelFile
+
+
+def run_rank(
+    *,
+    model: ModelFile,
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--chosen", "-c", help="The items that the user has, with commas between; or repeat."
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(help="The number of items to show.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Rank the items of MODEL by the probability that a user with the chosen items takes them."""
+    ranker = cp.LinkRanker.from_model(cp.load(model))
+    items = set(ranker.items_)
+    names = [n for part in chosen or [] for n in ([part] if part in items else part.split(","))]
+    names = [n if n in items else n.strip() for n in names if n.strip()]
+    ranked = ranker.rank(names, top=top)
+    if as_json:
+        emit({"chosen": names, "items": [r._asdict() for r in ranked]})
+        return
+    console.print(_ranking(ranked, names, probabilities=ranker.model_ is not None))
+
+
+def _ranking(
+    ranked: Sequence[tuple[str, float]], chosen: Sequence[str], *, probabilities: bool
+) -> Grid:
+    """Items and their probabilities, or scores, the best first."""
+    title = f"after {', '.join(chosen)}" if chosen else "with nothing chosen yet"
+    grid = Grid(title=escape(title), box=None, min_width=len(title) + 2)
+    for name in ("", "item", "probability" if probabilities else "score"):
+        grid.add_column(name, justify="left" if name == "item" else "right")
+    for place, (item, score) in enumerate(ranked, start=1):
+        value = math.exp(score) if probabilities else score
+        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{value:.4f}")
+    return grid

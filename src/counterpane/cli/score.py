@@ -1,0 +1,169 @@
+"""`counterpane score`: how well a model predicts rows, and which rows it finds improbable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import check_output, console, emit, many, note, say, say_saved
+from counterpane.cli.options import Data, ModelFile, Printing, TextFormat
+from counterpane.cli.predict import row_blocks
+from counterpane.errors import ParameterError, unknown_name
+from counterpane.lazy import lazy
+
+np = lazy("numpy")
+schemas = lazy("counterpane.data.schema")
+tables = lazy("counterpane.cli.tables")
+
+MEASURES = {"pll": "pll", "normalized-pll": "normalized_pll", "loglik": "log_likelihood",
+            "cmll": "cmll"}  # fmt: skip
+CELLS = 3  # improbable cells that are shown of a row
+LEGEND = (
+    "below mean: nats by which the row's ln P is below that of the mean row, a missing cell "
+    "counting as the mean of its column; P: probability of the cell, and of the most probable "
+    "value, given the other cells of the row."
+)
+
+
+def run_score(
+    *,
+    model: ModelFile,
+    data: Data,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="pll (pseudo-log-likelihood), normalized-pll (the same per column), loglik "
+            "(log-likelihood) or cmll (conditional marginal log-likelihood)."
+        ),
+    ] = "pll",
+    rows: Annotated[
+        bool,
+        typer.Option("--rows", help="List the rows of least probability and their odd cells."),
+    ] = False,
+    n: Annotated[int, typer.Option("-n", min=1, help="With --rows, the number of rows.")] = 20,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With --rows, the CSV file to write, also with .gz."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The random seed, used by cmll.")] = 0,
+    text: TextFormat,
+    printing: Printing,
+) -> None:
+    """Print how well MODEL predicts the rows of DATA: mean and standard error, in nats per row.
+
+    With --rows it lists the oddest rows instead: the log-probability of each in nats, and the
+    cells that are improbable given the rest of the row.
+    """
+    if output is not None and not rows:
+        raise ParameterError("--output is for --rows; a score is printed.")
+    if metric not in MEASURES:
+        raise unknown_name("--metric", metric, MEASURES)
+    loaded: Any = cp.load(model)
+    check_joint(loaded, "`score` measures")
+    if rows:
+        _list_odd_rows(loaded, data, text, n, output, as_json=printing.as_json)
+        return
+    table = tables.table_for(loaded, data, text)
+    mean, error = _mean_score(metric, loaded, table, seed)
+    if printing.as_json:
+        emit({"model": str(model), "rows": table.n_rows, "metric": metric, "mean": mean,
+              "standard_error": error})  # fmt: skip
+        return
+    say(f"{metric} {mean:.6f} ± {error:.6f} nats per row, {many(table.n_rows, 'row')}")
+
+
+def check_joint(model: Any, task: str) -> None:
+    """Refuse a model without a joint distribution of its columns."""
+    if model.kind == "link_scores":
+        raise ParameterError(
+            f"the model ranks items without probabilities, and {task} whole rows; learn another "
+            "with --method hybrid."
+        )
+    if model.kind == "additive":
+        raise ParameterError(
+            f"the model knows only P({model.target.name} | other columns), and {task} whole rows; "
+            "learn another without --target, or with --method tan."
+        )
+
+
+def _mean_score(metric: str, model: Any, table: Any, seed: int) -> tuple[float, float]:
+    """The mean of a measure over the rows of a table, and its standard error."""
+    measure = getattr(cp.evaluate, MEASURES[metric])
+    if metric == "cmll":
+        score = measure(model, table, random_state=seed)
+        return score.mean, score.standard_error
+    parts = [
+        measure(model, table.take(np.arange(rows.start, rows.stop))).rows
+        for rows in row_blocks("scoring rows", table.n_rows)
+    ]
+    logs = np.concatenate(parts)
+    if np.isinf(logs).any():  # a row is impossible
+        return -math.inf, math.inf
+    return float(logs.mean()), float(logs.std() / math.sqrt(logs.size))
+
+
+def _list_odd_rows(
+    model: Any, data: str, text: TextFormat, n: int, output: Path | None, *, as_json: bool
+) -> None:
+    """Print or write the `n` least probable rows of DATA."""
+    check_output(output)
+    columns = tables.as_learned(model, tables.read_raw(data, text, model))
+    absent = tables.lacking_columns(model, columns)
+    if absent:
+        note(f"Not in DATA, so summed out: {', '.join(absent)}.")
+    odd = model.odd_rows(columns, n, cells=CELLS)
+    if output is not None:
+        parts = ("column", "value", "probability", "expected", "expected_probability")
+        header = ["row", "log_probability", "nats_below_mean"]
+        header += [f"{part}_{k}" for k in range(1, CELLS + 1) for part in parts]
+        tables.write_lines(header, _odd_lines(odd, len(header)), output)
+    if as_json:
+        emit({"rows": [_odd_record(row) for row in odd], "output": output and str(output)})
+    elif output is not None:
+        say_saved(output)
+    else:
+        console.print(_odd_picture(odd))
+        say(f"[dim]{LEGEND}[/dim]")
+
+
+def _odd_record(odd: Any) -> dict[str, Any]:
+    """A row for JSON; rows are counted from 1, as in the other outputs."""
+    cells = [cell._asdict() for cell in odd.cells]
+    return {**odd._asdict(), "row": odd.row + 1, "cells": cells}
+
+
+def _odd_lines(odd: Sequence[Any], width: int) -> Iterator[list[Any]]:
+    """The lines of the CSV file, each row with its cells beside it."""
+    for row in odd:
+        line = [row.row + 1, f"{row.log_prob:.6g}", f"{row.excess:.6g}"]
+        for cell in row.cells:
+            line += [cell.column, schemas.state_text(cell.value), f"{cell.probability:.6g}"]
+            line += [schemas.state_text(cell.expected), f"{cell.expected_probability:.6g}"]
+        yield [*line, *[""] * (width - len(line))]
+
+
+def _odd_picture(odd: Sequence[Any]) -> Grid:
+    """Each row with its odd cells below each other; P is given the rest of the row."""
+    grid = Grid(box=None)
+    for head in ("row", "ln P (nats)", "below mean"):
+        grid.add_column(head, justify="right")
+    for head in ("odd cell", "P", "expected", "P"):
+        grid.add_column(head, justify="right" if head == "P" else "left")
+    for row in odd:
+        first = [str(row.row + 1), f"{row.log_prob:.2f}", f"{row.excess:.2f}"]
+        for cell in row.cells:
+            value = f"{cell.column} = {schemas.state_text(cell.value)}"
+            expected = escape(schemas.state_text(cell.expected))
+            shares = f"{cell.probability:.4f}", f"{cell.expected_probability:.4f}"
+            grid.add_row(*first, escape(value), shares[0], expected, shares[1])
+            first = ["", "", ""]
+        if not row.cells:
+            grid.add_row(*first)
+    return grid
