@@ -1,10 +1,10 @@
-"""A population of graphs that stands for the posterior given the tests executed so far.
+"""Particles: graphs drawn from the posterior given the tests executed so far.
 
-The posterior of a graph x is Pr(x) · Π_t Pr(D_t | what x says of test t). A new test weighs the
-particles, systematic resampling drops the unlikely, and Metropolis–Hastings moves spread the rest
-(Bromberg & Margaritis 2007, Algorithm 2). Of a test only the *gap* between its log-likelihoods
-matters. A test that few particles agree with is let in little by little: its gap is limited, and
-the limit raised only so far that enough particles survive each resampling, with moves between.
+The posterior of a graph x is Pr(x) · Π_t Pr(D_t | what x says of test t). A new test weights the
+particles, systematic resampling drops unlikely ones, and Metropolis–Hastings moves spread the rest
+(Bromberg & Margaritis 2007, Algorithm 2). Only the *gap* between the two log-likelihoods of a test
+matters. A test that few particles agree with is tempered: its gap is limited, and the limit is
+raised in steps so small that enough particles survive each resampling, with moves in between.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from counterpane._core import learn_independence as kernels
-from counterpane.graphs.bits import pack
+from counterpane.graphs.bits import n_words, pack, unpack
 from counterpane.parallel import map_in_threads
-from counterpane.typing import Floats, Ints, Words
+from counterpane.typing import Bools, Floats, Ints, Words
 
-Prior = Literal["sparse", "sizes", "graphs"]
-Proposal = Literal["symmetric", "class"]
+GraphPrior = Literal["sparse", "sizes", "graphs"]
+GraphProposal = Literal["symmetric", "class"]
 
-KEPT = 0.4  # the effective share of particles that one resampling leaves at least
-RENEWED = 2  # times as many moves after each resampling of a population that begins again
-SHARES = np.array([0.4, 0.15, 0.3])  # of toggles, swaps, slides; exchanges make up the rest
-LOCAL_A_JUMP = 19  # class moves for each jump: the paper's p_a = .05
-JUMP = 0.05  # share of pairs that a jump toggles: the paper's α
+MIN_EFFECTIVE_SHARE = 0.4  # of particles, after one resampling
+RENEWAL_MOVES = 2  # times as many moves after each resampling of a population drawn again
+MOVE_SHARES = np.array([0.4, 0.15, 0.3])  # toggles, swaps, slides; the rest are exchanges
+MOVES_PER_JUMP = 19  # class moves for each jump: the paper's p_a = .05
+JUMP_SHARE = 0.05  # of pairs that a jump toggles: the paper's α
+CONSENSUS_QUESTIONS = 2000
 
 
-class Grouping(NamedTuple):
-    """Particles in order of class and graph: where classes begin, distinct graphs, entropy in bits.
+class ParticleClasses(NamedTuple):
+    """Where classes of sorted particles begin, the number of graphs, and the entropy in bits.
 
     Particles of one class agree on all executed tests. The entropy is that within classes,
     Σ_c n_c/N · H(graphs of class c): what tests can still tell.
@@ -43,30 +44,30 @@ class Grouping(NamedTuple):
     entropy: float
 
 
-def log_size_priors(n: int, prior: Prior) -> Floats:
-    """ln of the chance of each number of edges, 0 … C(n, 2), up to a constant."""
+def log_size_priors(n: int, prior: GraphPrior) -> Floats:
+    """ln of the probability of each number of edges, 0 … C(n, 2), up to a constant."""
     m = n * (n - 1) // 2
     sizes = np.arange(m + 1)
     if prior == "graphs":
-        return -log_choices(m)
+        return log_binomials(m)
     return -2.0 * np.log1p(sizes) if prior == "sparse" else np.zeros(m + 1)
 
 
-def log_choices(m: int) -> Floats:
-    """−ln C(m, k) for k = 0 … m."""
-    whole = math.lgamma(m + 1)
-    return np.array([math.lgamma(k + 1) + math.lgamma(m - k + 1) - whole for k in range(m + 1)])
+def log_binomials(m: int) -> Floats:
+    """ln C(m, k) for k = 0 … m."""
+    total = math.lgamma(m + 1)
+    return np.array([total - (math.lgamma(k + 1) + math.lgamma(m - k + 1)) for k in range(m + 1)])
 
 
-def draw_graphs(rng: np.random.Generator, n_particles: int, n: int, prior: Prior) -> Words:
+def draw_graphs(rng: np.random.Generator, n_particles: int, n: int, prior: GraphPrior) -> Words:
     """Graphs (particles, n, words) from the prior."""
     m = n * (n - 1) // 2
     logs = log_size_priors(n, prior)
-    chances = np.exp(logs - logs.max())
-    sizes = rng.choice(m + 1, n_particles, p=chances / chances.sum())
-    chosen = rng.random((n_particles, m)).argsort(axis=1) < sizes[:, None]
+    weights = np.exp(logs - logs.max())
+    sizes = rng.choice(m + 1, n_particles, p=weights / weights.sum())
     flags = np.zeros((n_particles, n, n), dtype=np.bool_)
-    flags[:, *np.triu_indices(n, 1)] = chosen
+    edges = rng.random((n_particles, m)).argsort(axis=1) < sizes[:, None]
+    flags[:, *np.triu_indices(n, 1)] = edges
     return pack(flags | flags.transpose(0, 2, 1))
 
 
@@ -91,16 +92,16 @@ class Population:
         gaps: Floats,
         *,
         moves: int,
-        prior: Prior = "sizes",
-        proposal: Proposal = "symmetric",
+        prior: GraphPrior = "sizes",
+        proposal: GraphProposal = "symmetric",
         n_jobs: int = 1,
     ) -> None:
         self.graphs = graphs.copy()
         self.n_particles, self.n, words = graphs.shape
         self.pairs, self.given, self.gaps = pairs, given, gaps
-        self.logs = limited(gaps, np.inf)
-        self.prior: Prior = prior
-        self.log_prior = log_size_priors(self.n, prior) + log_choices(self.n * (self.n - 1) // 2)
+        self.logs = limited_log_likelihoods(gaps, np.inf)
+        self.prior: GraphPrior = prior
+        self.log_prior = log_size_priors(self.n, prior) - log_binomials(self.n * (self.n - 1) // 2)
         self.moves, self.proposal, self.n_jobs = moves, proposal, n_jobs
         self.sizes = count_edges(graphs)
         self.totals: Floats = np.zeros(self.n_particles)
@@ -108,7 +109,7 @@ class Population:
         self._measure(0)
 
     def _measure(self, first: int) -> None:
-        """Find out what the particles say of the tests from `first` on."""
+        """Compute what the particles say of the tests from `first` on."""
         n_tests, words = self.given.shape
         if n_tests > self.reached.shape[1]:
             larger = np.zeros((self.n_particles, 2 * n_tests, 2, words), dtype=np.uint64)
@@ -121,7 +122,7 @@ class Population:
         """The executed tests, as the kernels take them."""
         return kernels.Tests(self.pairs, self.given, self.logs)
 
-    def joined(self, first: int = 0) -> Words:
+    def says_dependent(self, first: int = 0) -> Words:
         """1 where a particle (row) says that the ends of a test (column) are dependent."""
         t = np.arange(first, len(self.pairs))
         b = self.pairs[first:, 1]
@@ -133,27 +134,27 @@ class Population:
         return self.totals + self.log_prior[self.sizes]
 
     def keep(self, chosen: Ints) -> None:
-        """Replace the particles by these of them."""
+        """Replace the particles by those at the positions `chosen`."""
         n_tests = len(self.pairs)
         self.graphs = self.graphs[chosen]
         self.sizes, self.totals = self.sizes[chosen], self.totals[chosen]
         self.reached[:, :n_tests] = self.reached[chosen, :n_tests]
 
-    def group(self) -> Grouping:
+    def group(self) -> ParticleClasses:
         """Sort the particles by class and graph."""
-        classes = digests(self.joined())
+        classes = digests(self.says_dependent())
         graphs = digests(self.graphs.reshape(self.n_particles, -1))
         order = np.lexsort((graphs, classes))
         self.keep(order)
-        bounds, ends = firsts(classes[order]), firsts(graphs[order])
+        bounds, ends = run_bounds(classes[order]), run_bounds(graphs[order])
         log = x_log_x(self.n_particles)
         entropy = (log[np.diff(bounds)].sum() - log[np.diff(ends)].sum()) / self.n_particles
-        return Grouping(bounds, len(ends) - 1, float(entropy))
+        return ParticleClasses(bounds, len(ends) - 1, float(entropy))
 
     def absorb(
         self, pair: tuple[int, int], given: Words, gap: float, rng: np.random.Generator
     ) -> None:
-        """Let in a test: weigh, resample and move until it counts in full."""
+        """Add a test: weight, resample and move until it counts in full."""
         self.pairs = np.concatenate([self.pairs, np.array([pair], dtype=np.int64)])
         self.given = np.concatenate([self.given, given[None]])
         self.gaps = np.append(self.gaps, gap)
@@ -163,16 +164,16 @@ class Population:
         self._raise_limit(first, 0.0, rng, self.moves)
 
     def renew(self, rng: np.random.Generator) -> None:
-        """Begin again with graphs from the prior, and let in all tests together, little by little.
+        """Draw new graphs from the prior, and add all tests together, tempered.
 
-        No particle descends from those before, so that graphs which these had lost come back.
+        No particle descends from the old ones, so that graphs which they had lost can come back.
         """
         self.graphs = draw_graphs(rng, self.n_particles, self.n, self.prior)
         self.sizes = count_edges(self.graphs)
-        self.logs = limited(self.gaps, 0.0)
+        self.logs = limited_log_likelihoods(self.gaps, 0.0)
         self.totals = np.zeros(self.n_particles)
         self._measure(0)
-        self._raise_limit(0, 0.0, rng, RENEWED * self.moves)
+        self._raise_limit(0, 0.0, rng, RENEWAL_MOVES * self.moves)
 
     def restore(self, graphs: Words, totals: Floats) -> None:
         """Bring back particles from before `renew`."""
@@ -188,17 +189,17 @@ class Population:
         gaps = np.abs(self.gaps[first:])
         highest = gaps.max(initial=0.0)
         while True:
-            wrong = (self.joined(first) == (self.gaps[first:] > 0)).astype(np.float64)
+            wrong = (self.says_dependent(first) == (self.gaps[first:] > 0)).astype(np.float64)
             limit, log_weights = next_limit(wrong, gaps, limit, highest)
-            self.logs[first:] = limited(self.gaps[first:], limit)
+            self.logs[first:] = limited_log_likelihoods(self.gaps[first:], limit)
             self.totals += log_weights
-            self.keep(systematic(rng, log_weights))
+            self.keep(systematic_resample(rng, log_weights))
             self.walk(rng, n_moves)
             if limit >= highest:
                 return
 
     def walk(self, rng: np.random.Generator, n_moves: int) -> None:
-        """Move each particle `n_moves` times, in threads; their number does not matter."""
+        """Move each particle `n_moves` times, in threads; results do not depend on `n_jobs`."""
         if self.n < 2:
             return
         draws = rng.random((self.n_particles, n_moves, 4))
@@ -206,34 +207,34 @@ class Population:
         by_class = self.proposal == "class"
         move = kernels.class_walk if by_class else kernels.walk
 
-        def part(s: slice) -> None:
+        def move_slice(s: slice) -> None:
             move(
                 self.graphs[s], self.tests, self.reached[s], self.sizes[s], self.totals[s],
-                self.log_prior, SHARES, draws[s], ratios[s],
+                self.log_prior, MOVE_SHARES, draws[s], ratios[s],
             )  # fmt: skip
 
-        self._in_threads(part)
-        for _ in range(-(-n_moves // LOCAL_A_JUMP) if by_class else 0):
+        self._in_threads(move_slice)
+        for _ in range(-(-n_moves // MOVES_PER_JUMP) if by_class else 0):
             self._jump(rng)
 
     def _jump(self, rng: np.random.Generator) -> None:
-        """Propose to each particle to toggle a random few of all pairs at once."""
-        upper = np.triu(rng.random((self.n_particles, self.n, self.n)) < JUMP, 1)
+        """Propose to each particle to toggle a random few of all pairs together."""
+        upper = np.triu(rng.random((self.n_particles, self.n, self.n)) < JUMP_SHARE, 1)
         masks = pack(upper | upper.transpose(0, 2, 1))
         draws, ratios = rng.random((self.n_particles,)), np.empty(self.n_particles)
 
-        def part(s: slice) -> None:
+        def jump_slice(s: slice) -> None:
             kernels.jump(
                 self.graphs[s], self.tests, self.reached[s], self.sizes[s], self.totals[s],
                 self.log_prior, masks[s], draws[s], ratios[s],
             )  # fmt: skip
 
-        self._in_threads(part)
+        self._in_threads(jump_slice)
 
-    def _in_threads(self, part: Callable[[slice], None]) -> None:
+    def _in_threads(self, work: Callable[[slice], None]) -> None:
         cuts = np.linspace(0, self.n_particles, self.n_jobs + 1).astype(np.int64).tolist()
         slices = [slice(a, b) for a, b in pairwise(cuts)]
-        list(map_in_threads(part, slices, self.n_jobs))
+        list(map_in_threads(work, slices, self.n_jobs))
 
 
 def count_edges(graphs: Words) -> Ints:
@@ -242,7 +243,7 @@ def count_edges(graphs: Words) -> Ints:
     return counts // 2
 
 
-def limited(gaps: Floats, limit: float) -> Floats:
+def limited_log_likelihoods(gaps: Floats, limit: float) -> Floats:
     """Log-likelihoods (tests, 2) of independent and dependent: 0, and minus the limited gap."""
     return np.stack([np.clip(gaps, -limit, 0.0), -np.clip(gaps, 0.0, limit)], axis=1)
 
@@ -258,22 +259,22 @@ def next_limit(wrong: Floats, gaps: Floats, limit: float, highest: float) -> tup
         return -(wrong @ rise)
 
     low, high = limit, highest
-    if enough(weigh(high)):
+    if has_enough_particles(weigh(high)):
         return high, weigh(high)
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if enough(weigh(middle)) else (low, middle)
+        low, high = (middle, high) if has_enough_particles(weigh(middle)) else (low, middle)
     return high, weigh(high)
 
 
-def enough(log_weights: Floats) -> bool:
-    """Whether the effective number of particles, (Σ w)² / Σ w², is large enough."""
+def has_enough_particles(log_weights: Floats) -> bool:
+    """Whether the effective sample size, (Σ w)² / Σ w², is large enough."""
     weights = np.exp(log_weights - log_weights.max())
-    return bool(weights.sum() ** 2 >= KEPT * weights.size * (weights**2).sum())
+    return bool(weights.sum() ** 2 >= MIN_EFFECTIVE_SHARE * weights.size * (weights**2).sum())
 
 
-def systematic(rng: np.random.Generator, log_weights: Floats) -> Ints:
-    """Particles to keep: N evenly spaced marks, from one random number, on the summed weights."""
+def systematic_resample(rng: np.random.Generator, log_weights: Floats) -> Ints:
+    """Positions of N resampled particles: evenly spaced marks on the cumulative weights."""
     weights = np.exp(log_weights - log_weights.max())
     ends = np.cumsum(weights) * (weights.size / weights.sum())
     ends[-1] = weights.size
@@ -281,7 +282,7 @@ def systematic(rng: np.random.Generator, log_weights: Floats) -> Ints:
 
 
 def digests(rows: Words) -> Words:
-    """A 64-bit number for each row that differs, but for a chance of 2⁻⁶⁴, where rows do."""
+    """A 64-bit hash of each row; different rows collide with a probability of 2⁻⁶⁴."""
     keys = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64)
     mixed = (rows + keys) * (2 * keys + np.uint64(1))
     mixed ^= mixed >> np.uint64(29)
@@ -289,7 +290,54 @@ def digests(rows: Words) -> Words:
     return sums
 
 
-def firsts(numbers: Words) -> Ints:
-    """Where each run of equal numbers begins, and the end."""
+def run_bounds(numbers: Words) -> Ints:
+    """Where each run of equal numbers begins, and the end of the last."""
     changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
     return np.array([0, *changes.tolist(), numbers.size], dtype=np.int64)
+
+
+def consensus_graph(particles: Words, others: Words, n: int) -> Words:
+    """The graph (n, words) among `particles` and `others` with the most expected right answers.
+
+    If tests leave much open, every particle may connect two variables, each in its own way, while
+    no edge is in half of them: the graph of the probable edges would contradict all particles. So
+    random questions of independence, with all sizes 0 … n−2 of conditioning sets equally often,
+    are put to all graphs. The share of particles that answer "independent" is the posterior
+    probability of that answer. Ties go to the first graph, that of `others` first.
+    """
+    graphs: Words = np.concatenate([others, particles])
+    best = 0
+    if n > 1:
+        pairs, given = draw_questions(np.random.default_rng(0), n, CONSENSUS_QUESTIONS)
+        dependent = answers_of(graphs, pairs, given)
+        right = expected_right(dependent, dependent[:, len(others) :].mean(axis=1))
+        best = int(np.argmax(right >= right.max() - 1e-12))
+    chosen: Words = graphs[best]
+    return chosen
+
+
+def draw_questions(rng: np.random.Generator, n: int, size: int) -> tuple[Ints, Words]:
+    """Random pairs (size, 2), and sets of other variables (size, words) of random sizes."""
+    orders = rng.random((size, n)).argsort(axis=1)
+    sizes = rng.integers(0, n - 1, size)
+    flags = np.zeros((size, n), dtype=np.bool_)
+    np.put_along_axis(flags, orders, np.arange(n) - 2 < sizes[:, None], axis=1)
+    pairs = orders[:, :2].astype(np.int64)
+    np.put_along_axis(flags, pairs, False, axis=1)
+    return pairs, pack(flags)
+
+
+def answers_of(graphs: Words, pairs: Ints, given: Words) -> Bools:
+    """True where a graph (column) says that the pair of a question (row) is dependent."""
+    n_graphs, n, _ = graphs.shape
+    edges = np.zeros((n, n, n_words(n_graphs)), dtype=np.uint64)
+    kernels.spread_edges(graphs, edges)
+    dependent = np.zeros((len(pairs), n_words(n_graphs)), dtype=np.uint64)
+    kernels.answer(edges, pairs, given, dependent)
+    return unpack(dependent, n_graphs)
+
+
+def expected_right(dependent: Bools, chances: Floats) -> Floats:
+    """The expected share of right answers of each graph; `chances` are those of "dependent"."""
+    right: Floats = np.where(dependent, chances[:, None], 1.0 - chances[:, None]).mean(axis=0)
+    return right

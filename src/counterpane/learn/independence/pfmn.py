@@ -1,13 +1,14 @@
-"""Markov networks by few tests, chosen by what they tell for their cost.
+"""PFMN: Markov networks from few tests, selected by their information per cost.
 
-On data, edges are read from all pair tables together, and tests are asked where that reading may
-err (`ReadingSearch`). The other variant is the particle filter over graphs of Bromberg & Margaritis
-(IJCAI 2007), which also serves tests without tables, such as an oracle. There a population of
-graphs stands for the posterior; each step asks the test that tells most about it for its cost,
-weighs the graphs by the answer, and moves them. Where no test is worth its cost, the population
-begins again from the prior with all tests at once, so that graphs which it had lost come back; if
-that finds nothing new either, it is done. What differs from the paper, and why, is in
-docs/design/particle-filter.md.
+On data, edges are estimated from all pair tables together, and tests are executed where that
+estimate may be wrong (`EdgeResolutionSearch`). The other variant is the particle filter over graphs
+of F. Bromberg and D. Margaritis, Efficient and robust independence-based Markov network structure
+discovery, IJCAI 2007, which also works for tests without tables, such as an oracle
+(`ParticleFilterSearch`). There particles are a sample of the posterior; each step executes the test
+that tells most about them for its cost, weights the graphs by the verdict, and moves them. If no
+test is worth its cost, the particles are drawn again from the prior with all tests, so that graphs
+which were lost can come back; if that finds nothing new, the search is finished.
+docs/design/particle-filter.md lists what differs from the paper, and why.
 """
 
 from __future__ import annotations
@@ -26,15 +27,19 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest
 from counterpane.independence.count_tests import CountTest
-from counterpane.independence.ledger import Price
+from counterpane.independence.ledger import Price, Record
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.independence.asking import Asked, AskingLearner, LaidOut, Variant, moved
-from counterpane.learn.independence.choosing import Room, Score
-from counterpane.learn.independence.consensus import consensus
-from counterpane.learn.independence.filtering import Filtered, FilterSearch
-from counterpane.learn.independence.interactions import with_interactions
-from counterpane.learn.independence.particles import Prior, Proposal
-from counterpane.learn.independence.reading import Read, ReadingSearch
+from counterpane.learn.independence.base import (
+    ExecutedTests,
+    IndependenceLearner,
+    OrderedSource,
+    Variant,
+    renumbered,
+)
+from counterpane.learn.independence.edge_resolution import EdgeResolutionSearch
+from counterpane.learn.independence.particle_filter import ParticleFilterSearch
+from counterpane.learn.independence.particles import GraphPrior, GraphProposal, consensus_graph
+from counterpane.learn.independence.selection import SelectionScore, TableLimit
 from counterpane.typing import Floats, Ints
 
 Estimate = Literal["consensus", "median", "best"]
@@ -43,7 +48,7 @@ MIN_GAIN = 0.02  # bits for each unit of cost that an uncertain test must promis
 
 
 class FilterRecord(NamedTuple):
-    """One executed test: `gain` bits were expected of it, `entropy` bits were left after it.
+    """One executed test, its expected `gain`, and the `entropy` after it, in bits.
 
     Both are about the particles of one class, which agree on all tests before.
     """
@@ -60,37 +65,59 @@ class FilterRecord(NamedTuple):
     entropy: float
 
 
-class PFMN(AskingLearner):
+class PFMN(IndependenceLearner):
     """Learns a Markov network with few tests: those with the most information per cost.
 
-    All pairs of columns are asked first, from shared tables of at most `table_cells` cells. Edges
-    are read from these tables together. Further tests, given a minimal separator, are executed
-    where that reading may err. The learner stops when no test has an expected gain of `min_gain`
-    bits per unit of cost (by default 0.02), or before `max_tests`, `max_cost` or `time_limit` are
-    exceeded.
+    All pairs of columns are tested first, from shared tables of at most `table_cells` cells. Edges
+    are estimated from these tables together. Further tests, given a minimal separating set, are
+    executed where that estimate may be wrong. `variant="paper"` is the particle filter of Bromberg
+    & Margaritis (2007), which is also used if the test is not one of data, such as `Oracle`.
+    There a p-value counts as the likelihood ratio p / alpha, and an answer without a number as
+    certain. Results do not depend on `n_jobs`.
 
-    Parameters: `test` ("stratified", "bayesian", "chi2", "g2") and its level `alpha`, `n_particles`
-    (by default 16), `cost`, a function of the columns of a test, `interactions`, a second look at
-    triples of columns without pair effects, `potentials=False` to leave out the model,
-    `random_state`, and those of every learner. Results do not depend on `n_jobs`.
+    Parameters
+    ----------
+    test, alpha, table_cells, cost, interactions, potentials
+        See `GSMN`; `interactions` is not possible with the particle filter.
+    variant : {"default", "paper"}
+        Which of the two methods.
+    n_particles : int, optional
+        By default 16, or 200 graphs in the particle filter.
+    moves : int
+        Particle filter: moves of each graph after a test.
+    prior : {"sparse", "sizes", "graphs"}
+        Particle filter: Pr(k edges) ∝ 1/(k + 1)², uniform over numbers of edges, or over graphs.
+    proposal : {"symmetric", "class"}
+        Particle filter: symmetric moves, or those of the paper.
+    score : {"gain", "entropy"}
+        Particle filter: information per column, or the paper's −H/W.
+    estimate : {"consensus", "median", "best"}
+        Particle filter: the graph whose independences agree best with the particles, the edges of
+        probability above ½, or the most probable graph that was visited.
+    min_gain : float, optional
+        Stop if no test has this expected gain, in bits per unit of cost; by default 0.02.
+    rows_per_cell : float
+        Particle filter: rows per cell that the table of a test of data must have; 0 allows all.
+    max_tests, max_cost : optional
+        Stop before these are exceeded.
+    random_state : int or numpy.random.Generator, optional
+        The source of random numbers.
 
-    `variant="paper"` is the particle filter of Bromberg & Margaritis (2007), which is also used
-    if the test is not one of data, such as `Oracle`: a p-value counts as the likelihood ratio
-    p / alpha, and an answer without a number as certain. Its parameters: `n_particles` graphs
-    (by default 200), each moved `moves` times after a test. `prior`: "sparse", Pr(k edges) ∝
-    1/(k + 1)²; "sizes", uniform over numbers of edges; "graphs", uniform over graphs. `proposal`:
-    "symmetric" moves, or "class", those of the paper. `score`: "gain", information per column, or
-    "entropy", the paper's −H/W. `estimate`: the graph whose independences agree best with the
-    particles ("consensus"), the edges of probability above ½ ("median"), or the most probable graph
-    that was visited ("best"). Tests of data are executed only if their table has `rows_per_cell`
-    rows per cell; 0 allows all.
+    Attributes
+    ----------
+    graph_, undirected_, blankets_, model_, n_tests_, cost_, n_tables_, table_cost_, contradictions_
+        See `GSMN`.
+    tests_ : list
+        The executed tests; in the particle filter with `gain` and `entropy`.
+    edge_probabilities_, edge_log_odds_ : array
+        Symmetric; the log-odds are those of the default variant.
+    best_graph_, log_posterior_
+        Particle filter: the most probable graph visited, its log-posterior up to a constant.
+    trace_, seconds_
+        A record of each step; seconds spent in tests, in selecting them, and in moves.
 
-    Results: `graph_` (networkx), `undirected_`, `blankets_`, `edge_probabilities_` (a symmetric
-    array) and, of the default variant, `edge_log_odds_`; `model_` (a `MarkovNetwork`), `tests_` (a
-    record of each executed test), `n_tests_`, `cost_` (|given| + 2 a test), `n_tables_`,
-    `table_cost_`, `contradictions_`, `trace_`, `seconds_` spent in tests, in choosing them, and in
-    moves; of the paper's variant also `best_graph_` and its `log_posterior_` (up to a constant).
-
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.PFMN(random_state=0).fit(cp.load_dataset("titanic"))
     >>> sorted(learner.graph_.neighbors("survived"))
@@ -106,9 +133,9 @@ class PFMN(AskingLearner):
         variant: Variant = "default",
         n_particles: int | None = None,
         moves: int = 100,
-        prior: Prior = "sparse",
-        proposal: Proposal = "symmetric",
-        score: Score = "gain",
+        prior: GraphPrior = "sparse",
+        proposal: GraphProposal = "symmetric",
+        score: SelectionScore = "gain",
         estimate: Estimate = "consensus",
         min_gain: float | None = None,
         rows_per_cell: float = 5.0,
@@ -152,9 +179,9 @@ class PFMN(AskingLearner):
         test = self._test()
         self._check(test)
         source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        laid_out = self._laid_out(source, test)
-        learn = self._read if self._reads_tables(test) else self._filter
-        learn(source, laid_out, test, began)
+        ordered = self._ordered(source, test)
+        learn = self._resolve_edges if self._reads_tables(test) else self._filter
+        learn(source, ordered, test, began)
         self.seconds_ = {
             part: sum(row.get(f"{part}_seconds", 0.0) for row in self.trace_)
             for part in ("test", "score", "move")
@@ -165,14 +192,14 @@ class PFMN(AskingLearner):
     def _seed(self) -> int:
         return int(np.random.default_rng(self.random_state).integers(2**62))
 
-    def _read(
-        self, source: CountSource, laid_out: LaidOut, test: IndependenceTest, began: float
+    def _resolve_edges(
+        self, source: CountSource, ordered: OrderedSource, test: IndependenceTest, began: float
     ) -> None:
-        """Learn by reading all pair tables, and set the results."""
+        """Learn by estimates from all pair tables, and set the results."""
         self._check_budget(source)
-        search = ReadingSearch(
+        search = EdgeResolutionSearch(
             test,
-            laid_out.source,
+            ordered.source,
             seed=self._seed,
             n_particles=16 if self.n_particles is None else self.n_particles,
             min_gain=MIN_GAIN if self.min_gain is None else self.min_gain,
@@ -182,19 +209,14 @@ class PFMN(AskingLearner):
         )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
-        state: Read = outcome.state
-        bound = test.bind(laid_out.source) if self.interactions else None
-        ledger = Asked(*state[-3:]).ledger(laid_out.names, self._price, bound)
+        state = outcome.state
         graph = UndirectedGraph.from_bits(pack(state.probabilities > 0.5))
-        if self.interactions:
-            graph = with_interactions(graph, ledger)
-        self._settle(source, laid_out, graph, ledger, time.monotonic() - began)
-        self.edge_probabilities_ = placed(state.probabilities, laid_out.order)
-        self.edge_log_odds_ = placed(state.log_odds, laid_out.order)
-        self.tests_: list[Any] = ledger.records
+        self._set_results(source, ordered, graph, ExecutedTests(*state[-3:]), test, began)
+        self.edge_probabilities_ = in_table_order(state.probabilities, ordered.order)
+        self.edge_log_odds_ = in_table_order(state.log_odds, ordered.order)
 
     def _check_budget(self, source: CountSource) -> None:
-        """Refuse a budget that does not even allow all pairs."""
+        """Refuse a budget that does not allow all pairs."""
         names = source.schema.names
         pairs = list(combinations(names, 2))
         least = {"max_tests": float(len(pairs)), "max_cost": float(sum(map(self._price, pairs)))}
@@ -207,21 +229,21 @@ class PFMN(AskingLearner):
                 )
 
     def _filter(
-        self, source: CountSource, laid_out: LaidOut, test: IndependenceTest, began: float
+        self, source: CountSource, ordered: OrderedSource, test: IndependenceTest, began: float
     ) -> None:
         """Learn by the particle filter over graphs, and set the results."""
-        uncertain = isinstance(test, CountTest)
-        search = FilterSearch(
+        of_data = isinstance(test, CountTest)
+        search = ParticleFilterSearch(
             test,
-            laid_out.source,
+            ordered.source,
             seed=self._seed,
             n_particles=200 if self.n_particles is None else self.n_particles,
             moves=self.moves,
             prior=self.prior,
             proposal=self.proposal,
             score=self.score,
-            room=self._room(laid_out.source, limited=uncertain),
-            min_gain=MIN_GAIN * uncertain if self.min_gain is None else self.min_gain,
+            limit=self._table_limit(ordered.source, limited=of_data),
+            min_gain=MIN_GAIN * of_data if self.min_gain is None else self.min_gain,
             max_tests=self.max_tests,
             max_cost=self.max_cost,
             n_jobs=self.n_jobs,
@@ -229,50 +251,47 @@ class PFMN(AskingLearner):
         )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
-        self._report(source, laid_out, outcome.state, time.monotonic() - began)
-
-    def _room(self, source: CountSource, *, limited: bool) -> Room:
-        """What tables may be asked for; those of two columns always."""
-        cards = source.schema.cards.astype(np.float64)
-        cells = np.inf
-        if limited and self.rows_per_cell > 0:
-            rows = source.total_weight or 0.0
-            cells = max(rows / self.rows_per_cell, cards.max(initial=1.0) ** 2)
-        return Room(np.log(cards), float(np.log(cells)))
-
-    def _report(
-        self, source: CountSource, laid_out: LaidOut, state: Filtered, seconds: float
-    ) -> None:
-        """Set the results of the particle filter."""
-        names = source.schema.names
-        ledger = Asked(*state[-3:]).ledger(laid_out.names, self._price)
+        state, names = outcome.state, source.schema.names
         shares = unpack(state.graphs.view(np.uint64), len(names)).mean(axis=0)
         best, median = state.best.view(np.uint64), pack(shares > 0.5)
         chosen = best if self.estimate == "best" else median
         if self.estimate == "consensus":
             others = np.stack([median, best])
-            chosen = consensus(state.graphs.view(np.uint64), others, len(names))
-        self._settle(source, laid_out, UndirectedGraph.from_bits(chosen), ledger, seconds)
-        self.edge_probabilities_ = placed(shares, laid_out.order)
-        best_graph = moved(UndirectedGraph.from_bits(best), laid_out.order)
+            chosen = consensus_graph(state.graphs.view(np.uint64), others, len(names))
+        graph, executed = UndirectedGraph.from_bits(chosen), ExecutedTests(*state[-3:])
+        self._set_results(source, ordered, graph, executed, test, began)
+        self.edge_probabilities_ = in_table_order(shares, ordered.order)
+        best_graph = renumbered(UndirectedGraph.from_bits(best), ordered.order)
         self.best_graph_: Any = best_graph.to_networkx(names)
         self.log_posterior_ = float(state.best_log_posterior)
-        told = zip(ledger.records, state.gains.tolist(), state.entropies.tolist(), strict=True)
-        self.tests_ = []
-        for r, gain, entropy in told:
-            logs = r.log_likelihoods or (None, None)
-            facts = (r.x, r.y, r.given, r.independent, r.p_value)
-            self.tests_.append(FilterRecord(*facts, logs[0], logs[1], r.cost, gain, entropy))
+        gained = zip(state.gains.tolist(), state.entropies.tolist(), strict=True)
+        self.tests_ = [
+            filter_record(record, *bits) for record, bits in zip(self.tests_, gained, strict=True)
+        ]
+
+    def _table_limit(self, source: CountSource, *, limited: bool) -> TableLimit:
+        """The largest tables of tests; those of two columns are always allowed."""
+        cards = source.schema.cards.astype(np.float64)
+        cells = np.inf
+        if limited and self.rows_per_cell > 0:
+            rows = source.total_weight or 0.0
+            cells = max(rows / self.rows_per_cell, cards.max(initial=1.0) ** 2)
+        return TableLimit(np.log(cards), float(np.log(cells)))
 
     def _check(self, test: IndependenceTest) -> None:
-        """Refuse parameters before the work."""
-        words = {"prior": Prior, "proposal": Proposal, "score": Score, "estimate": Estimate}
-        usual = inspect.signature(type(self)).parameters
+        """Refuse parameters that make no sense."""
+        words = {
+            "prior": GraphPrior,
+            "proposal": GraphProposal,
+            "score": SelectionScore,
+            "estimate": Estimate,
+        }
+        defaults = inspect.signature(type(self)).parameters
         for name, kind in words.items():
             if getattr(self, name) not in get_args(kind):
                 allowed = ", ".join(map(repr, get_args(kind)))
                 raise ParameterError(f"{name}={getattr(self, name)!r}; one of {allowed} is needed.")
-            if self._reads_tables(test) and getattr(self, name) != usual[name].default:
+            if self._reads_tables(test) and getattr(self, name) != defaults[name].default:
                 raise ParameterError(
                     f"{name}={getattr(self, name)!r}; this is a parameter of the particle filter: "
                     "pass variant='paper' too."
@@ -288,14 +307,21 @@ class PFMN(AskingLearner):
             value = getattr(self, name)
             if value is None and name in ("max_tests", "max_cost", "min_gain", "n_particles"):
                 continue
-            whole = name in ("n_particles", "moves", "max_tests", "n_jobs")
-            number = (int, np.integer) if whole else (int, float, np.number)
+            is_count = name in ("n_particles", "moves", "max_tests", "n_jobs")
+            number = (int, np.integer) if is_count else (int, float, np.number)
             if not isinstance(value, number) or not smallest <= value < math.inf:
                 raise ParameterError(f"{name}={value!r}; a number from {smallest} is needed.")
 
 
-def placed(numbers: Floats, order: Ints) -> Floats:
-    """A square array of the search, with row and column i at place `order[i]`."""
+def filter_record(record: Record, gain: float, entropy: float) -> FilterRecord:
+    """The record of a test with what the particle filter expected of it."""
+    x, y, given, independent, p_value, logs, cost, _ = record
+    apart, joint = logs or (None, None)
+    return FilterRecord(x, y, given, independent, p_value, apart, joint, cost, gain, entropy)
+
+
+def in_table_order(numbers: Floats, order: Ints) -> Floats:
+    """A square array of the search, with row and column i at position `order[i]`."""
     out = np.empty_like(numbers)
     out[np.ix_(order, order)] = numbers
     return out

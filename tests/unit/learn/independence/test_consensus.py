@@ -10,9 +10,9 @@ import pytest
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import members, pack, unpack
 from counterpane.independence import Oracle
-from counterpane.learn.independence.consensus import (
-    answers,
-    consensus,
+from counterpane.learn.independence.particles import (
+    answers_of,
+    consensus_graph,
     draw_questions,
     expected_right,
 )
@@ -50,7 +50,7 @@ def test_answers_are_separation(n):
     rng = np.random.default_rng(n)
     graphs = random_graphs(rng, n, 70)
     pairs, given = draw_questions(rng, n, 40)
-    found = answers(packed((n, graphs)), pairs, given)
+    found = answers_of(packed((n, graphs)), pairs, given)
     for k, edges in enumerate(graphs):
         oracle = Oracle(UndirectedGraph(n, edges))
         for q, (a, b) in enumerate(pairs.tolist()):
@@ -70,17 +70,17 @@ def test_particles_that_join_all_in_different_ways_are_not_answered_by_no_edge()
     shares = unpack(particles, 5).mean(axis=0)
     median = pack(shares > 0.5)
     assert not median.any()
-    chosen = consensus(particles, np.stack([median, median]), 5)
+    chosen = consensus_graph(particles, np.stack([median, median]), 5)
     assert (chosen == particles).all(axis=(1, 2)).any()
 
 
 def test_of_equals_the_first_of_the_others_is_taken():
     same = packed((4, [[(0, 1), (1, 2)]] * 3))
     median = same[0]
-    chosen = consensus(same, np.stack([median, packed((4, [[]]))[0]]), 4)
+    chosen = consensus_graph(same, np.stack([median, packed((4, [[]]))[0]]), 4)
     assert (chosen == median).all()
 
 
 def test_one_variable():
     lone = np.zeros((3, 1, 1), dtype=np.uint64)
-    assert consensus(lone, lone[:2], 1).shape == (1, 1)
+    assert consensus_graph(lone, lone[:2], 1).shape == (1, 1)

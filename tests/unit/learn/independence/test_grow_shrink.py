@@ -13,9 +13,9 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack
 from counterpane.independence import Ledger
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.independence.asking import Asked, StructureOnly
-from counterpane.learn.independence.gsmn import GrowShrink
-from counterpane.learn.independence.knowledge import Knowledge
+from counterpane.learn.independence.base import ExecutedTests, StructureOnly
+from counterpane.learn.independence.grow_shrink import GrowShrink
+from counterpane.learn.independence.inference_rules import KnowledgeBase
 from reference.particles_reference import is_separated
 
 
@@ -55,7 +55,7 @@ def test_what_is_inferred_is_true(seed):
     n = 7
     graph = random_graph(n, rng.uniform(0.1, 0.7), seed)
     edges = [frozenset(e) for e in graph.edges]
-    known, told = Knowledge(n), {True: 0, False: 0}
+    known, told = KnowledgeBase(n), {True: 0, False: 0}
     for _ in range(500):
         x, y, *rest = rng.permutation(n).tolist()
         given = rest[: rng.integers(0, n - 1)]
@@ -71,7 +71,7 @@ def test_what_is_inferred_is_true(seed):
 
 
 def test_each_rule_infers():
-    known = Knowledge(5)
+    known = KnowledgeBase(5)
     known.add(0, 1, 0b01100, False)  # 0 ⊥̸ 1 | 2, 3
     known.add(1, 4, 0b00100, False)  # 1 ⊥̸ 4 | 2
     known.add(0, 3, 0b00100, True)  # 0 ⊥ 3 | 2
@@ -81,21 +81,23 @@ def test_each_rule_infers():
     assert known.infer(0, 4, 0b01100) is None  # A ∩ B is {2} only
     known.add(3, 4, 0b00110, False)
     assert known.infer(0, 4, 0b10100 & 0b00100) is False  # noted before
-    fresh = Knowledge(4)
+    fresh = KnowledgeBase(4)
     fresh.add(0, 1, 0b0000, True)
     fresh.add(1, 2, 0b1000, False)
-    twin = Knowledge(4)
+    twin = KnowledgeBase(4)
     twin.add(0, 1, 0b0000, True)
     twin.add(1, 2, 0b1000, False)
     assert twin.infer(2, 0, 0b1000) is True  # the I-triangle, from its other end
     assert fresh.infer(0, 2, 0b1000) is True  # I-triangle
     assert fresh.infer(0, 2, 0b0000) is True
-    assert fresh.infer(0, 3, 0, told=True) is True
-    assert fresh.infer(0, 1, 0, told=False) is True  # what was answered goes before what was told
+    assert fresh.infer(0, 3, 0, propagated=True) is True
+    assert (
+        fresh.infer(0, 1, 0, propagated=False) is True
+    )  # what was answered goes before what was told
 
 
 def test_only_the_strongest_facts_are_kept():
-    known = Knowledge(6)
+    known = KnowledgeBase(6)
     for given in (0b000100, 0b001100, 0b000100, 0b011100):
         known.add(0, 1, given, False)
     assert known._dependent[1][0] == [0b011100]
@@ -113,8 +115,8 @@ def test_pairs_are_asked_in_one_batch():
             return super().answer(questions)
 
     graph = random_graph(9, 0.3, 1)
-    run = GrowShrink(Counting(cp.Oracle(graph)), 9, knowledge=Knowledge(9))
-    run.ask_pairs()
+    run = GrowShrink(Counting(cp.Oracle(graph)), 9, rules=KnowledgeBase(9))
+    run.test_pairs()
     assert batches == [36]
     for _ in range(9):
         run.examine()
@@ -212,6 +214,6 @@ def test_answers_survive_as_arrays():
         bound = test.bind(source)
         questions = [(0, 1, ()), (0, 3, (1, 2)), (1, 2, (0,))]
         verdicts = bound.answer(questions)
-        asked = Asked.nothing(4).extended(4, zip(questions, verdicts, strict=True))
+        asked = ExecutedTests.none(4).extended(4, zip(questions, verdicts, strict=True))
         assert asked.verdicts() == dict(zip(questions, verdicts, strict=True))
         assert asked.ledger(bound.names).cost == 2 + 4 + 3

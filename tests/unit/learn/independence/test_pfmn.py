@@ -15,10 +15,10 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import mask, pack
 from counterpane.independence import Verdict
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.independence.asking import Asked
-from counterpane.learn.independence.choosing import Room
-from counterpane.learn.independence.filtering import FilterSearch
+from counterpane.learn.independence.base import ExecutedTests
+from counterpane.learn.independence.particle_filter import ParticleFilterSearch
 from counterpane.learn.independence.particles import Population
+from counterpane.learn.independence.selection import TableLimit
 from counterpane.progress import Control
 from reference.particles_reference import log_likelihood, log_prior, posterior
 
@@ -124,13 +124,13 @@ def test_edge_probabilities_are_those_of_the_posterior():
 
 def make_search(graph, **options):
     source = cp.MemoryCounts(nothing(graph.n))
-    room = Room(np.zeros(graph.n), math.inf)
+    limit = TableLimit(np.zeros(graph.n), math.inf)
     options = {
         "seed": 3, "n_particles": 60, "moves": 20, "prior": "sparse", "proposal": "symmetric",
-        "score": "gain", "room": room, "min_gain": 0.0, "max_tests": None, "max_cost": None,
+        "score": "gain", "limit": limit, "min_gain": 0.0, "max_tests": None, "max_cost": None,
         "n_jobs": 1,
     } | options  # fmt: skip
-    return FilterSearch(cp.Oracle(graph), source, **options)
+    return ParticleFilterSearch(cp.Oracle(graph), source, **options)
 
 
 def test_lost_graphs_come_back():
@@ -141,8 +141,10 @@ def test_lost_graphs_come_back():
         state, _ = search.step(state, control)
     wrong = UndirectedGraph(7, graph.edges[1:])
     agreed = np.broadcast_to(wrong.neighbor_bits.view(np.int64), (60, 7, 1)).copy()
-    gaps = [30.0 if v.independent else -30.0 for v in Asked(*state[-3:]).verdicts().values()]
-    asked = [(*p, tuple(g)) for (*p, g) in Asked(*state[-3:]).verdicts()]
+    gaps = [
+        30.0 if v.independent else -30.0 for v in ExecutedTests(*state[-3:]).verdicts().values()
+    ]
+    asked = [(*p, tuple(g)) for (*p, g) in ExecutedTests(*state[-3:]).verdicts()]
     edges = frozenset(map(frozenset, wrong.edges))
     total = log_likelihood(edges, asked, gaps)
     assert total < 0
@@ -225,7 +227,7 @@ def test_an_interrupted_search_goes_on_to_the_same_result(monkeypatch, tmp_path,
     make["variant"] = "paper"
     whole = cp.PFMN(**make).fit(table)
     assert whole.n_tests_ > 9
-    steps, inner = [], FilterSearch.step
+    steps, inner = [], ParticleFilterSearch.step
     with monkeypatch.context() as patch:
 
         def step(self, state, ctl):
@@ -234,7 +236,7 @@ def test_an_interrupted_search_goes_on_to_the_same_result(monkeypatch, tmp_path,
             steps.append(1)
             return inner(self, state, ctl)
 
-        patch.setattr(FilterSearch, "step", step)
+        patch.setattr(ParticleFilterSearch, "step", step)
         with pytest.warns(StoppedEarly):
             cp.PFMN(checkpoint=tmp_path / "c", **make).fit(table)
     resumed = cp.PFMN(checkpoint=tmp_path / "c", **make).fit(table)

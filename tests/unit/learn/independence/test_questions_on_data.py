@@ -12,8 +12,8 @@ from counterpane.data import Schema, Table
 from counterpane.errors import ParameterError
 from counterpane.graphs import UndirectedGraph
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.independence.partial import Margins, PairTables
-from counterpane.learn.independence.reading import ReadingSearch
+from counterpane.learn.independence.edge_resolution import EdgeResolutionSearch
+from counterpane.learn.independence.inference_rules import PairTableRules, PairTables
 
 LEARNERS = {
     "GSMN": lambda **options: cp.GSMN(**options),
@@ -172,7 +172,7 @@ def test_xor_needs_a_second_look(make):
 
 def test_executed_tests_outrank_what_is_read():
     tables = PairTables.of(cp.MemoryCounts(sampled(GRID, 12, 5000, 0)))
-    margins = Margins(tables)
+    margins = PairTableRules(tables)
     assert margins.infer(0, 1, 0) is False and margins.infer(0, 11, 1 << 1 | 1 << 4) is True
     margins.add(0, 11, 1 << 1 | 1 << 4 | 1 << 5, False)
     assert margins.infer(11, 0, 1 << 1 | 1 << 4) is False  # dependent given more
@@ -182,7 +182,7 @@ def test_executed_tests_outrank_what_is_read():
 
 
 def test_what_is_read_is_never_a_premise():
-    margins = Margins(PairTables.of(cp.MemoryCounts(sampled(GRID, 12, 5000, 0))))
+    margins = PairTableRules(PairTables.of(cp.MemoryCounts(sampled(GRID, 12, 5000, 0))))
     margins.infer(0, 1, 0)
     assert not margins._executed
 
@@ -219,7 +219,7 @@ def test_an_interrupted_reading_goes_on_to_the_same_result(monkeypatch, tmp_path
     table = sampled(edges, 9, 5000, 1)
     options = {"random_state": 4, "min_gain": 0.001, "potentials": False}
     whole = cp.PFMN(**options).fit(table)
-    steps, inner = [], ReadingSearch.step
+    steps, inner = [], EdgeResolutionSearch.step
     with monkeypatch.context() as patch:
 
         def step(self, state, ctl):
@@ -228,7 +228,7 @@ def test_an_interrupted_reading_goes_on_to_the_same_result(monkeypatch, tmp_path
             steps.append(1)
             return inner(self, state, ctl)
 
-        patch.setattr(ReadingSearch, "step", step)
+        patch.setattr(EdgeResolutionSearch, "step", step)
         with pytest.warns(StoppedEarly):
             cut = cp.PFMN(checkpoint=tmp_path / "c", **options).fit(table)
     assert cut.n_tests_ < whole.n_tests_

@@ -11,13 +11,18 @@ from counterpane._core import learn_independence as kernels
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import mask, members, n_words
 from counterpane.learn.independence import particles
-from counterpane.learn.independence.choosing import Pool, Room, choose, deciding
 from counterpane.learn.independence.particles import (
     Population,
     draw_graphs,
     next_limit,
-    systematic,
+    systematic_resample,
     x_log_x,
+)
+from counterpane.learn.independence.selection import (
+    StartSets,
+    TableLimit,
+    deciding_sets,
+    select_test,
 )
 from reference.particles_reference import (
     all_pairs,
@@ -92,12 +97,14 @@ def test_information_is_counted_within_classes(seed):
         assert asked not in tests or told == 0.0  # an executed test tells nothing more
 
 
-def choice_of(population, *, score="gain", room=None, seed=0):
+def choice_of(population, *, score="gain", limit=None, seed=0):
     n = population.n
     grouping = population.group()
-    pool = Pool(np.zeros(0, np.int64), np.zeros((0, n_words(n)), np.uint64))
-    room = room or Room(np.full(n, math.log(2)), math.inf)
-    return choose(population, grouping, pool, np.random.default_rng(seed), score=score, room=room)
+    start_sets = StartSets(np.zeros(0, np.int64), np.zeros((0, n_words(n)), np.uint64))
+    limit = limit or TableLimit(np.full(n, math.log(2)), math.inf)
+    return select_test(
+        population, grouping, start_sets, np.random.default_rng(seed), score=score, limit=limit
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -127,16 +134,16 @@ def test_tables_have_room():
     graphs = random_graphs(n, 80, seed=2)
     cards = np.array([2.0, 3.0, 2.0, 4.0, 2.0, 3.0])
     for cells in (16.0, 50.0, 200.0):
-        room = Room(np.log(cards), math.log(cells))
+        limit = TableLimit(np.log(cards), math.log(cells))
         for seed in range(5):
-            choice = choice_of(make(graphs, n), score="entropy", room=room, seed=seed)
+            choice = choice_of(make(graphs, n), score="entropy", limit=limit, seed=seed)
             scope = [*choice.pair, *members(choice.given)]
             assert np.prod(cards[scope]) <= cells * (1 + 1e-9)
-    trimmed = room.trimmed(
-        Pool(np.array([0]), mask(n, range(1, n))[None]), np.random.default_rng(0)
+    trimmed = limit.trimmed(
+        StartSets(np.array([0]), mask(n, range(1, n))[None]), np.random.default_rng(0)
     )
     assert 0 < len(members(trimmed.sets[0])) < n - 1
-    assert choice_of(make(graphs, n), room=Room(np.log(cards), 0.0)) is None
+    assert choice_of(make(graphs, n), limit=TableLimit(np.log(cards), 0.0)) is None
 
 
 def test_two_graphs_of_a_class_can_be_told_apart():
@@ -144,10 +151,10 @@ def test_two_graphs_of_a_class_can_be_told_apart():
     chain = frozenset(frozenset((i, i + 1)) for i in range(n - 1))
     other = chain | {frozenset((0, 2))}
     population = make([chain, other] * 3, n, [(0, 5, ())], [-3.0])
-    pool = deciding(population, population.group())
+    start_sets = deciding_sets(population, population.group())
     told = [
         information([chain, other], [], (a, b, tuple(set(members(s)) - {a, b})))
-        for a, s in zip(pool.starts.tolist(), pool.sets, strict=True)
+        for a, s in zip(start_sets.starts.tolist(), start_sets.sets, strict=True)
         for b in range(n) if b != a
     ]  # fmt: skip
     assert max(told) == 1.0
@@ -160,7 +167,7 @@ def test_systematic_resampling_is_as_even_as_can_be():
     expected = 50 * weights / weights.sum()
     totals = np.zeros(50)
     for _ in range(400):
-        kept = systematic(rng, np.log(weights) + 7.0)
+        kept = systematic_resample(rng, np.log(weights) + 7.0)
         counts = np.bincount(kept, minlength=50)
         assert (counts >= np.floor(expected)).all() and (counts <= np.ceil(expected)).all()
         totals += counts
@@ -173,7 +180,9 @@ def test_a_surprising_test_is_let_in_little_by_little():
     limit, log_weights = next_limit(wrong, np.array([30.0]), 0.0, 30.0)
     weights = np.exp(log_weights)
     assert 0.0 < limit < 10.0
-    assert weights.sum() ** 2 / (weights**2).sum() == pytest.approx(particles.KEPT * 100, rel=1e-6)
+    assert weights.sum() ** 2 / (weights**2).sum() == pytest.approx(
+        particles.MIN_EFFECTIVE_SHARE * 100, rel=1e-6
+    )
     assert next_limit(1.0 - wrong, np.array([30.0]), 0.0, 30.0)[0] == 30.0
 
 

@@ -69,7 +69,7 @@ def outcomes(kernel, graph, tests, gaps, prior, kind, grid):
     draws[:, 0, 1 : 1 + grid.shape[1]] = grid
     ratios = np.empty((len(grid), 1))
     state = (start.tests, start.reached, start.sizes, start.totals)
-    kernel(start.graphs, *state, start.log_prior, particles.SHARES, draws, ratios)
+    kernel(start.graphs, *state, start.log_prior, particles.MOVE_SHARES, draws, ratios)
     check_bookkeeping(start, tests, gaps)
     return [graph_of(rows) for rows in start.graphs], ratios[:, 0]
 
@@ -77,7 +77,7 @@ def outcomes(kernel, graph, tests, gaps, prior, kind, grid):
 def check_bookkeeping(start, tests, gaps):
     """What a population remembers of its graphs is what they say."""
     for rows, size, total, said in zip(
-        start.graphs, start.sizes, start.totals, start.joined(), strict=True
+        start.graphs, start.sizes, start.totals, start.says_dependent(), strict=True
     ):
         graph = graph_of(rows)
         assert size == len(graph)
@@ -95,8 +95,8 @@ def add_moves(matrix, graph, chance, moves):
 
 
 def symmetric_chain(tests, gaps, prior):
-    toggle, swap, slide = particles.SHARES
-    rest = 1.0 - particles.SHARES.sum()
+    toggle, swap, slide = particles.MOVE_SHARES
+    rest = 1.0 - particles.MOVE_SHARES.sum()
     matrix = np.zeros((64, 64))
     for graph in GRAPHS:
         ends = max(2 * len(graph), 1)
@@ -139,7 +139,9 @@ def jump_chain(tests, gaps, prior):
         kernels.jump(start.graphs, *state, start.log_prior, masks, np.full(64, SURE), ratios)
         check_bookkeeping(start, tests, gaps)
         for toggled, rows, ratio in zip(GRAPHS, start.graphs, ratios, strict=True):
-            chance = particles.JUMP ** len(toggled) * (1 - particles.JUMP) ** (6 - len(toggled))
+            chance = particles.JUMP_SHARE ** len(toggled) * (1 - particles.JUMP_SHARE) ** (
+                6 - len(toggled)
+            )
             add_moves(matrix, graph, chance, ([graph_of(rows)], [ratio]))
     return matrix
 
