@@ -69,3 +69,15 @@ def entries(offsets: Ints, which: Ints) -> Ints:
     [2, 3, 4, 0, 1]
     """
     return ranges(offsets[which], offsets[which + 1])
+
+
+def segment_sums(flat: Array, offsets: Ints) -> Array:
+    """The sum of each part of the last axis; sums of integers may wrap around.
+
+    >>> segment_sums(np.array([1, 2, 3]), np.array([0, 2, 2, 3])).tolist()
+    [3, 0, 3]
+    """
+    padded = np.zeros((*flat.shape[:-1], flat.shape[-1] + 1), dtype=flat.dtype)
+    np.cumsum(flat, axis=-1, out=padded[..., 1:])
+    sums: Array = padded[..., offsets[1:]] - padded[..., offsets[:-1]]
+    return sums

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from counterpane.errors import ScopeError
 from counterpane.features import Blanket, Potential, Rules
-from counterpane.learn.markov.conditions import canonical, grouped, ranges
-from counterpane.learn.markov.features import merged
-from counterpane.learn.markov.incidence import Incidence
+from counterpane.features.conditions import number_groups
+from counterpane.learn.markov.feature_rows import Incidence
+from counterpane.learn.markov.weights import merge_equal
+from counterpane.ragged import ranges
 
 CARDS = (2, 3, 1, 4)
 ROWS = list(product(*map(range, CARDS)))
@@ -60,7 +61,7 @@ scopes = st.lists(some, max_size=4)
 @settings(max_examples=150)
 def test_the_same_rows_have_the_same_form(drawn):
     drawn = [*drawn, *((w, written_otherwise(c)) for w, c in drawn)]
-    found = canonical(Rules.from_list(CARDS, drawn))
+    found = Rules.from_list(CARDS, drawn).conditions.simplified(np.array(CARDS))
     forms = {}
     for r, (_, conditions) in enumerate(drawn):
         mine = slice(found.offsets[r], found.offsets[r + 1])
@@ -83,7 +84,7 @@ def test_merging_keeps_the_sum_and_leaves_no_two_alike(drawn, asked, seed):
         for scope, shape in zip(asked, shapes, strict=True)
     ]
     parts = [*tables, Rules.from_list(CARDS, drawn), Rules.from_list(CARDS, drawn[:2])]
-    found = merged(np.array(CARDS), parts)
+    found = merge_equal(np.array(CARDS), parts)
     codes = np.array(ROWS).T
     gap = Blanket(CARDS, parts).log_potential(codes) - Blanket(CARDS, found).log_potential(codes)
     assert (gap == gap[0]).all()  # what holds everywhere is left out
@@ -109,7 +110,8 @@ def test_merging_keeps_the_sum_and_leaves_no_two_alike(drawn, asked, seed):
 @settings(max_examples=60)
 def test_slots_hold_what_each_state_gains(drawn):
     """For each row and variable, the slots of the entries whose rest holds sum up to the rules."""
-    incidence = Incidence(Rules.from_list(CARDS, drawn))
+    rules = Rules.from_list(CARDS, drawn)
+    incidence = Incidence(np.array(CARDS), rules.conditions.simplified(np.array(CARDS)))
     numbers = incidence.by_slot(np.array([w for w, _ in drawn]))
     rests = incidence.rests(np.arange(incidence.rest_rules.size))
     for row in ROWS[::5]:
@@ -132,7 +134,7 @@ def test_slots_hold_what_each_state_gains(drawn):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=20))
 def test_groups_are_numbered_as_they_sort(pairs):
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    groups, first = grouped(*columns)
+    groups, first = number_groups(*columns)
     order = sorted(set(pairs))
     assert groups.tolist() == [order.index(pair) for pair in pairs]
     assert first.tolist() == [pairs.index(pair) for pair in order]

@@ -13,7 +13,7 @@ import numpy as np
 from counterpane._core import features as kernels
 from counterpane._core.features import RuleMasks
 from counterpane.ragged import entries, offsets_of
-from counterpane.typing import Bools, Floats, Ints
+from counterpane.typing import Array, Bools, Floats, Ints, Words
 
 
 class Conditions(NamedTuple):
@@ -49,12 +49,14 @@ class Conditions(NamedTuple):
         >>> [array.tolist() for array in both]
         [[0, 1], [1], [1], [False]]
         """
-        out = Conditions(*(np.empty_like(array) for array in self))
-        size = kernels.simplify_conditions(cards, *self, certain, *out)
-        return Conditions(out.offsets, *(array[:size] for array in out[1:]))
+        offsets, variables, values, negated = map(np.empty_like, self)
+        size = kernels.simplify_conditions(
+            cards, *self, certain, offsets, variables, values, negated
+        )
+        return Conditions(offsets, variables[:size], values[:size], negated[:size])
 
     def groups(self) -> tuple[Ints, Ints, Ints]:
-        """(start and end, conjunction, variable) of each group of conditions on one variable.
+        """(starts, conjunction, variable) of each group of conditions on one variable.
 
         The conditions must be sorted; group g has those from starts[g] to starts[g+1]−1.
         """
@@ -71,6 +73,17 @@ class Conditions(NamedTuple):
         flags = np.repeat(self.negated[first], np.diff(offsets))
         flags[np.repeat(offsets[:-1], np.diff(starts)) + self.values] = ~self.negated
         return offsets, flags
+
+    def fingerprints(self, cards: Ints) -> Words:
+        """128 bits for each condition, (2, conditions); those of a set are the sum of its members'.
+
+        Conjunctions in canonical form are equal if their sums are, but for a chance of 2⁻¹²⁸.
+        """
+        first = offsets_of(cards)
+        words = np.random.default_rng(0).integers(2**64, size=(2, 2, first[-1]), dtype=np.uint64)
+        places = first[self.variables] + self.values
+        prints: Words = words[:, self.negated.astype(np.int64), places]
+        return prints
 
     def masks(self, cards: Ints, weights: Floats, served: Ints) -> RuleMasks:
         """The conjunctions of the canonical form as the states that they allow.
@@ -89,3 +102,17 @@ class Conditions(NamedTuple):
         serves = np.zeros(rules.size, dtype=np.bool_)
         serves[np.searchsorted(rules * max(cards.size, 1) + variables, served)] = True
         return RuleMasks(weights, offsets, rules, variables, first[:-1], flags, serves)
+
+
+def number_groups(*columns: Array) -> tuple[Ints, Ints]:
+    """(the group of each row, a row of each group): rows with equal columns form a group.
+
+    Groups are numbered in the sorted order of their rows, by the first column first.
+    """
+    order = np.lexsort(columns[::-1])
+    fresh = np.ones(order.size, dtype=bool)
+    if order.size:
+        fresh[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+    groups = np.empty(order.size, dtype=np.int64)
+    groups[order] = np.cumsum(fresh) - 1
+    return groups, order[fresh]

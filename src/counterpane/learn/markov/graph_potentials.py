@@ -8,6 +8,7 @@ any other graph they are tables over the maximal cliques that maximize the pseud
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,8 +20,9 @@ from counterpane.features import Potential
 from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
 from counterpane.graphs.triangulate import Clique, JunctionTree
 from counterpane.lazy import lazy
-from counterpane.learn.markov.features import Part, with_weights
-from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize
+from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize_likelihood
+from counterpane.learn.markov.weights import Part, with_weights
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
 from counterpane.typing import Floats
@@ -71,27 +73,27 @@ def fit_potentials(
         tree = junction_tree(triangulation)
         potentials = _closed_form(source, tree, equivalent_sample_size, max_cells, ctl)
     else:
-        found = nx.find_cliques(graph.to_networkx(range(graph.n)))
-        cliques = sorted(_check_cells(map(tuple, map(sorted, found)), source, max_cells))
+        maximal = nx.find_cliques(graph.to_networkx(range(graph.n)))
+        cliques = sorted(_check_cells(map(tuple, map(sorted, maximal)), source, max_cells))
         potentials = _by_pseudo_likelihood(source, cliques, prior_sd, ctl)
     return MarkovNetwork(source.schema, potentials, provenance=provenance)
 
 
 def _check_cells(cliques: Any, source: CountSource, max_cells: int) -> list[Clique]:
-    """The cliques, unless their tables are too large; those of a dense graph are never all made."""
-    kept, cells = [], 0
+    """The cliques, checked one by one: `TableSizeError` if their tables are too large in total."""
+    checked, cells = [], 0
     for clique in cliques:
-        own = math.prod(source.schema.cards[list(clique)].tolist())
-        cells += own
+        size = math.prod(source.schema.cards[list(clique)].tolist())
+        cells += size
         if cells > max_cells:
             names = ", ".join(repr(source.schema.names[v]) for v in clique)
             raise TableSizeError(
-                f"the clique {names} has {own:,} joint states, {cells:,} with the cliques before "
+                f"the clique {names} has {size:,} joint states, {cells:,} with the cliques before "
                 f"it; at most {max_cells:,} are allowed: learn a sparser graph, merge states, or "
                 "raise max_cells."
             )
-        kept.append(clique)
-    return kept
+        checked.append(clique)
+    return checked
 
 
 def _closed_form(
@@ -117,4 +119,7 @@ def _by_pseudo_likelihood(
     shapes = [tuple(source.schema.cards[list(clique)].tolist()) for clique in cliques]
     empty = [Potential(clique, np.zeros(s)) for clique, s in zip(cliques, shapes, strict=True)]
     objective = PseudoLikelihood(source, empty, ctl=ctl)
-    return with_weights(empty, maximize(objective, prior_sd=prior_sd, ctl=ctl))
+    fitted = maximize_likelihood(objective, prior_sd=prior_sd, ctl=ctl)
+    if fitted.stopped is not None:
+        warnings.warn(fitted.stopped, StoppedEarly, stacklevel=3)
+    return with_weights(empty, fitted.weights)

@@ -104,7 +104,7 @@ class PairwiseMarkovLearner(DensityLearner):
         search = PartnerSearch(source, self.k)
         outcome = self._driver(source).run(search, "counting pairs")
         self.trace_ = outcome.trace
-        graph = _joined(outcome.state.partners)
+        graph = _partner_graph(outcome.state.partners)
         shapes = [source.schema.cards[list(edge)] for edge in graph.edges]
         tables = [Potential(e, np.zeros(s)) for e, s in zip(graph.edges, shapes, strict=True)]
         left = self.time_limit
@@ -122,9 +122,9 @@ class PairwiseMarkovLearner(DensityLearner):
         return self
 
 
-def _joined(partners: Ints) -> UndirectedGraph:
+def _partner_graph(partners: Ints) -> UndirectedGraph:
     """The graph that joins two variables if one of them is a partner of the other."""
-    mine, places = np.nonzero(partners >= 0)
-    theirs = partners[mine, places]
-    edges = {(min(e), max(e)) for e in zip(mine.tolist(), theirs.tolist(), strict=True)}
+    variables, places = np.nonzero(partners >= 0)
+    others = partners[variables, places]
+    edges = {(min(e), max(e)) for e in zip(variables.tolist(), others.tolist(), strict=True)}
     return UndirectedGraph(len(partners), edges)

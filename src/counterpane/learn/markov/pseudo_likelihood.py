@@ -4,13 +4,12 @@
 
 which is convex, by L-BFGS, by OWL-QN where l1 > 0. P(x_v | rest) depends on v and its blanket only:
 where these have few joint states, the variable reads distinct rows of these columns, often a
-thousandth of all. The others read the distinct rows of the whole table, kept in memory; where there
-are too many of these, every evaluation streams the rows instead.
+thousandth of all rows. The others read the distinct rows of all columns, in memory; if there are
+too many, every evaluation streams the rows instead.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,30 +23,28 @@ from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.features import Blanket, Potential, Rules
-from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.markov.incidence import Incidence
-from counterpane.learn.markov.owl_qn import Minimum, minimize
-from counterpane.learn.markov.views import Features, Reading
+from counterpane.learn.markov.feature_rows import CompiledFeatures, Incidence, RowReading
+from counterpane.learn.markov.lbfgs import Minimum, minimize
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
 from counterpane.typing import Array, Codes, Floats, Ints
 
-MAX_ROWS = 2**20  # distinct rows that are kept
-MAX_CODES = 2**26  # of the rows of whole tables that are kept: 128 MB
-MAX_POSITIONS = 2**28  # rows in the lists of rules that are kept: 512 MB
-NARROW = 2**14  # joint states of a blanket that has rows of its own
+MAX_ROWS = 2**20  # distinct rows in memory
+MAX_CODES = 2**26  # codes of rows of all columns in memory: 128 MB
+MAX_POSITIONS = 2**28  # rows in the lists of rules in memory: 512 MB
+NARROW = 2**14  # joint states of a blanket whose distinct rows are stored separately
 BLOCK_ROWS = 2**14  # short lists cost most in small blocks, and a place in a block has 16 bits
-CHUNKS = 8  # of variables that threads share; fixed, so that sums do not depend on the threads
-MAX_SHARED = 2**18  # cells of tables of which each chunk may have its own sums
+CHUNKS = 8  # of variables, for threads; fixed, so that sums do not depend on the threads
+MAX_SHARED = 2**18  # cells of tables for which each chunk has its own sums
 
-GRADIENT = 1e-6  # nats a row: the largest slope at the end
+GRADIENT = 1e-6  # nats per row: the largest slope at the end
 MAX_STEPS = 2000
 
 
-class Gradient:
-    """−PLL and its slopes, while views are added to it."""
+class GradientSum:
+    """−PLL and its slopes, summed over views."""
 
-    def __init__(self, features: Features, w: Floats, n_jobs: int = 1) -> None:
+    def __init__(self, features: CompiledFeatures, w: Floats, n_jobs: int = 1) -> None:
         self.features = features
         n_values = features.parts.values.size
         self.values, rules = np.split(w, [n_values])
@@ -83,17 +80,17 @@ class Gradient:
 class GradientTask:
     """−PLL of the variables of `reading` and its slopes at `w` over a block of rows, end to end."""
 
-    reading: Reading
+    reading: RowReading
     w: Floats
 
     def __call__(self, codes: Codes, weights: Array | None) -> Floats:
-        gradient = Gradient(self.reading.features, self.w)
-        for view in blocks(self.reading, codes, weights):
+        gradient = GradientSum(self.reading.features, self.w)
+        for view in row_blocks(self.reading, codes, weights):
             gradient.add(view, self.reading.lists(view))
         return gradient.result()
 
 
-def blocks(reading: Reading, codes: Codes, weights: Array | None) -> Iterator[PseudoView]:
+def row_blocks(reading: RowReading, codes: Codes, weights: Array | None) -> Iterator[PseudoView]:
     """Views of a few rows at a time."""
     n_rows = codes.shape[1]
     n_blocks = -(-n_rows // BLOCK_ROWS)
@@ -129,28 +126,26 @@ class PseudoLikelihood:
         self.ctl = ctl
         self.n_jobs = n_jobs
         blanket = Blanket(source.schema.cards, parts, source.schema.names)
-        p = blanket.parts
-        rules = Rules(p.cards, p.rule_weights, p.rule_offsets, p.rule_variables, p.rule_values,
-                      p.rule_negated)  # fmt: skip
-        self.features = Features(p, Incidence(rules))
-        self.kept: list[tuple[Reading, PseudoView, RowLists | None]] = []
+        conditions = blanket.conditions.simplified(blanket.cards)
+        self.features = CompiledFeatures(blanket.parts, Incidence(blanket.cards, conditions))
+        self.stored: list[tuple[RowReading, PseudoView, RowLists | None]] = []
         self._free = MAX_POSITIONS
-        wide = self._keep_narrow(max_rows)
-        self.streamed: Ints = wide[:0] if self._keep_wide(wide, max_rows) else wide
+        wide = self._store_narrow(blanket, max_rows)
+        self.streamed: Ints = wide[:0] if self._store_wide(wide, max_rows) else wide
         if self.streamed.size:
             source.counts([(v,) for v in self._everything], missing="error", ctl=ctl)
-        self._streaming = Reading(self.features, self.streamed)
+        self._streaming = RowReading(self.features, self.streamed)
 
     @property
     def _everything(self) -> list[int]:
         return list(range(len(self.source.schema)))
 
-    def _keep_narrow(self, max_rows: int) -> Ints:
-        """Keep the rows of variables with small blankets; returns the other variables."""
+    def _store_narrow(self, blanket: Blanket, max_rows: int) -> Ints:
+        """Store the rows of variables with small blankets; returns the other variables."""
         bits, most = np.log2(self.features.cards), np.log2(NARROW)
         columns, tables, wide = [], [], []
-        for v, neighbors in enumerate(self.features.neighbors()):
-            own = np.concatenate([[v], neighbors])
+        for v in self._everything:
+            own = np.array([v, *blanket.neighbors(v)])
             table = self._distinct(own.tolist(), max_rows) if bits[own].sum() <= most else None
             if table is None:
                 wide.append(v)
@@ -160,38 +155,38 @@ class PseudoLikelihood:
             max_rows -= table.n_rows
         if columns:
             variables = np.array([own[0] for own in columns])
-            reading = Reading(self.features, variables, columns)
-            self._keep(reading, reading.stacked(tables))
+            reading = RowReading(self.features, variables, columns)
+            self._store(reading, reading.stacked(tables))
         return np.array(wide, dtype=np.int64)
 
-    def _keep_wide(self, variables: Ints, max_rows: int) -> bool:
-        """Keep the distinct rows of the whole table, unless there are too many."""
+    def _store_wide(self, variables: Ints, max_rows: int) -> bool:
+        """Store the distinct rows of all columns; returns False if there are too many."""
         if not variables.size:
             return True
         limit = min(max_rows, MAX_CODES // len(self._everything))
         rows = self._distinct(self._everything, limit)
         if rows is None:
             return False
-        reading = Reading(self.features, variables)
-        for view in blocks(reading, rows.codes, rows.weights):
-            self._keep(reading, view)
+        reading = RowReading(self.features, variables)
+        for view in row_blocks(reading, rows.codes, rows.weights):
+            self._store(reading, view)
         return True
 
     def _distinct(self, columns: list[int], limit: int) -> Table | None:
-        """The distinct rows of some columns, unless there are too many."""
+        """The distinct rows of `columns`; None if there are too many."""
         try:
             rows = self.source.distinct(columns, limit=limit, ctl=self.ctl)
         except TableSizeError:
             return None
         return rows.resolve_missing("error")
 
-    def _keep(self, reading: Reading, view: PseudoView) -> None:
-        """Keep a view, with its lists while there is room."""
+    def _store(self, reading: RowReading, view: PseudoView) -> None:
+        """Store a view, with its lists while there is room."""
         lists = None
         with suppress(TableSizeError):
             lists = reading.lists(view, self._free)
             self._free -= lists.positions.size
-        self.kept.append((reading, view, lists))
+        self.stored.append((reading, view, lists))
 
     @property
     def n_weights(self) -> int:
@@ -200,8 +195,8 @@ class PseudoLikelihood:
 
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """−PLL in nats, not negative, and its gradient."""
-        gradient = Gradient(self.features, w, self.n_jobs)
-        for reading, view, lists in self.kept:
+        gradient = GradientSum(self.features, w, self.n_jobs)
+        for reading, view, lists in self.stored:
             if self.ctl is not None:
                 self.ctl.check()
             gradient.add(view, reading.lists(view) if lists is None else lists)
@@ -212,10 +207,10 @@ class PseudoLikelihood:
         return float(total[0]), total[1:]
 
 
-class Fitted(NamedTuple):
-    """Weights, their penalized −PLL in nats, the steps taken, and whether slopes became small.
+class WeightFit(NamedTuple):
+    """Weights, their penalized −PLL in nats, the number of steps, and whether slopes became small.
 
-    `stopped` is a sentence where the search had to end early.
+    `stopped` is a sentence if the search ended early, else None.
     """
 
     weights: Floats
@@ -225,15 +220,7 @@ class Fitted(NamedTuple):
     stopped: str | None
 
 
-def maximize(objective: PseudoLikelihood, **options: Any) -> Floats:
-    """The weights that `fit` finds; a `StoppedEarly` warning where it was stopped."""
-    fitted = fit(objective, **options)
-    if fitted.stopped is not None:
-        warnings.warn(fitted.stopped, StoppedEarly, stacklevel=3)
-    return fitted.weights
-
-
-def fit(
+def maximize_likelihood(
     objective: PseudoLikelihood,
     *,
     prior_sd: float | Floats = 2.0,
@@ -242,11 +229,11 @@ def fit(
     tolerance: float = GRADIENT,
     max_steps: int = MAX_STEPS,
     ctl: Control | None = None,
-) -> Fitted:
-    """The largest penalized pseudo-likelihood; `prior_sd` may differ by weight, or be infinite.
+) -> WeightFit:
+    """The weights of the largest penalized pseudo-likelihood, by L-BFGS.
 
-    Stops when no slope is above `tolerance` nats a row. Stopped by `ctl` or by Ctrl-C it returns
-    the best so far.
+    `prior_sd` may differ by weight, or be infinite. The search stops when no slope is above
+    `tolerance` nats per row. If `ctl` or Ctrl-C stops it, the result is the best so far.
     """
     spread = np.broadcast_to(np.asarray(prior_sd, dtype=np.float64), objective.n_weights)
     if not (spread > 0).all():
@@ -261,12 +248,12 @@ def fit(
         nonlocal best
         value, gradient = objective(w)
         value = (value + 0.5 * float((precision * w * w).sum())) / rows
-        whole = value + l1 / rows * float(np.abs(w).sum())
-        if whole < best.value:
-            best = Minimum(w.copy(), whole, np.inf)
+        total = value + l1 / rows * float(np.abs(w).sum())
+        if total < best.value:
+            best = Minimum(w.copy(), total, np.inf)
         return value, (gradient + precision * w) / rows
 
-    def told(_: Floats) -> None:
+    def count_step(_: Floats) -> None:
         nonlocal steps
         steps += 1
         if ctl is not None:
@@ -274,11 +261,11 @@ def fit(
 
     limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
     try:
-        best = minimize(penalized, first, l1=l1 / rows, callback=told, **limits)
+        best = minimize(penalized, first, l1=l1 / rows, callback=count_step, **limits)
     except (Stopped, KeyboardInterrupt) as reason:
         why = reason.reason if isinstance(reason, Stopped) else "Ctrl-C"
         stopped = (
             f"fitting weights was stopped ({why}) after {steps} steps; the result is the best so "
             "far: allow more time to come closer."
         )
-    return Fitted(best.w, rows * best.value, steps, best.steepest <= tolerance, stopped)
+    return WeightFit(best.w, rows * best.value, steps, best.steepest <= tolerance, stopped)

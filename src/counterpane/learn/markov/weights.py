@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal, NamedTuple
 
@@ -21,33 +21,36 @@ from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.view import resolved
 from counterpane.data.schema import Schema
 from counterpane.errors import DataError, ParameterError
-from counterpane.features import Potential, Rules
+from counterpane.features import Potential, Rules, Tree
+from counterpane.features.conditions import number_groups
 from counterpane.learn.base import digest
 from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.markov.features import (
-    Part,
-    chosen,
-    merged,
-    parts_of,
-    weights_of,
-    with_weights,
+from counterpane.learn.markov.pseudo_likelihood import (
+    PseudoLikelihood,
+    WeightFit,
+    maximize_likelihood,
 )
-from counterpane.learn.markov.pseudo_likelihood import Fitted, PseudoLikelihood, fit
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.query import JointModel
 from counterpane.progress import Control, Report, TextBar
-from counterpane.typing import Floats
+from counterpane.ragged import flatten, offsets_of, segment_sums, split
+from counterpane.typing import Floats, Ints
 
 PRIOR_SDS = (0.05, 0.1, 0.2, 0.5, 1.0)
-L1S = (100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
+L1_PENALTIES = (100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
 
 
-class Candidate(NamedTuple):
-    """A prior, and what it led to."""
+Part = Potential | Rules
+
+
+class TriedPrior(NamedTuple):
+    """A prior with the weights fitted by it."""
 
     prior_sd: float
     l1: float
-    fitted: Fitted
+    fitted: WeightFit
     validation: float  # mean PLL of a row, 0 without validation rows
 
 
@@ -97,45 +100,47 @@ def fit_weights(
     network = model if isinstance(model, JointModel) else None
     schema = None if network is None else network.schema
     source = _source(X, schema, sample_weight, missing, n_jobs)
-    given = _listed(model) if network is None else parts_of(network)
-    parts = merged(source.schema.cards, given)
+    features = _checked_parts(model) if network is None else features_of(network)
+    parts = merge_equal(source.schema.cards, features)
     weights = _first_weights(parts, start)
     objective = PseudoLikelihood(source, parts, n_jobs=n_jobs)
-    judge = None
+    held_out = None
     if validation is not None:
         rows = _source(validation, source.schema, None, missing, n_jobs)
-        judge = PseudoLikelihood(rows, parts, n_jobs=n_jobs)
+        held_out = PseudoLikelihood(rows, parts, n_jobs=n_jobs)
     with ExitStack() as stack:
         report = stack.enter_context(TextBar()) if progress is True else progress or None
         objective.ctl = ctl = Control.within(time_limit, report)
         limits = {"tolerance": tolerance, "max_steps": max_steps, "ctl": ctl}
-        tried = _try(objective, judge, pairs, weights, limits)
+        tried = _try_priors(objective, held_out, pairs, weights, limits)
     stopped = tried[-1].fitted.stopped
     if stopped is not None:
         warnings.warn(stopped, StoppedEarly, stacklevel=2)
-    best = max(tried, key=lambda one: one.validation)
+    best = max(tried, key=lambda prior: prior.validation)
     provenance = _provenance(source, tried, best)
-    provenance["structure"] = repr(network or f"{len(given)} potentials and rules")
+    provenance["structure"] = repr(network or f"{len(features)} potentials and rules")
     provenance["seconds"] = round(time.monotonic() - began, 3)
-    found = with_weights(parts, best.fitted.weights)
+    weighted = with_weights(parts, best.fitted.weights)
     if best.l1 > 0:
-        found = [p if isinstance(p, Potential) else chosen(p, p.weights != 0) for p in found]
-    return MarkovNetwork(source.schema, found, provenance=provenance)
+        weighted = [
+            p.take(np.flatnonzero(p.weights)) if isinstance(p, Rules) else p for p in weighted
+        ]
+    return MarkovNetwork(source.schema, weighted, provenance=provenance)
 
 
-def _try(
+def _try_priors(
     objective: PseudoLikelihood,
-    judge: PseudoLikelihood | None,
+    held_out: PseudoLikelihood | None,
     pairs: Sequence[tuple[float, float]],
     weights: Floats,
     limits: dict[str, Any],
-) -> list[Candidate]:
-    """What each prior leads to; ends where a prior looser in one respect only does worse."""
-    tried: list[Candidate] = []
+) -> list[TriedPrior]:
+    """The fits of all priors; ends when a prior that is looser in one respect only does worse."""
+    tried: list[TriedPrior] = []
     for sd, l1 in pairs:
-        fitted = fit(objective, prior_sd=sd, l1=l1, start=weights, **limits)
+        fitted = maximize_likelihood(objective, prior_sd=sd, l1=l1, start=weights, **limits)
         weights = fitted.weights
-        tried.append(Candidate(sd, l1, fitted, _mean_pll(judge, weights)))
+        tried.append(TriedPrior(sd, l1, fitted, _mean_pll(held_out, weights)))
         one_way = len({sd for sd, _ in pairs}) == 1 or len({l1 for _, l1 in pairs}) == 1
         worse = len(tried) > 1 and tried[-1].validation < tried[-2].validation
         if fitted.stopped is not None or (one_way and worse):
@@ -153,7 +158,7 @@ def _candidates(prior_sd: Any, l1: Any, tune: bool) -> list[tuple[float, float]]
         raise ParameterError(f"l1={l1!r}; finite penalties, not below zero, are needed.")
     if tune and np.ndim(prior_sd) == np.ndim(l1) == 0:
         if penalties[0] > 0:
-            penalties = np.array(L1S)
+            penalties = np.array(L1_PENALTIES)
         else:
             sds = np.array(PRIOR_SDS)
     if not tune and sds.size * penalties.size > 1:
@@ -170,8 +175,8 @@ def _check_numbers(**numbers: float) -> None:
             raise ParameterError(f"{name}={number!r}; a number above zero is needed.")
 
 
-def _listed(parts: Any) -> list[Part]:
-    """The parts given in place of a model."""
+def _checked_parts(parts: Any) -> list[Part]:
+    """The parts that were passed instead of a model."""
     if not isinstance(parts, Sequence) or not all(isinstance(p, Potential | Rules) for p in parts):
         raise ParameterError(
             f"features cannot be read from a {type(parts).__name__}; pass a network, or a list of "
@@ -200,7 +205,7 @@ def _source(
 
 
 def _first_weights(parts: Sequence[Part], start: str) -> Floats:
-    weights = weights_of(parts)
+    weights = weights_of_parts(parts)
     if start == "zero":
         return np.zeros(weights.size)
     if start != "model":
@@ -220,10 +225,12 @@ def _mean_pll(objective: PseudoLikelihood | None, weights: Floats) -> float:
     return -value / float(objective.source.total_weight or 1.0)
 
 
-def _provenance(source: CountSource, tried: Sequence[Candidate], best: Candidate) -> dict[str, Any]:
+def _provenance(
+    source: CountSource, tried: Sequence[TriedPrior], best: TriedPrior
+) -> dict[str, Any]:
     """How the weights were learned."""
     fitted = best.fitted
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "learner": f"fit_weights(prior_sd={best.prior_sd:g}, l1={best.l1:g})",
         "data": digest(source),
         "rows": source.n_rows,
@@ -234,5 +241,108 @@ def _provenance(source: CountSource, tried: Sequence[Candidate], best: Candidate
         "counterpane": counterpane.__version__,
     }
     if len(tried) > 1:
-        told["tried"] = [[c.prior_sd, c.l1, c.validation] for c in tried]
-    return told
+        record["tried"] = [[c.prior_sd, c.l1, c.validation] for c in tried]
+    return record
+
+
+def features_of(model: JointModel) -> list[Part]:
+    """The tables and rules of a network; a tree gives a rule for each leaf and state."""
+    if isinstance(model, MarkovNetwork):
+        return [*model.potentials, *model.rules]
+    if isinstance(model, BayesianNetwork):
+        return list(model.to_potentials())
+    if isinstance(model, DependencyNetwork):
+        parts = (part for conditional in model.conditionals for part in conditional)
+        return [part.to_rules() if isinstance(part, Tree) else part for part in parts]
+    raise ParameterError(
+        f"a {type(model).__name__} has no features to weigh; pass a Markov, dependency or Bayesian "
+        "network, or a list of potentials and rules."
+    )
+
+
+def merge_equal(cards: Ints, parts: Iterable[Part]) -> list[Part]:
+    """Tables and rules with the same sum as `parts`, no two of which hold in the same rows.
+
+    Tables over the same variables are merged, and so are rules with equivalent conditions; a rule
+    that names one cell of a table is added to the table. Rules that hold in every row change no
+    conditional and are left out. Log-values and weights are summed.
+
+    >>> same = [(0.5, [(0, 1, False), (1, 2, False)]), (0.25, [(1, 2, False), (0, 0, True)])]
+    >>> merge_equal(np.array([2, 3]), [Rules.from_list([2, 3], same)])[0].weights.tolist()
+    [0.75]
+    """
+    features = list(parts)
+    tables: dict[frozenset[int], Potential] = {}
+    for part in features:
+        if isinstance(part, Potential) and part.scope:
+            key = frozenset(part.scope)
+            tables[key] = _sum(tables[key], part) if key in tables else part
+    rules = _distinct_rules(cards, [part for part in features if isinstance(part, Rules)])
+    if tables and len(rules):
+        rules = _absorb(tables, rules)
+    return [*tables.values(), rules] if len(rules) else list(tables.values())
+
+
+def weights_of_parts(parts: Sequence[Part]) -> Floats:
+    """Log-values of the tables, end to end, then the weights of the rules."""
+    return flatten((_weights(part) for part in _tables_first(parts)), np.float64)
+
+
+def with_weights(parts: Sequence[Part], weights: Floats) -> list[Part]:
+    """The same features with other weights, in the order of `weights_of_parts`; tables first."""
+    ordered = _tables_first(parts)
+    pieces = split(weights, offsets_of(_weights(part).size for part in ordered))
+    return [
+        Potential(part.scope, piece.reshape(part.log_values.shape))
+        if isinstance(part, Potential)
+        else Rules(part.cards, piece, *part.conditions)
+        for part, piece in zip(ordered, pieces, strict=True)
+    ]
+
+
+def _tables_first(parts: Sequence[Part]) -> list[Part]:
+    return sorted(parts, key=lambda part: isinstance(part, Rules))
+
+
+def _weights(part: Part) -> Floats:
+    return part.weights if isinstance(part, Rules) else part.log_values
+
+
+def _sum(table: Potential, other: Potential) -> Potential:
+    """The sum of two tables over the same variables."""
+    axes = [other.scope.index(v) for v in table.scope]
+    return Potential(table.scope, table.log_values + other.log_values.transpose(axes))
+
+
+def _distinct_rules(cards: Ints, parts: Sequence[Rules]) -> Rules:
+    """The rules that hold in different rows, in the order of their first occurrence."""
+    rules = Rules(
+        cards, weights_of_parts(parts), offsets_of(flatten(np.diff(p.offsets) for p in parts)),
+        flatten(p.variables for p in parts), flatten(p.values for p in parts),
+        flatten((p.negated for p in parts), np.bool_),
+    )  # fmt: skip
+    conditions = rules.conditions.simplified(cards)
+    sums = segment_sums(conditions.fingerprints(cards), conditions.offsets)
+    groups, first = number_groups(*sums)
+    weights = np.bincount(groups, rules.weights, minlength=first.size)
+    order = np.argsort(first)
+    order = order[np.diff(conditions.offsets)[first[order]] > 0]
+    return Rules(cards, weights[order], *conditions.take(first[order]))
+
+
+def _absorb(tables: dict[frozenset[int], Potential], rules: Rules) -> Rules:
+    """Add to `tables` the rules that name one of their cells; returns the other rules."""
+    others = np.ones(len(rules), dtype=bool)
+    for scope, members in rules.by_scope():
+        table = tables.get(frozenset(scope))
+        if table is None:
+            continue
+        values = table.log_values.copy()
+        for rule in members:
+            own = slice(rules.offsets[rule], rules.offsets[rule + 1])
+            if not rules.negated[own].any():
+                states = dict(zip(rules.variables[own], rules.values[own], strict=True))
+                values[tuple(states[v] for v in table.scope)] += rules.weights[rule]
+                others[rule] = False
+        tables[frozenset(scope)] = Potential(table.scope, values)
+    return rules.take(np.flatnonzero(others))

@@ -13,9 +13,14 @@ from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema
 from counterpane.errors import DataError, ParameterError, WeightError
 from counterpane.features import Potential, Rules, Tree
-from counterpane.learn.markov import owl_qn, pseudo_likelihood
-from counterpane.learn.markov.features import merged, parts_of, weights_of, with_weights
-from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, fit
+from counterpane.learn.markov import lbfgs, pseudo_likelihood
+from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize_likelihood
+from counterpane.learn.markov.weights import (
+    features_of,
+    merge_equal,
+    weights_of_parts,
+    with_weights,
+)
 from reference import pseudo_reference as reference
 from reference.random_codes import random_codes
 
@@ -28,7 +33,7 @@ def test_it_finds_the_optimum_of_the_naive_objective():
     codes = random_codes(cards, 80, seed=3)
     rows, counts = np.unique(codes.T, axis=0, return_counts=True)
     rows = [list(map(int, row)) for row in rows]
-    parts = merged(np.array(cards), [Rules.from_list(cards, rules)])
+    parts = merge_equal(np.array(cards), [Rules.from_list(cards, rules)])
     kept = rules_of(parts[0])
 
     def naive(w):
@@ -75,7 +80,7 @@ def test_a_rule_is_part_of_a_table_only_if_it_asks_for_one_cell():
     table = Potential((1, 0), np.zeros((3, 2)))
     cell, more = [(0, 1, False), (1, 2, False)], [(0, 1, False), (1, 2, True)]
     rules = Rules.from_list((2, 3), [(5.0, cell), (7.0, more), (1.0, [(1, 0, False)])])
-    found = merged(np.array([2, 3]), [table, rules])
+    found = merge_equal(np.array([2, 3]), [table, rules])
     assert found[0].log_values.tolist() == [[0, 0], [0, 0], [0, 5]]
     assert rules_of(found[1]) == [(7.0, more), (1.0, [(1, 0, False)])]
 
@@ -83,11 +88,13 @@ def test_a_rule_is_part_of_a_table_only_if_it_asks_for_one_cell():
 def test_l1_meets_the_conditions_of_an_optimum():
     codes = random_codes(CARDS, 200, seed=7)
     tables, rules = features()
-    parts = merged(np.array(CARDS), parts_from(tables, rules))
+    parts = merge_equal(np.array(CARDS), parts_from(tables, rules))
     source = MemoryCounts(table_of(codes))
     objective = PseudoLikelihood(source, parts)
     for l1, sd in ((3.0, np.inf), (0.5, 2.0), (1e5, 1.0)):
-        w = fit(objective, l1=l1, prior_sd=sd, tolerance=1e-9, max_steps=5000).weights
+        w = maximize_likelihood(
+            objective, l1=l1, prior_sd=sd, tolerance=1e-9, max_steps=5000
+        ).weights
         slopes = objective(w)[1] + w / sd**2
         zero = w == 0
         assert (np.abs(slopes[zero]) <= l1 + 1e-5).all()
@@ -116,7 +123,7 @@ def test_one_target_is_l1_logistic_regression():
             C=1 / penalty, l1_ratio=1.0, solver="liblinear", fit_intercept=False, tol=1e-10,
             max_iter=10_000,
         ).fit(x, y)  # fmt: skip
-        ours = owl_qn.minimize(minus_log_likelihood, np.zeros(6), l1=penalty, tolerance=1e-7).w
+        ours = lbfgs.minimize(minus_log_likelihood, np.zeros(6), l1=penalty, tolerance=1e-7).w
         np.testing.assert_allclose(ours, theirs.coef_[0], atol=1e-4)
         assert np.array_equal(ours == 0, theirs.coef_[0] == 0)
 
@@ -132,7 +139,7 @@ def test_few_evaluations_are_enough():
             calls.append(1)  # noqa: B023
             return 0.5 * float((scales * (w - target) ** 2).sum()), scales * (w - target)
 
-        found = owl_qn.minimize(valley, np.zeros(30), l1=l1, tolerance=1e-8)
+        found = lbfgs.minimize(valley, np.zeros(30), l1=l1, tolerance=1e-8)
         expected = np.sign(target) * np.maximum(np.abs(target) - l1 / scales, 0.0)
         np.testing.assert_allclose(found.w, expected, atol=1e-6)
         assert found.steepest <= 1e-8
@@ -143,9 +150,9 @@ def test_a_history_that_leads_up_is_forgotten(monkeypatch):
     def uphill(vector, history):
         return -vector if history else vector
 
-    monkeypatch.setattr(owl_qn, "_inverse_curvature", uphill)
+    monkeypatch.setattr(lbfgs, "_inverse_curvature", uphill)
     target = np.array([2.0, -1.0, 0.3])
-    found = owl_qn.minimize(lambda w: (float(((w - target) ** 2).sum()), 2 * (w - target)),
+    found = lbfgs.minimize(lambda w: (float(((w - target) ** 2).sum()), 2 * (w - target)),
                             np.zeros(3), l1=1.0)  # fmt: skip
     np.testing.assert_allclose(found.w, [1.5, -0.5, 0.0], atol=1e-3)
 
@@ -158,8 +165,8 @@ def test_the_minimizer_ends_where_nothing_leads_down():
         return float(len(calls)), np.ones(2)
 
     start = np.array([1.0, 2.0])
-    assert np.array_equal(owl_qn.minimize(uphill, start).w, start)
-    assert len(calls) == 1 + owl_qn.HALVINGS
+    assert np.array_equal(lbfgs.minimize(uphill, start).w, start)
+    assert len(calls) == 1 + lbfgs.HALVINGS
 
 
 @pytest.mark.parametrize("l1", [0.0, 1.0])
@@ -229,7 +236,9 @@ def test_a_bayesian_network_gives_its_tables():
     )
     assert started.provenance["objective"] == pytest.approx(model.provenance["objective"], rel=1e-9)
     still = cp.fit_weights(network, table, prior_sd=100.0, start="model", tolerance=1e9)
-    assert np.array_equal(weights_of(parts_of(still)), weights_of(parts_of(network)))
+    assert np.array_equal(
+        weights_of_parts(features_of(still)), weights_of_parts(features_of(network))
+    )
 
 
 def test_impossible_states_are_learned_afresh_or_refused():
@@ -423,6 +432,6 @@ def test_what_has_no_features_is_refused():
 def test_weights_go_back_into_their_parts():
     tables, rules = features()
     parts = parts_from(tables, rules)
-    again = with_weights(parts, weights_of(parts))
-    assert np.array_equal(weights_of(again), weights_of(parts))
+    again = with_weights(parts, weights_of_parts(parts))
+    assert np.array_equal(weights_of_parts(again), weights_of_parts(parts))
     assert [p.scope for p in again[:-1]] == [s for s, _ in tables]

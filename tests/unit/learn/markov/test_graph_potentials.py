@@ -15,7 +15,7 @@ from counterpane.errors import DataError, FitError, ParameterError, TableSizeErr
 from counterpane.features import Blanket, Potential, Rules
 from counterpane.graphs import Dag, UndirectedGraph, is_chordal
 from counterpane.learn.markov.graph_potentials import _by_pseudo_likelihood, fit_potentials
-from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize
+from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize_likelihood
 from counterpane.progress import Control
 from reference import pseudo_reference as reference
 from reference.random_codes import random_codes, random_weights
@@ -111,7 +111,7 @@ def parts_with_rules(seed):
     return [*potentials, Rules.from_list(CARDS, RULES)]
 
 
-def weights_of(parts):
+def weights_of_parts(parts):
     tables = [p.log_values.ravel() for p in parts if isinstance(p, Potential)]
     return np.concatenate([*tables, *(p.weights for p in parts if isinstance(p, Rules))])
 
@@ -123,7 +123,7 @@ def test_value_and_gradient(weights, max_rows):
     parts = parts_with_rules(0)
     objective = PseudoLikelihood(source_of(codes, w), parts, max_rows=max_rows)
     assert objective.streamed.size == (4 if max_rows == 3 else 0)
-    at = weights_of(parts)
+    at = weights_of_parts(parts)
     value, gradient = objective(at)
     plain = np.ones(30) if w is None else w
     rows = [list(map(int, row)) for row in codes.T]
@@ -151,7 +151,7 @@ def test_it_finds_the_optimum_of_the_naive_objective():
     expected = minimize(naive, np.zeros(24), method="BFGS", options={"gtol": 1e-3})
     source = source_of(codes)
     empty = [Potential(s, np.zeros([CARDS[v] for v in s])) for s in SIDES]
-    found = maximize(PseudoLikelihood(source, empty), prior_sd=0.7)
+    found = maximize_likelihood(PseudoLikelihood(source, empty), prior_sd=0.7).weights
     assert naive(found) <= expected.fun + 1e-9
     np.testing.assert_allclose(found, expected.x, atol=1e-3)
     model = fit_potentials(source, SQUARE, prior_sd=0.7)

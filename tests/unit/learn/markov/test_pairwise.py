@@ -10,7 +10,7 @@ from counterpane.data import Schema, Table
 from counterpane.errors import ParameterError
 from counterpane.learn import order
 from counterpane.learn.markov import pairwise
-from counterpane.learn.markov.features import parts_of
+from counterpane.learn.markov.weights import features_of
 from reference import pairwise_reference as reference
 from reference.random_codes import random_codes, random_weights
 
@@ -62,7 +62,7 @@ def test_its_weights_are_those_of_its_tables():
     assert learner.n_features_ == sum(p.log_values.size for p in learner.model_.potentials)
     assert not learner.model_.rules
     again = cp.fit_weights(learner.model_, table, prior_sd=0.7, tolerance=1e-6, max_steps=2000)
-    for ours, theirs in zip(parts_of(learner.model_), parts_of(again), strict=True):
+    for ours, theirs in zip(features_of(learner.model_), features_of(again), strict=True):
         assert np.array_equal(ours.log_values, theirs.log_values)
     assert learner.score_ == again.provenance["objective"]
     pll = learner.model_.pseudo_log_likelihood(table, total=True).sum()

@@ -9,8 +9,8 @@ from random_features import CARDS, features, parts_from, read_as, table_of
 from counterpane.counts import MemoryCounts
 from counterpane.features import Blanket
 from counterpane.learn.markov import pseudo_likelihood
-from counterpane.learn.markov.features import weights_of
-from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, fit
+from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize_likelihood
+from counterpane.learn.markov.weights import weights_of_parts
 from reference import pseudo_reference as reference
 from reference.random_codes import random_codes, random_weights
 
@@ -25,16 +25,16 @@ def test_value_and_slopes_are_the_naive_ones(kind, weights, monkeypatch):
     parts = parts_from(tables, rules)
     codes, w = random_codes(CARDS, 90, seed=1), random_weights(weights, 90, 2)
     objective = PseudoLikelihood(MemoryCounts(table_of(codes, w)), parts, **options)
-    kept = [lists for _, _, lists in objective.kept]
+    kept = [lists for _, _, lists in objective.stored]
     assert len(kept) == {"blocks": len(kept), "streamed": 0}.get(kind, 1)
     assert (len(kept) > 3) == (kind == "blocks")
     assert (None in kept) == (kind == "unkept")
     assert (objective.streamed.size > 0) == (kind == "streamed")
-    for reading, view, lists in objective.kept:
+    for reading, view, lists in objective.stored:
         found = reading.lists(view) if lists is None else lists
         assert 2 * np.diff(found.offsets).max() <= (view.row_to - view.row_from).max()
         assert found.opposite.any()
-    value, slopes = objective(weights_of(parts))
+    value, slopes = objective(weights_of_parts(parts))
     plain = np.ones(90) if w is None else w
     rows = [list(map(int, row)) for row in codes.T]
     expected = reference.minus_pll(rows, plain, CARDS, tables, rules)
@@ -44,7 +44,7 @@ def test_value_and_slopes_are_the_naive_ones(kind, weights, monkeypatch):
     for k in range(slopes.size):
         step = np.zeros(slopes.size)
         step[k] = 1e-5
-        up, down = (objective(weights_of(parts) + d)[0] for d in (step, -step))
+        up, down = (objective(weights_of_parts(parts) + d)[0] for d in (step, -step))
         assert slopes[k] == pytest.approx((up - down) / 2e-5, abs=2e-5)
 
 
@@ -56,7 +56,7 @@ def test_all_ways_of_reading_agree_in_the_optimum(monkeypatch):
         with monkeypatch.context() as patch:
             options = read_as(kind, patch)
             objective = PseudoLikelihood(source, parts_from(tables, rules), **options)
-            found[kind] = fit(objective, prior_sd=0.5, tolerance=1e-9)
+            found[kind] = maximize_likelihood(objective, prior_sd=0.5, tolerance=1e-9)
     for kind in KINDS:
         assert found[kind].converged
         assert found[kind].objective == pytest.approx(found["narrow"].objective, rel=1e-13)
@@ -68,15 +68,15 @@ def test_the_rows_and_lists_that_are_kept_are_bounded(monkeypatch):
     parts = parts_from(tables, rules)
     source = MemoryCounts(table_of(random_codes(CARDS, 300, seed=5)))
     everything = PseudoLikelihood(source, parts)
-    ((_, view, _),) = everything.kept
+    ((_, view, _),) = everything.stored
     sizes = view.row_to - view.row_from
     some = PseudoLikelihood(source, parts, max_rows=int(sizes[:3].sum()))
-    assert [view.variables.tolist() for _, view, _ in some.kept] == [[0, 1, 2], [3, 4, 5]]
+    assert [view.variables.tolist() for _, view, _ in some.stored] == [[0, 1, 2], [3, 4, 5]]
     monkeypatch.setattr(pseudo_likelihood, "NARROW", 1)
     monkeypatch.setattr(pseudo_likelihood, "BLOCK_ROWS", 20)
-    lists = [lists.positions.size for _, _, lists in PseudoLikelihood(source, parts).kept]
+    lists = [lists.positions.size for _, _, lists in PseudoLikelihood(source, parts).stored]
     monkeypatch.setattr(pseudo_likelihood, "MAX_POSITIONS", sum(lists) // 2)
-    kept = [lists for _, _, lists in PseudoLikelihood(source, parts).kept]
+    kept = [lists for _, _, lists in PseudoLikelihood(source, parts).stored]
     some = [lists.positions.size for lists in kept if lists is not None]
     assert 0 < sum(some) <= sum(lists) // 2
     assert None in kept
@@ -93,7 +93,9 @@ def test_threads_do_not_matter(monkeypatch):
                 PseudoLikelihood(MemoryCounts(table, n_jobs=n), parts, n_jobs=n, **options)
                 for n in (1, 2)
             )
-            for a, b in zip(one(weights_of(parts)), two(weights_of(parts)), strict=True):
+            for a, b in zip(
+                one(weights_of_parts(parts)), two(weights_of_parts(parts)), strict=True
+            ):
                 assert np.array_equal(a, b)
 
 
@@ -105,7 +107,7 @@ def test_states_beyond_a_byte():
     tables = [((1, 0), rng.normal(size=(2, 300)))]
     parts = parts_from(tables, rules, cards)
     value, _ = PseudoLikelihood(MemoryCounts(table_of(codes, cards=cards)), parts)(
-        weights_of(parts)
+        weights_of_parts(parts)
     )
     rows = [list(map(int, row)) for row in codes.T]
     assert value == pytest.approx(
@@ -121,7 +123,7 @@ def test_more_than_thirty_conditions():
     rules = [(1.5, long), (-0.5, [*long[:-1], (34, 1, True)]), (0.25, [(3, 1, False)])]
     parts = parts_from([], rules, cards)
     value, _ = PseudoLikelihood(MemoryCounts(table_of(codes, cards=cards)), parts)(
-        weights_of(parts)
+        weights_of_parts(parts)
     )
     rows = [list(map(int, row)) for row in codes.T]
     assert value == pytest.approx(

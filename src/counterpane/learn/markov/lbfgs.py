@@ -1,11 +1,11 @@
-"""Minimize a smooth convex function plus l1 · Σ |w|, by L-BFGS and OWL-QN.
+"""L-BFGS for a smooth convex function, and OWL-QN with the penalty l1 · Σ |w|.
 
-Without the penalty it is L-BFGS (Nocedal 1980) with steps halved until they lead down, which on
-pseudo-likelihoods takes about as many steps as scipy's L-BFGS-B. With it, it is OWL-QN (Andrew &
+Without the penalty it is L-BFGS (Nocedal 1980) with steps halved until the value decreases, which
+on pseudo-likelihoods takes about as many steps as scipy's L-BFGS-B. With it, it is OWL-QN (Andrew &
 Gao, ICML 2007), L-BFGS within one orthant at a time: a step that would cross zero ends there, so
-that weights become exactly zero. The paper also cuts the direction where it disagrees with the
-steepest descent, which took more steps (docs/design/weights.md); where none leads down, the search
-goes on from the steepest descent instead. Sums avoid BLAS: its threads cost more than they save.
+that weights become exactly zero. The paper also projects the direction onto the orthant of steepest
+descent, which took more steps (docs/design/weights.md); here, if no step decreases the value, the
+search continues from the steepest descent. Sums avoid BLAS: its threads cost more than they save.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 
 from counterpane.typing import Floats
 
-MEMORY = 20  # pairs of steps and changes of slopes that stand for the curvature
-ENOUGH = 1e-4  # of the descent that the slope promises
+MEMORY = 20  # pairs of steps and changes of slopes that approximate the curvature
+SUFFICIENT = 1e-4  # of the decrease that the slope predicts (Armijo)
 HALVINGS = 30
-ROUNDING = 1e-15  # of the value: a rise this small may be none
+ROUNDING = 1e-15  # of the value: a smaller increase may be rounding
 
 
 class Minimum(NamedTuple):
@@ -66,8 +66,8 @@ def minimize(
                 moved[moved * orthant <= 0] = 0.0
             next_value, next_slopes = function(moved)
             next_value += l1 * float(np.abs(moved).sum())
-            promised = ENOUGH * _dot(steepest, moved - w)
-            if next_value <= value + promised + ROUNDING * abs(value):
+            predicted = SUFFICIENT * _dot(steepest, moved - w)
+            if next_value <= value + predicted + ROUNDING * abs(value):
                 break
             size *= 0.5
         else:
@@ -86,7 +86,7 @@ def minimize(
 
 
 def pseudo_gradient(w: Floats, slopes: Floats, l1: float) -> Floats:
-    """The subgradient of the whole that is nearest to zero; minus it leads down the steepest."""
+    """The subgradient of the penalized function that is nearest to zero (steepest descent)."""
     at_zero = np.sign(slopes) * np.maximum(np.abs(slopes) - l1, 0.0)
     return np.where(w == 0, at_zero, slopes + l1 * np.sign(w))
 
