@@ -18,7 +18,6 @@ from counterpane.cli.methods import (
     CLASSIFIERS,
     METHODS,
     RANKER,
-    SEEDED,
     check_bins,
     check_method,
     choose_method,
@@ -41,6 +40,7 @@ from counterpane.cli.options import (
 from counterpane.cli.pictures import CHOSEN, show_learned
 from counterpane.errors import CounterpaneError, ParameterError
 from counterpane.lazy import lazy
+from counterpane.learn.registry import find_learner
 
 class_measures = lazy("counterpane.learn.classifiers.class_measures")
 held_out_rows = lazy("counterpane.learn.classifiers.held_out")
@@ -186,7 +186,7 @@ def _learner_options(
         "progress": not notes.quiet,
         "checkpoint": search.checkpoint,
     }
-    if search.seed is not None and method in SEEDED:
+    if search.seed is not None and method != RANKER and find_learner(method).takes("random_state"):
         options["random_state"] = search.seed
     if columns.bins is not None and method in CLASSIFIERS and columns.by_class:
         options["max_bins"] = columns.bins

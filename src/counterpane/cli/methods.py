@@ -4,40 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import counterpane as cp
 from counterpane.errors import ParameterError, unknown_name
+from counterpane.learn.registry import find_learner, learners
 
-METHODS = {
-    "chow-liu": "ChowLiu",
-    "structure-search": "StructureSearch",
-    "hill-climb": "HillClimb",
-    "ges": "GES",
-    "k2": "K2Search",
-}
+METHODS = learners("network")
 """Learners of Bayesian networks by a score."""
-FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "dn-tree": ("DependencyNetworkLearner", {"local": "tree"}),
-    "dn-logistic": ("DependencyNetworkLearner", {"local": "logistic"}),
-    "hybrid": ("HybridRandomFieldLearner", {}),
-    "pairwise": ("PairwiseMarkovLearner", {}),
-    "pfmn": ("PFMN", {"random_state": 0}),
-    "gsimn": ("GSIMN", {}),
-    "gsmn": ("GSMN", {}),
-}
-"""Learners of models without a score by families."""
-CLASSIFIERS = {
-    "interaction": "InteractionClassifier",
-    "markov": "MarkovClassifier",
-    "bnc": "BayesNetClassifier",
-    "tan": "TAN",
-    "naive-bayes": "NaiveBayes",
-}
+FIELDS = learners("field")
+"""Learners of other models of all columns."""
+CLASSIFIERS = learners("classifier")
 """Learners of P(target | other columns)."""
 RANKER = "ranker"
-"""What "auto" is for links: the best of several rankers."""
+"""The method that "auto" chooses for links: the best of several rankers."""
 ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *FIELDS)
-SEEDED = ("interaction", "structure-search", "hill-climb", "ges", "k2", "pfmn")
-"""Methods that take a random seed."""
 NARROW = 100  # columns: up to here a search takes under a second, and is repeated on samples
 
 
@@ -85,9 +63,4 @@ def check_bins(bins: int | None, method: str, discretize: str) -> None:
 
 def make_learner(method: str, score: str, options: dict[str, Any]) -> Any:
     """The learner of a method; `score` is for those that search networks by one."""
-    if method in CLASSIFIERS:
-        return getattr(cp, CLASSIFIERS[method])(**options)
-    if method in METHODS:
-        return getattr(cp, METHODS[method])(score, **options)
-    name, fixed = FIELDS[method]
-    return getattr(cp, name)(**fixed, **options)
+    return find_learner(method).make(*([score] if method in METHODS else ()), **options)

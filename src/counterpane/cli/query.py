@@ -60,10 +60,10 @@ def run_query(
 
 def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:
     """A caution for networks fitted to their class, if some columns are not given."""
-    about = model.provenance or {}
     left = [n for n in model.schema.names if n not in parsed.evidence and n not in answer.names]
-    fitted = str(about.get("learner", "")).startswith(("BayesNetClassifier", "MarkovClassifier"))
-    if not fitted or not left or answer.names != (about.get("target"),):
+    origin = model.origin
+    fitted = origin.learner in ("BayesNetClassifier", "MarkovClassifier")
+    if not fitted or not left or answer.names != (origin.target,):
         return ""
     return (
         f"Not given: {', '.join(left)}; summed out by the network, whose structure was chosen to "

@@ -47,7 +47,7 @@ def test_learn_then_predict(run, cars: Path, method: str) -> None:
     assert (code, err) == (0, "")
     rows = read_rows(out)
     assert list(rows[0]) == ["predicted", "P(fast)", "P(slow)"]
-    learner = getattr(cp, methods.CLASSIFIERS[method])().fit(cars, "kind")
+    learner = methods.CLASSIFIERS[method].make().fit(cars, "kind")
     found = np.array([[float(r["P(fast)"]), float(r["P(slow)"])] for r in rows])
     assert np.allclose(found, learner.predict_proba(cars), atol=2e-6)
     assert [r["predicted"] for r in rows] == learner.predict(cars).tolist()
