@@ -8,7 +8,7 @@ import os
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,23 +22,17 @@ from counterpane.data.encoder import Discretize
 from counterpane.data.export import frame_kind_of
 from counterpane.data.table import Table
 from counterpane.errors import (
-    DataError,
-    FitError,
     NotFittedError,
     ParameterError,
     Setting,
-    TableSizeError,
 )
 from counterpane.lazy import lazy
 from counterpane.learn.driver import Driver
 from counterpane.learn.estimator import Config, Estimator
-from counterpane.learn.gains import EdgeGain
-from counterpane.learn.gap_policy import GapPolicy, choose_policy, explicit_policy, too_slow
-from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.learn.gap_policy import GapPolicy, policy_of_source
 from counterpane.models.links import EdgeStrength
 from counterpane.plotting import draw_plot
 from counterpane.progress import Report
-from counterpane.scores import LocalScore, as_score
 
 if TYPE_CHECKING:
     from counterpane.learn import notebook
@@ -60,15 +54,6 @@ class LearnerOptions(TypedDict, total=False):
     n_jobs: int
     progress: bool | Report
     checkpoint: str | os.PathLike[str] | None
-
-
-class Learned(NamedTuple):
-    """A network and how it was found; the results that all learners of networks share."""
-
-    model: BayesianNetwork
-    score: float
-    gains: list[EdgeGain]
-    trace: list[dict[str, Any]]
 
 
 class Learner(Estimator, ABC):
@@ -96,7 +81,6 @@ class Learner(Estimator, ABC):
 
     _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # missing-value policies that leave gaps in place
     _gaps: GapPolicy = GapPolicy("none")
-    _em_effort = ""  # what EM may cost, where it is not as `missing` says
 
     def __init__(
         self,
@@ -143,16 +127,16 @@ class Learner(Estimator, ABC):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
 
-    def _source(self, X: Any, sample_weight: Any, missing: Missing, n_jobs: int) -> CountSource:
+    def _source(self, X: Any, sample_weight: Any) -> CountSource:
         """The counts of `X`, with missing cells resolved, or left where the policy says so.
 
         Sets `missing_` and `missing_note_`.
         """
-        known = ("auto", "state", "drop", "error", *self._leaves_gaps)
-        if missing not in known:
-            allowed = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
+        policies = ("auto", "state", "drop", "error", *self._leaves_gaps)
+        if self.missing not in policies:
+            allowed = " or ".join([", ".join(map(repr, policies[:-1])), repr(policies[-1])])
             raise ParameterError(
-                Setting("missing", missing), f"; {type(self).__name__} takes {allowed}."
+                Setting("missing", self.missing), f"; {type(self).__name__} takes {allowed}."
             )
         kind = frame_kind_of(X)
         if not isinstance(X, CountSource | Table):
@@ -167,45 +151,20 @@ class Learner(Estimator, ABC):
         else:
             table = X if sample_weight is None else X.reweighted(sample_weight)
             table.frame_kind = kind or table.frame_kind
-            source = MemoryCounts(table, n_jobs=n_jobs)
-        if missing == "auto" and "em" in self._leaves_gaps:
-            choice, found = self._chosen(source)
-        else:
-            policy: Missing = "state" if missing == "auto" else missing
-            if policy in self._leaves_gaps:
-                found = self._with_gaps(source, policy)
-            else:
-                found = resolved(source, policy)  # type: ignore[arg-type]
-            choice = policy_used(policy, source)
-        self._use(choice)
-        return found
+            source = MemoryCounts(table, n_jobs=self.n_jobs)
+        policy, source = self._resolve(source, self.missing)
+        self._use(policy)
+        return source
 
-    def _use(self, choice: GapPolicy) -> None:
-        """Remember the policy for missing cells that is carried out."""
-        self._gaps = choice
-        self.missing_, self.missing_note_ = choice.policy, choice.sentence
+    def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
+        """The policy for missing cells, and the source on which it is carried out."""
+        policy: Any = "state" if missing == "auto" else missing
+        return policy_of_source(policy, source), resolved(source, policy)
 
-    def _chosen(self, source: CountSource) -> tuple[GapPolicy, CountSource]:
-        """The policy of missing="auto", and the source that it leaves."""
-        if as_score(getattr(self, "score", "bic")).available_case:
-            return policy_used("available", source), self._with_gaps(source, "available")
-        plain = {"missing": "em", "progress": False, "checkpoint": None, "time_limit": None}
-        parameters = self.get_params(deep=False) | plain
-
-        def fit(table: Table) -> BayesianNetwork:
-            trial = type(self)(**parameters)
-            trial._em_effort = "trial"
-            model: BayesianNetwork = trial.fit(table).model_
-            return model
-
-        return choose_policy(source, fit)
-
-    def _without_em(self, source: CountSource, error: TableSizeError) -> CountSource:
-        """`source` with missing as a state, after EM by missing="auto" would have been too slow."""
-        if self.missing != "auto":
-            raise error
-        self._use(too_slow(self._gaps, str(error)))
-        return resolved(source, "state")
+    def _use(self, policy: GapPolicy) -> None:
+        """Store the policy for missing cells, and its results."""
+        self._gaps = policy
+        self.missing_, self.missing_note_ = policy.policy, policy.sentence
 
     @property
     def notes_(self) -> list[str]:
@@ -215,52 +174,8 @@ class Learner(Estimator, ABC):
         gaps = vars(self).get("missing_note_", "")
         return [*self._notes, *([gaps] if gaps else [])]
 
-    def _with_gaps(self, source: CountSource, missing: Missing) -> CountSource:
-        """A source whose missing cells stay; one that has none is the same by any policy."""
-        if source.table is not None:
-            return MemoryCounts(self._checked(source.table, missing), n_jobs=source.n_jobs)
-        complete = resolved(source, "state")
-        if complete.schema == source.schema:
-            return complete
-        if missing == "available":
-            counted = source.counts([(i,) for i in range(len(source.schema))], missing="drop")
-            for i in np.flatnonzero(counted.n == 0):
-                raise _nothing_told(source.schema.names[i])
-            return source
-        rows = MemoryCounts(source.rows())
-        rows.n_rows = source.n_rows or 0
-        return rows
-
-    def _checked(self, table: Table, missing: Missing) -> Table:
-        """`table`, checked for a policy that leaves its gaps."""
-        if missing == "em":
-            return table
-        for i in np.flatnonzero(table.has_missing):
-            if (table.codes[i] == table.schema.cards[i]).all():
-                raise _nothing_told(table.schema.names[i])
-        return table
-
-    def _check_available(self, score: LocalScore) -> None:
-        """Refuse to score families on different rows by a score that is not made for it."""
-        if self.missing == "available" and not score.available_case:
-            raise FitError(
-                Setting("missing", "available"),
-                f" scores families on different rows, for which {score.name!r} is not made; take "
-                "the score 'nal', or ",
-                Setting("missing", "em"),
-                ".",
-            )
-
-    def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
-        """Set the results."""
-        found.model.provenance = {**provenance, "trace": _kept(found.trace)}
-        self.model_: Any = found.model
-        self.graph_ = found.model.graph
-        self.score_, self.gains_, self.trace_ = found.score, found.gains, found.trace
-        return self
-
     def _driver(self, source: CountSource) -> Driver:
-        """The driver for this learner's own parameters."""
+        """A driver whose checkpoints hold for these parameters and this data."""
         parameters = {k: repr(v) for k, v in self.get_params(deep=False).items()}
         for name in ("time_limit", "progress", "checkpoint", "n_jobs"):
             parameters.pop(name, None)
@@ -305,28 +220,6 @@ class Learner(Estimator, ABC):
             return self.to_config()
         except ParameterError:
             return None
-
-
-def policy_used(policy: str, source: CountSource) -> GapPolicy:
-    """A policy that was asked for, and the columns of `source` that it concerns.
-
-    Missing cells are counted in memory; of other sources the columns that may have some are named.
-    """
-    gaps, cells = source.has_missing, None
-    table = source.table
-    if table is not None:
-        holes = (table.codes[gaps] == table.schema.cards[gaps, None]).sum(axis=0)
-        cells = float(holes.sum() if table.weights is None else holes @ table.weights)
-    return explicit_policy(policy, source.schema.names, gaps, cells)
-
-
-def _nothing_told(name: str) -> DataError:
-    return DataError(
-        f"column {name!r} has no cell that is not missing, and no family with it can be scored; "
-        "leave it out, or pass ",
-        Setting("missing", "em"),
-        ".",
-    )
 
 
 def _kept(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

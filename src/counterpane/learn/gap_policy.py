@@ -21,7 +21,7 @@ from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
 from counterpane.data.schema import MISSING
 from counterpane.data.table import Table, with_missing_state
-from counterpane.errors import DataError, TableSizeError
+from counterpane.errors import DataError, Setting, TableSizeError
 from counterpane.inference.completion import Completion
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -290,11 +290,47 @@ def _fitted(fit: Callable[[Table], BayesianNetwork], table: Table) -> BayesianNe
 def explicit_policy(
     policy: str, names: Sequence[str], gaps: Bools, cells: float | None
 ) -> GapPolicy:
-    """A policy that was asked for."""
+    """A policy that the user named, for columns of which some have `gaps`."""
     columns = tuple(name for name, gap in zip(names, gaps, strict=True) if gap)
     if not columns:
         return GapPolicy("none")
     return GapPolicy(policy, columns, columns if policy == "state" else (), cells)
+
+
+def policy_of_source(policy: str, source: CountSource) -> GapPolicy:
+    """A policy that the user named, and the columns of `source` that it concerns.
+
+    Missing cells are counted in memory; of other sources the columns that may have some are named.
+    """
+    gaps, cells, table = source.has_missing, None, source.table
+    if table is not None:
+        holes = (table.codes[gaps] == table.schema.cards[gaps, None]).sum(axis=0)
+        cells = float(holes.sum() if table.weights is None else holes @ table.weights)
+    return explicit_policy(policy, source.schema.names, gaps, cells)
+
+
+def leave_gaps(source: CountSource, policy: str) -> CountSource:
+    """A source whose missing cells stay, for "em" or "available"; checked for the latter.
+
+    EM needs the rows. A source without missing cells is the same by any policy.
+    """
+    if source.table is None:
+        complete = resolved(source, "state")
+        if complete.schema == source.schema:
+            return complete
+    if policy == "available":
+        counted = source.counts([(i,) for i in range(len(source.schema))], missing="drop")
+        for i in np.flatnonzero(counted.n == 0):
+            raise DataError(
+                f"column {source.schema.names[i]!r} has no cell that is not missing, and no family "
+                "with it can be scored; leave it out, or pass ",
+                Setting("missing", "em"),
+                ".",
+            )
+        return source
+    rows = MemoryCounts(source.rows(), n_jobs=source.n_jobs)
+    rows.n_rows = source.n_rows or 0
+    return rows
 
 
 def observed_log_prob(model: BayesianNetwork, table: Table, *, gaps_known: bool = False) -> Floats:

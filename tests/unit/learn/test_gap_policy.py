@@ -9,7 +9,7 @@ import counterpane as cp
 from counterpane.counts import MemoryCounts
 from counterpane.learn import gap_policy
 from counterpane.learn.bayesian import structural_em
-from counterpane.learn.bayesian.structural_em import Effort
+from counterpane.learn.bayesian.structural_em import EMEffort
 from counterpane.learn.gap_policy import observed_log_prob
 
 
@@ -135,7 +135,7 @@ def test_too_many_rows_for_em(monkeypatch):
 def test_a_junction_tree_that_is_too_large_for_a_default(learner, monkeypatch):
     codes = chain(1000, 2)
     table = table_of(codes, completely_at_random(codes, np.random.default_rng(0)))
-    monkeypatch.setitem(structural_em.EFFORTS, "auto", Effort(50, 10))
+    monkeypatch.setitem(structural_em.EM_EFFORTS, "auto", EMEffort(50, 10))
     learner.fit(table)
     assert learner.missing_ == "state"
     assert "EM is too slow: its junction tree has" in learner.missing_note_

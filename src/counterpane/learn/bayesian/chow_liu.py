@@ -11,9 +11,8 @@ With a `target` the tree is the tree-augmented naive Bayes network (Friedman, Ge
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -22,22 +21,13 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import Learned, LearnerOptions
-from counterpane.learn.bayesian.structural_em import (
-    EFFORTS,
-    StructuralEM,
-    TooManyCells,
-    first_score,
-    learned,
-)
-from counterpane.learn.density import DensityLearner
+from counterpane.learn.base import LearnerOptions
+from counterpane.learn.bayesian.score_learner import LearnedNetwork, ScoreLearner, score_and_gains
+from counterpane.learn.bayesian.structural_em import first_score
 from counterpane.learn.driver import Search, to_end
-from counterpane.learn.gains import score_and_gains
 from counterpane.learn.order import intrinsic_order
-from counterpane.learn.parameters import fit_parameters
-from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
-from counterpane.scores import LocalScore, LogLikelihood, UniformPrior, as_score
+from counterpane.scores import LocalScore, LogLikelihood, UniformPrior
 from counterpane.scores.pairs import score_pairs
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Bools, Floats, Ints
@@ -91,15 +81,16 @@ class GainSearch(Search[PairGains]):
                 f"{type(self.score).__name__} holds impossible; give its prior a chance for it."
             )
         gain = given - alone[:, None]
-        gains = state.gains  # in place: only entries that the given state does not have yet
-        gains[np.ix_(others, children)] = gain.T
+        gains = state.gains.copy()
+        gains[others[0] :, first:stop] = gain.T
         if self.symmetric:
-            gains[np.ix_(children, others)] = gain
+            gains[first:stop, others[0] :] = gain
         return PairGains(gains, stop), {"children": stop, "best_gain": float(gains.max())}
 
     def _given_target(self, gains: Floats, children: list[int]) -> Floats:
-        """`gains` with the columns of `children` filled, given the target."""
+        """A copy of `gains` with the columns of `children` filled, given the target."""
         assert self.cache is not None and self.target is not None
+        gains = gains.copy()
         for c in children:
             if c != self.target:
                 row = self.cache.row(c, [self.target])
@@ -108,7 +99,7 @@ class GainSearch(Search[PairGains]):
         return gains
 
 
-class ChowLiu(DensityLearner):
+class ChowLiu(ScoreLearner):
     """Learns the best tree, forest or branching of a table.
 
     Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
@@ -128,9 +119,6 @@ class ChowLiu(DensityLearner):
     [('sex', 'status'), ('status', 'age'), ('survived', 'sex')]
     """
 
-    _leaves_gaps = ("available", "em")
-    model_: BayesianNetwork
-
     def __init__(
         self,
         score: str | LocalScore = "loglik",
@@ -140,26 +128,11 @@ class ChowLiu(DensityLearner):
         equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
-        super().__init__(**options)
-        self.score = score
+        super().__init__(score, equivalent_sample_size=equivalent_sample_size, **options)
         self.root = root
         self.target = target
-        self.equivalent_sample_size = equivalent_sample_size
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        score = as_score(vars(self)["score"])
-        self._check_available(score)
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        try:
-            return self._learn(source, score, began)
-        except TooManyCells as error:
-            return self._learn(self._without_em(source, error), score, began)
-
-    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
-        """Learn from a source on which the policy for missing cells is carried out."""
-        source.prepare()
+    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         n = len(source.schema)
         target = None if self.target is None else source.schema.index(self.target)
         order = intrinsic_order(source)
@@ -175,21 +148,12 @@ class ChowLiu(DensityLearner):
                 f"{n:,} columns need a matrix of {n * n:,} gains; the limit is {MAX_GAINS:,}: "
                 "select fewer columns."
             )
-        driver = self._driver(source)
-        if self.missing_ == "em" and source.table is not None and source.has_missing.any():
-            search = self._structural_em(source, order, score, root, target)
-            found = learned(search, driver, source.schema, order)
-        else:
-            outcome = driver.run(GainSearch(source, score, target), "scoring pairs")
-            dag = self._tree(outcome.state.gains, score, root, target, order)
-            model = fit_parameters(
-                source,
-                dag,
-                equivalent_sample_size=self.equivalent_sample_size,
-                missing=score.missing,
-            )
-            found = Learned(model, *score_and_gains(score, source, dag), outcome.trace)
-        return self._keep(found, self._provenance(source, time.monotonic() - began))
+        if self._needs_em(source):
+            return self._learn_by_em(source, order, score, root, target)
+        outcome = self._driver(source).run(GainSearch(source, score, target), "scoring pairs")
+        dag = self._tree(outcome.state.gains, score, root, target, order)
+        model = self._with_parameters(source, dag, score)
+        return LearnedNetwork(model, *score_and_gains(score, source, dag), outcome.trace)
 
     def _tree(
         self,
@@ -223,32 +187,31 @@ class ChowLiu(DensityLearner):
             edges += [(target, c) for c in range(n) if c != target]
         return Dag(n, edges)
 
-    def _structural_em(
+    def _learn_by_em(
         self,
         source: CountSource,
         order: list[int],
         score: LocalScore,
         root: int,
         target: int | None,
-    ) -> StructuralEM:
+    ) -> LearnedNetwork:
         """This learner's search on rows that are completed again and again, columns in `order`."""
-        inner = MemoryCounts(source.rows(order), n_jobs=source.n_jobs)
+        rows = MemoryCounts(source.rows().select(order), n_jobs=source.n_jobs)
         root = order.index(root)
         target = None if target is None else order.index(target)
 
-        def best(rows: MemoryCounts, by: LocalScore, ctl: Control) -> Dag:
-            gains = to_end(GainSearch(rows, by, target), ctl).gains
+        def best(counts: MemoryCounts, by: LocalScore, ctl: Control) -> Dag:
+            gains = to_end(GainSearch(counts, by, target), ctl).gains
             return self._tree(gains, by, root, target, range(len(order)))
 
-        return StructuralEM(
-            inner,
+        return self._run_em(
+            source,
+            rows,
+            order,
             score,
             lambda completed, ctl: best(completed, score, ctl),
-            lambda _, ctl: best(inner, first_score(inner.table.total_weight), ctl),
+            lambda _, ctl: best(rows, first_score(rows.table.total_weight), ctl),
             Dag(len(order), []),
-            size=self.equivalent_sample_size,
-            seed=0,
-            effort=EFFORTS[self._em_effort or self.missing],
         )
 
 

@@ -69,8 +69,9 @@ class PosteriorSearch(Search[Counted]):
     def step(self, state: Counted, ctl: Control) -> tuple[Counted, dict[str, Any]]:
         self.tables.terms = state.terms  # those of a checkpoint, where there was one
         if state.next < self.tables.steps:
+            self.tables.terms = state.terms.copy()
             self.tables.count(state.next)
-            return Counted(state.terms, state.next + 1), {"work": "counting"}
+            return Counted(self.tables.terms, state.next + 1), {"work": "counting"}
         if self._sums is None:
             self._sums = self._sum(ctl)
         done = next(self._sums, None)
@@ -185,7 +186,7 @@ class ExactPosterior(DensityLearner):
         score = as_score(vars(self)["score"])
         if self.prior not in ("uniform", "order"):
             raise ParameterError(f"prior={self.prior!r}; 'uniform' or 'order' is allowed.")
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source = self._source(X, sample_weight)
         n, names = len(source.schema), source.schema.names
         if n > MAX_VARIABLES:
             raise TableSizeError(

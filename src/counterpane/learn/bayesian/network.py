@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -16,23 +15,15 @@ from counterpane.counts.view import reordered
 from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import unpack
-from counterpane.learn.base import Learned, LearnerOptions
+from counterpane.learn.base import LearnerOptions
 from counterpane.learn.bayesian.moves import Edges, Moves, dag_of, make_limits, rows_needed
-from counterpane.learn.bayesian.structural_em import (
-    EFFORTS,
-    StructuralEM,
-    TooManyCells,
-    first_score,
-    learned,
-)
-from counterpane.learn.density import DensityLearner
+from counterpane.learn.bayesian.score_learner import LearnedNetwork, ScoreLearner, named_gains
+from counterpane.learn.bayesian.structural_em import first_score
 from counterpane.learn.driver import Search, to_end
-from counterpane.learn.gains import named_gains
 from counterpane.learn.order import intrinsic_order
-from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
-from counterpane.scores import LocalScore, as_score
+from counterpane.scores import LocalScore
 from counterpane.scores.row_cache import RowCache, row_bytes
 from counterpane.typing import Ints, Words
 
@@ -72,7 +63,7 @@ def stored(rows: Words) -> Ints:
     return rows.copy().view(np.int64)
 
 
-class NetworkLearner(DensityLearner):
+class NetworkLearner(ScoreLearner):
     """Learns a Bayesian network by its score.
 
     Columns are put into an order of their own (by falling entropy, then by name) before the
@@ -90,9 +81,6 @@ class NetworkLearner(DensityLearner):
     and the iterations for the parameters; `start`, if given, is the first structure.
     """
 
-    _leaves_gaps = ("available", "em")
-    model_: BayesianNetwork
-
     def __init__(
         self,
         score: str | LocalScore = "bic",
@@ -106,63 +94,39 @@ class NetworkLearner(DensityLearner):
         equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
-        super().__init__(**options)
-        self.score = score
+        super().__init__(score, equivalent_sample_size=equivalent_sample_size, **options)
         self.max_parents = max_parents
         self.start = start
         self.required_edges = required_edges
         self.forbidden_edges = forbidden_edges
         self.tiers = tiers
         self.random_state = random_state
-        self.equivalent_sample_size = equivalent_sample_size
 
     @abstractmethod
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         """The search to run, on reordered columns."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        score = as_score(vars(self)["score"])
-        self._check_available(score)
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
-        try:
-            return self._learn(source, score, began)
-        except TooManyCells as error:
-            return self._learn(self._without_em(source, error), score, began)
-
-    def _learn(self, source: CountSource, score: LocalScore, began: float) -> Self:
-        """Learn from a source on which the policy for missing cells is carried out."""
-        source.prepare()
+    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         order = intrinsic_order(source)
         inner = reordered(source, order)
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
         start = start_parents(self.start, inner, limits)
-        driver = self._driver(source)
-        if self.missing_ == "em" and inner.table is not None and inner.has_missing.any():
-            search = self._structural_em(inner, score, limits, start)
-            found = learned(search, driver, source.schema, order)
-            return self._keep(found, self._provenance(source, time.monotonic() - began))
+        if self._needs_em(source):
+            return self._learn_by_em(source, order, score, limits, start)
         moves = make_moves(inner, score, limits, self.max_parents)
-        outcome = driver.run(self._make_search(moves, start), "searching")
-        gains = [
-            (order[p], order[x], g) for p, x, g in moves.edge_gains(bits_of(outcome.state.best))
-        ]
+        outcome = self._driver(source).run(self._make_search(moves, start), "searching")
+        best = bits_of(outcome.state.best)
+        gains = [(order[p], order[x], gain) for p, x, gain in moves.edge_gains(best)]
         dag = Dag(len(order), [(p, x) for p, x, _ in gains])
-        model = fit_parameters(
-            source,
-            dag,
-            equivalent_sample_size=self.equivalent_sample_size,
-            missing=score.missing,
-        )
+        model = self._with_parameters(source, dag, score)
         edges = named_gains(source.schema.names, gains)
-        found = Learned(model, float(outcome.state.score), edges, outcome.trace)
-        return self._keep(found, self._provenance(source, time.monotonic() - began))
+        return LearnedNetwork(model, float(outcome.state.score), edges, outcome.trace)
 
-    def _keep(self, found: Learned, provenance: dict[str, Any]) -> Self:
-        names = found.model.schema.names
-        known = [[names[p], names[x]] for p, x in self._known_directions(found.model)]
-        return super()._keep(found, provenance | ({"known_directions": known} if known else {}))
+    def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
+        names = source.schema.names
+        known = [[names[p], names[x]] for p, x in self._known_directions(self.model_)]
+        facts = super()._provenance(source, seconds)
+        return facts | ({"known_directions": known} if known else {})
 
     def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
         """The edges whose direction the user's constraints fix: the other one was not allowed."""
@@ -175,10 +139,16 @@ class NetworkLearner(DensityLearner):
         )
         return [(p, x) for p, x in model.dag.edges if required[x, p] or not allowed[p, x]]
 
-    def _structural_em(
-        self, source: CountSource, score: LocalScore, limits: Limits, start: Words
-    ) -> StructuralEM:
+    def _learn_by_em(
+        self,
+        source: CountSource,
+        order: list[int],
+        score: LocalScore,
+        limits: Limits,
+        start: Words,
+    ) -> LearnedNetwork:
         """This learner's search on rows that are completed again and again."""
+        rows = MemoryCounts(source.rows().select(order), n_jobs=source.n_jobs)
 
         def find(completed: MemoryCounts, ctl: Control) -> Dag:
             moves = make_moves(completed, score, limits, self.max_parents)
@@ -188,21 +158,14 @@ class NetworkLearner(DensityLearner):
             dag = dag_of(start)
             if self.start is None:
                 most = most_parents if self.max_parents is None else self.max_parents
-                available = first_score(source.rows().total_weight)
-                moves = make_moves(source, available, limits, min(most, most_parents))
+                available = first_score(rows.table.total_weight)
+                moves = make_moves(rows, available, limits, min(most, most_parents))
                 moves.climb(dag, ctl)
             return Dag.from_bits(dag.parents)
 
-        return StructuralEM(
-            source,
-            score,
-            find,
-            first,
-            Dag.from_bits(start),
-            size=self.equivalent_sample_size,
-            seed=0 if self.random_state is None else self.random_state,
-            effort=EFFORTS[self._em_effort or self.missing],
-        )
+        seed = 0 if self.random_state is None else self.random_state
+        began = Dag.from_bits(start)
+        return self._run_em(source, rows, order, score, find, first, began, seed=seed)
 
 
 def make_moves(

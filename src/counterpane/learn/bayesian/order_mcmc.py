@@ -30,7 +30,7 @@ from counterpane.models.mixture import Mixture
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
-from counterpane.typing import Floats, Ints
+from counterpane.typing import Array, Floats, Ints
 
 BLOCKS = 32  # the samples of a chain come in so many blocks; a step is one block of every chain
 
@@ -128,15 +128,25 @@ class ChainSearch(Search[Chains]):
         places, edges, squares, log_scores = (np.array(part) for part in zip(*done, strict=True))
         state = state._replace(next=state.next + 1, places=places)
         if block >= 0:
-            # In place: only entries that the given state does not have yet.
-            state.edges[:, block], state.squares[:, block] = edges, squares
-            state.ends[:, block], state.log_scores[:, samples] = places, log_scores
+            state = state._replace(
+                edges=_with_part(state.edges, block, edges),
+                squares=_with_part(state.squares, block, squares),
+                ends=_with_part(state.ends, block, places),
+                log_scores=_with_part(state.log_scores, samples, log_scores),
+            )
         kept = samples.stop if block >= 0 else 0
         by_chain = {f"chain_{c}": float(s) for c, s in enumerate(log_scores.mean(axis=1))}
         return state, {"samples": kept, "log_score": float(log_scores.mean()), **by_chain}
 
 
 nx = lazy("networkx")
+
+
+def _with_part(array: Array, where: int | slice, part: Array) -> Array:
+    """A copy of `array` in which array[:, where] is `part`."""
+    copy = array.copy()
+    copy[:, where] = part
+    return copy
 
 
 class OrderMCMC(DensityLearner):
@@ -195,7 +205,7 @@ class OrderMCMC(DensityLearner):
         began = time.monotonic()
         score = as_score(vars(self)["score"])
         self._check()
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source = self._source(X, sample_weight)
         n, names = len(source.schema), source.schema.names
         driver = self._driver(source)
         tables = parent_tables(

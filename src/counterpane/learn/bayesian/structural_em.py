@@ -23,9 +23,7 @@ from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
-from counterpane.learn.base import Learned
-from counterpane.learn.driver import Driver, Search
-from counterpane.learn.gains import score_and_gains
+from counterpane.learn.driver import Search
 from counterpane.learn.parameters import EMSearch, EMState, joined
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
@@ -45,18 +43,18 @@ class TooManyCells(TableSizeError):
     """An iteration of EM would take too long for a policy that nobody asked for."""
 
 
-class Effort(NamedTuple):
+class EMEffort(NamedTuple):
     """What EM may cost: iterations for the parameters, cells of all rows' junction trees in one."""
 
     max_steps: int = 500
     max_cells: float = np.inf
 
 
-FULL = Effort()
-EFFORTS = {
+FULL = EMEffort()
+EM_EFFORTS = {
     "em": FULL,
-    "auto": Effort(50, 2**25),  # a third of a second an iteration
-    "trial": Effort(5, 2**25),  # later iterations change little of what held-out rows tell
+    "auto": EMEffort(50, 2**25),  # a third of a second an iteration
+    "trial": EMEffort(5, 2**25),  # later iterations change little of what held-out rows tell
 }
 
 
@@ -91,7 +89,7 @@ class StructuralEM(Search[StructuralState]):
         *,
         size: float,
         seed: int,
-        effort: Effort = FULL,
+        effort: EMEffort = FULL,
     ) -> None:
         self.max_cells = effort.max_cells
         self.max_steps = effort.max_steps
@@ -222,18 +220,6 @@ def _dag(state: StructuralState) -> Dag:
 
 def _em_state(state: StructuralState) -> EMState:
     return EMState(state.expected, state.log_likelihood, state.gain, state.steps)
-
-
-def learned(search: StructuralEM, driver: Driver, schema: Schema, order: Sequence[int]) -> Learned:
-    """What a search finds on columns in another order: its column i is `order[i]` of `schema`.
-
-    The score and the gains are those of the counts that the model found expects.
-    """
-    outcome = driver.run(search, "structural EM")
-    model = search.model(outcome.state)
-    source = search.completed(model)
-    score, gains = score_and_gains(search.score, source, model.dag)
-    return Learned(renumbered(model, schema, order), score, gains, outcome.trace)
 
 
 def first_score(total: float) -> NodeAverageLikelihood:

@@ -19,7 +19,7 @@ from counterpane.data.prepare import Prepared, preparation_notes, prepare_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, NotFittedError, ParameterError
-from counterpane.learn.base import Learner, LearnerOptions, policy_used
+from counterpane.learn.base import Learner, LearnerOptions
 from counterpane.learn.classifiers.features import (
     check_sizes,
     class_labels,
@@ -31,7 +31,7 @@ from counterpane.learn.classifiers.features import (
 )
 from counterpane.learn.classifiers.training import Training as Training
 from counterpane.learn.classifiers.training import check_policy, make_training, policy_of_columns
-from counterpane.learn.gap_policy import GapPolicy
+from counterpane.learn.gap_policy import GapPolicy, policy_of_source
 from counterpane.models.base import prediction_frame
 from counterpane.typing import Array, Codes, Floats, State
 
@@ -198,7 +198,7 @@ class Classifier(Learner):
             list(schema.names),
             (schema, joint.schema[-1], (), _dtype_of(joint.schema[-1].states)),
             lambda: by_counts(joint),
-            policy_used(policy, source),
+            policy_of_source(policy, source),
         )
 
     def _fit_named(

@@ -88,7 +88,7 @@ class DependencyNetworkLearner(DensityLearner):
         """
         began = time.monotonic()
         settings = self._settings(validation is not None)
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source = self._source(X, sample_weight)
         rows = None if validation is None else self._validation(validation, source.schema)
         search = self._search(source, settings, rows)
         driver = self._driver(source)

@@ -233,7 +233,7 @@ class HybridRandomFieldLearner(DensityLearner):
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
         self._check()
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source = self._source(X, sample_weight)
         search = self._search(source)
         outcome = self._driver(source).run(search, "learning local networks")
         found = outcome.state

@@ -279,7 +279,7 @@ class GSMN(IndependenceLearner):
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
         began = time.monotonic()
         test = self._test()
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source = self._source(X, sample_weight)
         ordered = self._ordered(source, test)
         search = GrowShrinkSearch(
             test,

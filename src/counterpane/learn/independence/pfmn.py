@@ -178,7 +178,7 @@ class PFMN(IndependenceLearner):
         began = time.monotonic()
         test = self._test()
         self._check(test)
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source = self._source(X, sample_weight)
         ordered = self._ordered(source, test)
         learn = self._resolve_edges if self._reads_tables(test) else self._filter
         learn(source, ordered, test, began)

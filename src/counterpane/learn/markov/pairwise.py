@@ -100,7 +100,7 @@ class PairwiseMarkovLearner(DensityLearner):
                 raise ParameterError(
                     f"{name}={getattr(self, name)!r}; a number above zero is needed."
                 )
-        source = self._source(X, sample_weight, self.missing, self.n_jobs)
+        source = self._source(X, sample_weight)
         search = PartnerSearch(source, self.k)
         outcome = self._driver(source).run(search, "counting pairs")
         self.trace_ = outcome.trace
