@@ -1,13 +1,12 @@
-"""How good a result is, beside a truth or another result."""
+"""Measures of models, rankings and structures; learners compared on held-out rows."""
 
-from counterpane.evaluate.comparing import compare
-from counterpane.evaluate.comparing_rankers import compare_rankers
+from counterpane.evaluate.compare import compare, held_out_measures
 from counterpane.evaluate.comparison import Comparison
 from counterpane.evaluate.density import RowScore, cmll, log_likelihood, normalized_pll, pll
-from counterpane.evaluate.held_out_classes import held_out_measures
-from counterpane.evaluate.questions import independence_accuracy, independence_questions
+from counterpane.evaluate.independence import independence_accuracy, independence_questions
 from counterpane.evaluate.ranking import (
     Agreement,
+    compare_rankers,
     degree_of_agreement,
     mean_reciprocal_rank,
     reciprocal_ranks,

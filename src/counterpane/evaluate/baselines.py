@@ -31,8 +31,9 @@ class Baseline:
     """A classifier of scikit-learn by name: see `BASELINES`.
 
     >>> import counterpane as cp
-    >>> found = Baseline("logistic-regression").fit(cp.load_dataset("titanic").labels(), "survived")
-    >>> found.predict_log_proba(cp.load_dataset("titanic").labels()).shape
+    >>> titanic = cp.load_dataset("titanic").labels()
+    >>> baseline = Baseline("logistic-regression").fit(titanic, "survived")
+    >>> baseline.predict_log_proba(titanic).shape
     (2201, 2)
     """
 
@@ -59,7 +60,7 @@ class Baseline:
         self._scales = [_scale(c) if isinstance(c, Numbers) else None for c in self._features]
         self._estimator: Any = None
         if self.name != "class-shares" and len(self._present) > 1 and self._features:
-            self._estimator = self._made()
+            self._estimator = self._make_estimator()
             # One thread, as our learners: the loops are too short to share.
             one_thread = import_module("threadpoolctl").threadpool_limits(1)
             with one_thread, warnings.catch_warnings():
@@ -79,12 +80,12 @@ class Baseline:
         smooth: Floats = np.log((self._rows * proba + 1 / proba.shape[1]) / (self._rows + 1))
         return smooth
 
-    def _made(self) -> Any:
-        module, made, options = BASELINES[self.name]
+    def _make_estimator(self) -> Any:
+        module, name, options = BASELINES[self.name]
         if self.name == "gradient-boosting":
             states = [not isinstance(c, Numbers) for c in self._features]
             options = options | {"categorical_features": states}
-        return getattr(import_module(module), made)(**options)
+        return getattr(import_module(module), name)(**options)
 
     def _matrix(self, columns: Sequence[Column]) -> Array:
         """The columns as numbers, (rows, features)."""

@@ -1,4 +1,4 @@
-"""What `compare` found, as records, text and a picture."""
+"""The result of `compare` as records, text and a picture."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ MAX_EDGES = 30  # lines of a table of edges
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """One learner on one part of the rows; what it cannot tell is None."""
+class LearnerFit:
+    """The measures of one learner on one part of the rows; None for those that it does not have."""
 
     seconds: float
     pll: float | None = None
@@ -59,8 +59,8 @@ class Fit:
     @property
     def auc(self) -> float | None:
         """The area under the ROC curve; of many classes the mean of each against the rest."""
-        found = None if self.classes is None else self.classes.auc
-        return None if found is None else found.value
+        auc = None if self.classes is None else self.classes.auc
+        return None if auc is None else auc.value
 
     @property
     def accuracy(self) -> float | None:
@@ -74,53 +74,71 @@ class Comparison:
 
     Log-loss, AUC and accuracy have standard errors over the rows (`log_loss_error`, …), and
     `log_loss_behind` is the difference to the best learner with the error of that difference,
-    `log_loss_behind_error`, on the same rows. Seconds are the median. `fits` has the single fits by
-    learner. Measures are on held-out rows, in nats; larger is better for pll,
-    log-likelihood, AUC and accuracy. An edge is a pair of columns.
+    `log_loss_behind_error`, on the same rows. Seconds are the median. Measures are on held-out
+    rows, in nats; larger is better for pll, log-likelihood, AUC and accuracy. An edge is a pair of
+    columns.
+
+    Attributes
+    ----------
+    fits : mapping
+        The fits of each learner, one for each part of the rows.
+    columns : tuple of str
+        The columns of the table.
+    target : str or None
+        The class.
+    n_rows, folds, holdout
+        The size of the table, and how rows were held out.
+
+    Examples
+    --------
+    >>> import counterpane as cp
+    >>> table = cp.load_dataset("titanic")
+    >>> cp.evaluate.compare([cp.ChowLiu(), cp.NaiveBayes()], table, "survived", folds=3).best
+    'NaiveBayes'
     """
 
-    fits: Mapping[str, list[Fit]]
+    fits: Mapping[str, list[LearnerFit]]
     columns: tuple[str, ...]
     target: str | None
     n_rows: int
     folds: int
     holdout: float | None
-    _distance: Callable[[Fit, Fit], int | None] = field(repr=False)
+    _distance: Callable[[LearnerFit, LearnerFit], int | None] = field(repr=False)
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """One record a learner, the best first: by log-loss with a target, else by PLL."""
-        found = [self._record(name, fits) for name, fits in self.fits.items()]
-        found.sort(key=self._rank)
-        best = self._classes.get(found[0]["method"])
-        for record in found:
-            own = self._classes.get(record["method"])
+        records = [self._record(name, fits) for name, fits in self.fits.items()]
+        records.sort(key=self._rank)
+        best = self._classes.get(records[0]["method"])
+        for record in records:
+            classes = self._classes.get(record["method"])
             behind = behind_error = None
-            if own is not None and best is not None:
-                behind = record["log_loss"] - found[0]["log_loss"]
-                behind_error = own.error(own.log_loss, best.log_loss)
+            if classes is not None and best is not None:
+                behind = record["log_loss"] - records[0]["log_loss"]
+                behind_error = classes.error(classes.log_loss, best.log_loss)
             record |= {"log_loss_behind": behind, "log_loss_behind_error": behind_error}
-        return found
+        return records
 
     @cached_property
     def _classes(self) -> dict[str, ClassMeasures]:
-        """What each learner says of the class, the rows of all folds together."""
-        found = {}
+        """The class measures of each learner, the rows of all folds together."""
+        measures = {}
         for name, fits in self.fits.items():
             parts = [fit.classes for fit in fits if fit.classes is not None]
             if parts and len(parts) == len(fits):
-                found[name] = joined_measures(parts)
-        return found
+                measures[name] = joined_measures(parts)
+        return measures
 
-    def _record(self, name: str, fits: Sequence[Fit]) -> dict[str, Any]:
+    def _record(self, name: str, fits: Sequence[LearnerFit]) -> dict[str, Any]:
         sound = [fit for fit in fits if fit.failed is None]
         failed = next((fit.failed for fit in fits if fit.failed is not None), None)
         record: dict[str, Any] = {"method": name, "failed": failed}
         for measure in MEASURES:
             values = [getattr(fit, measure) for fit in sound]
-            whole = bool(values) and failed is None and None not in values
+            complete = bool(values) and failed is None and None not in values
             mean = statistics.median if measure == "seconds" else statistics.fmean
-            record[measure] = mean(values) if whole else None
+            record[measure] = mean(values) if complete else None
         classes = self._classes.get(name)
         for measure in CLASS_MEASURES:
             measured = None if classes is None or failed else getattr(classes, measure)
@@ -153,13 +171,13 @@ class Comparison:
         for name, fits in self.fits.items():
             for fit in fits:
                 for pair in fit.pairs or ():
-                    own = shares.setdefault(pair, dict.fromkeys(joining, 0.0))
-                    own[name] += 1 / len(fits)
-        found = [
+                    by = shares.setdefault(pair, dict.fromkeys(joining, 0.0))
+                    by[name] += 1 / len(fits)
+        records = [
             {"a": a, "b": b, "share": math.fsum(by.values()) / len(by), "by": by}
             for (a, b), by in shares.items()
         ]
-        return sorted(found, key=lambda e: (-e["share"], e["a"], e["b"]))
+        return sorted(records, key=lambda e: (-e["share"], e["a"], e["b"]))
 
     @cached_property
     def agreement(self) -> dict[str, dict[str, float | None]]:
@@ -171,10 +189,12 @@ class Comparison:
         """The mean structural Hamming distance of two learners of networks; None for others."""
         return self._each_two(self._distance)
 
-    def _each_two(self, of: Callable[[Fit, Fit], float | None]) -> dict[str, dict[str, Any]]:
-        def mean(a: Sequence[Fit], b: Sequence[Fit]) -> float | None:
+    def _each_two(
+        self, measure: Callable[[LearnerFit, LearnerFit], float | None]
+    ) -> dict[str, dict[str, Any]]:
+        def mean(a: Sequence[LearnerFit], b: Sequence[LearnerFit]) -> float | None:
             values = [
-                None if x.failed or y.failed else of(x, y) for x, y in zip(a, b, strict=False)
+                None if x.failed or y.failed else measure(x, y) for x, y in zip(a, b, strict=False)
             ]
             known = [value for value in values if value is not None]
             return math.fsum(known) / len(known) if known and len(known) == len(values) else None
@@ -226,15 +246,15 @@ class Comparison:
         ):
             rows = [[p, *(_text("", matrix[p][q]) for q in names)] for p in names]
             lines += ["", f"## {title}", "", *_grid(["", *names], rows)]
-        kept = self.edges[:MAX_EDGES]
+        shown = self.edges[:MAX_EDGES]
         rows = [
             [f"{e['a']} – {e['b']}", f"{e['share']:.0%}", *(f"{e['by'][n]:.0%}" for n in names)]
-            for e in kept
+            for e in shown
         ]
         lines += ["", "## Edges: share of the fits that found them", ""]
         lines += _grid(["edge", "all", *names], rows)
-        if len(self.edges) > len(kept):
-            lines += ["", f"… and {len(self.edges) - len(kept):,} more edges."]
+        if len(self.edges) > len(shown):
+            lines += ["", f"… and {len(self.edges) - len(shown):,} more edges."]
         return "\n".join(lines) + "\n"
 
     def plot(self, path: Any = None) -> Any:
@@ -296,12 +316,12 @@ def _cell(record: Mapping[str, Any], measure: str) -> str:
     return f"{text} ±{error:.4f}" if text and error else text
 
 
-def _value(fit: Fit, measure: str) -> float | None:
+def _value(fit: LearnerFit, measure: str) -> float | None:
     value: float | None = None if fit.failed is not None else getattr(fit, measure)
     return value
 
 
-def _jaccard(a: Fit, b: Fit) -> float | None:
+def _jaccard(a: LearnerFit, b: LearnerFit) -> float | None:
     if a.pairs is None or b.pairs is None:
         return None
     either = len(a.pairs | b.pairs)

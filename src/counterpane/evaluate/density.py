@@ -1,4 +1,4 @@
-"""How well a model tells rows it has not seen: pseudo-likelihood, and marginals of groups."""
+"""Measures of density: pseudo-likelihood, likelihood, and conditional marginals of groups."""
 
 from __future__ import annotations
 
@@ -36,6 +36,20 @@ def pll(model: JointModel, X: Any) -> RowScore:
 
     A Bayesian network sums out missing cells: the sum is then over the observed cells.
 
+    Parameters
+    ----------
+    model : model
+        A model of all columns.
+    X : table or count source
+        Rows with the columns of the model.
+
+    Returns
+    -------
+    RowScore
+        The mean, its standard error, and the score of each row.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> score = pll(cp.ChowLiu().fit(table).model_, table)
@@ -51,6 +65,20 @@ def log_likelihood(model: JointModel, X: Any) -> RowScore:
 
     A Bayesian network sums out missing cells: it is then that of the observed cells.
 
+    Parameters
+    ----------
+    model : model
+        A model of all columns.
+    X : table or count source
+        Rows with the columns of the model.
+
+    Returns
+    -------
+    RowScore
+        The mean, its standard error, and the score of each row.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> round(log_likelihood(cp.ChowLiu().fit(table).model_, table).mean, 2)
@@ -63,6 +91,20 @@ def log_likelihood(model: JointModel, X: Any) -> RowScore:
 def normalized_pll(model: JointModel, X: Any) -> RowScore:
     """`pll` divided by the number of variables.
 
+    Parameters
+    ----------
+    model : model
+        A model of all columns.
+    X : table or count source
+        Rows with the columns of the model.
+
+    Returns
+    -------
+    RowScore
+        The mean, its standard error, and the score of each row.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> round(normalized_pll(cp.ChowLiu().fit(table).model_, table).mean, 2)
@@ -86,12 +128,33 @@ def cmll(
 ) -> RowScore:
     """The mean conditional marginal log-likelihood of rows, natural logs (Lowd 2012).
 
-    The variables are divided into `groups`, which are given by name or drawn by `random_state`. For
-    each row and group the evidence is the rest of the row; Σ ln P(x_v | evidence) over the
-    variables of the group is summed over all groups. Marginals are exact, or those of one Gibbs
-    chain for each distinct evidence, of `burn_in` and `n_samples` sweeps, plus `prior` sweeps of
-    uniform probabilities, so that no logarithm is infinite. Results do not depend on `n_jobs`.
+    The variables are divided into groups. For each row and group the evidence is the rest of the
+    row; Σ ln P(x_v | evidence) over the variables of the group is summed over all groups.
 
+    Parameters
+    ----------
+    model : model
+        A model of all columns.
+    X : table or count source
+        Complete rows with the columns of the model.
+    groups : int or sequence
+        The groups by name, or their number; then they are drawn by `random_state`.
+    method : "gibbs" or "exact"
+        How marginals are computed: exactly, or by one Gibbs chain for each distinct evidence.
+    burn_in, n_samples : int
+        The sweeps of a chain.
+    prior : float
+        Sweeps of uniform probabilities that are added, so that no logarithm is infinite.
+    random_state, n_jobs : int
+        The seed, and the number of threads, on which results do not depend.
+
+    Returns
+    -------
+    RowScore
+        The mean, its standard error, and the score of each row.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> model = cp.ChowLiu().fit(table).model_
@@ -170,16 +233,18 @@ def _exact_logs(model: JointModel, table: Table, part: list[int]) -> Floats:
     """Σ_v ln P(x_v | the rest of the row but for `part`), v in `part`, shape (n_rows,)."""
     names = table.schema.names
     rest = [name for v, name in enumerate(names) if v not in part]
-    told = table.select(rest or [names[part[0]]])
+    evidence = table.select(rest or [names[part[0]]])
     out: Floats = np.zeros(table.n_rows)
     for v in part:
         if rest:
-            found = model.query_many(names[v], told, method="exact").probabilities
+            shares = model.query_many(names[v], evidence, method="exact").probabilities
         else:
-            found = np.tile(model.query(names[v], method="exact").probabilities, (out.size, 1))
-        own = np.take_along_axis(found, table.codes[v].astype(np.int64)[:, None], axis=1)[:, 0]
+            shares = np.tile(model.query(names[v], method="exact").probabilities, (out.size, 1))
+        observed = np.take_along_axis(shares, table.codes[v].astype(np.int64)[:, None], axis=1)[
+            :, 0
+        ]
         with np.errstate(divide="ignore"):
-            out += np.log(own)
+            out += np.log(observed)
     return out
 
 
@@ -191,9 +256,9 @@ def _sampled_logs(
     rest = [v for v in range(cards.size) if v not in part]
     means, _ = sampler.rows(rest, table.codes[rest], settings=settings)
     places = (np.cumsum(cards) - cards)[part] + table.codes[part].T
-    own = np.take_along_axis(means, places.astype(np.int64), axis=1)
+    observed = np.take_along_axis(means, places.astype(np.int64), axis=1)
     size = settings.n_samples
     with np.errstate(divide="ignore"):
-        logs = np.log((own * size + prior / cards[part]) / (size + prior))
+        logs = np.log((observed * size + prior / cards[part]) / (size + prior))
     total: Floats = logs.sum(axis=1)
     return total

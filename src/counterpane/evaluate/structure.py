@@ -28,9 +28,21 @@ def structural_hamming_distance(found: Any, true: Any) -> int:
     """The number of pairs of nodes that are joined differently in the two equivalence classes.
 
     An edge that is missing, extra, or directed otherwise counts 1 (Tsamardinos, Brown & Aliferis
-    2006). Both are networks or DAGs over the same nodes; both are converted to CPDAGs first,
-    because data cannot tell the members of a class apart.
+    2006). Both are converted to CPDAGs first, because data cannot tell the members of a class
+    apart.
 
+    Parameters
+    ----------
+    found, true : network or DAG
+        Over the same nodes; networks are matched by the names of their variables.
+
+    Returns
+    -------
+    int
+        0 for members of the same class.
+
+    Examples
+    --------
     >>> structural_hamming_distance(Dag(3, [(0, 1), (1, 2)]), Dag(3, [(2, 1), (1, 0)]))
     0
     >>> structural_hamming_distance(Dag(3, [(0, 1), (2, 1)]), Dag(3, [(2, 1), (1, 0)]))
@@ -43,6 +55,18 @@ def structural_hamming_distance(found: Any, true: Any) -> int:
 def hamming_distance(found: Any, true: Any) -> int:
     """The number of pairs of nodes that are joined in one graph and not in the other.
 
+    Parameters
+    ----------
+    found, true : network or DAG
+        Over the same nodes; networks are matched by the names of their variables.
+
+    Returns
+    -------
+    int
+        Directions do not count.
+
+    Examples
+    --------
     >>> hamming_distance(Dag(3, [(0, 1), (1, 2)]), Dag(3, [(1, 0)]))
     1
     """
@@ -55,18 +79,30 @@ def compare_structures(found: Any, true: Any) -> StructureComparison:
 
     Without learned edges precision is 1; without true edges recall is 1.
 
+    Parameters
+    ----------
+    found, true : network or DAG
+        Over the same nodes; networks are matched by the names of their variables.
+
+    Returns
+    -------
+    StructureComparison
+        The measures, without the directions of edges, and the structural Hamming distance.
+
+    Examples
+    --------
     >>> compare_structures(Dag(3, [(0, 1)]), Dag(3, [(0, 1), (1, 2)])).recall
     0.5
     """
     a, b = _aligned(found, true)
-    ours, theirs = _marks(cpdag(a)) > 0, _marks(cpdag(b)) > 0
-    both = int((ours & theirs).sum())
-    n_ours, n_theirs = int(ours.sum()), int(theirs.sum())
-    precision = both / n_ours if n_ours else 1.0
-    recall = both / n_theirs if n_theirs else 1.0
-    f1 = 2 * precision * recall / (precision + recall) if both else float(n_ours == n_theirs)
+    learned_pairs, true_pairs = _marks(cpdag(a)) > 0, _marks(cpdag(b)) > 0
+    both = int((learned_pairs & true_pairs).sum())
+    n_learned, n_true = int(learned_pairs.sum()), int(true_pairs.sum())
+    precision = both / n_learned if n_learned else 1.0
+    recall = both / n_true if n_true else 1.0
+    f1 = 2 * precision * recall / (precision + recall) if both else float(n_learned == n_true)
     distance = structural_hamming_distance(a, b)
-    return StructureComparison(precision, recall, f1, n_theirs - both, n_ours - both, distance)
+    return StructureComparison(precision, recall, f1, n_true - both, n_learned - both, distance)
 
 
 def _marks(pattern: Cpdag) -> Ints:

@@ -1,4 +1,4 @@
-"""How well a graph answers independence questions that nobody asked while it was learned."""
+"""The accuracy of a graph's answers to independence questions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,26 @@ def independence_questions(
 ) -> list[Question]:
     """Questions (x, y, given) about n variables with at least one given, each once.
 
-    By default all questions for up to 8 variables, and 2,000 random ones for more; `size` sets the
-    number. Random questions are spread evenly over the sizes 1 … n−2 of `given`, as far as there
-    are enough, and are uniform within a size (Bromberg & Margaritis 2007 use all for 5 and 6
+    Random questions are spread evenly over the sizes 1 … n−2 of `given`, as far as there are
+    enough, and are uniform within a size (Bromberg & Margaritis 2007 use all for 5 and 6
     variables).
 
+    Parameters
+    ----------
+    n : int
+        The number of variables, at least 3.
+    size : int, optional
+        The number of questions; by default all for up to 8 variables, and 2,000 for more.
+    random_state : int
+        The seed of random questions.
+
+    Returns
+    -------
+    list of (int, int, tuple of int)
+        The questions.
+
+    Examples
+    --------
     >>> len(independence_questions(5)), len(independence_questions(6))
     (70, 225)
     >>> questions = independence_questions(20)
@@ -43,8 +58,8 @@ def independence_questions(
     if size is None and n <= ENUMERATED:
         return [q for k in range(1, n - 1) for q in _all_of_size(n, k)]
     rng = np.random.default_rng(random_state)
-    shares = _shares(n, DRAWN if size is None else size)
-    return [q for k, share in shares.items() for q in _drawn(rng, n, k, share)]
+    counts = _counts_by_size(n, DRAWN if size is None else size)
+    return [q for k, count in counts.items() for q in _draw(rng, n, k, count)]
 
 
 def independence_accuracy(
@@ -54,24 +69,37 @@ def independence_accuracy(
 ) -> float:
     """The share of `questions` for which separation in `graph` gives the true answer.
 
-    The truth is another graph, a test bound to data, or the answers themselves: True where x and
-    y are independent.
+    Parameters
+    ----------
+    graph : graph or network
+        The graph whose separations are the answers.
+    truth : graph, test or sequence of bool
+        The true graph, a test bound to data, or the answers: True if x and y are independent.
+    questions : iterable of (x, y, given)
+        See `independence_questions`.
 
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
     >>> chain, pair = UndirectedGraph(3, [(0, 1), (1, 2)]), UndirectedGraph(3, [(0, 1)])
     >>> independence_accuracy(pair, chain, independence_questions(3))  # wrong on 1 – 2 given 0
     0.6666666666666666
     """
-    asked = list(questions)
-    if not asked:
+    listed = list(questions)
+    if not listed:
         raise ParameterError("there are no questions; at least one is needed.")
-    given = _answers(_structure(graph), asked)
-    true = list(truth) if isinstance(truth, Sequence) else _answers(truth, asked)
-    if len(true) != len(asked):
-        raise ParameterError(f"{len(true)} answers were given to {len(asked)} questions.")
-    return sum(a == bool(b) for a, b in zip(given, true, strict=True)) / len(asked)
+    answers = _answers(_graph_of(graph), listed)
+    true = list(truth) if isinstance(truth, Sequence) else _answers(truth, listed)
+    if len(true) != len(listed):
+        raise ParameterError(f"{len(true)} answers were given to {len(listed)} questions.")
+    return sum(a == bool(b) for a, b in zip(answers, true, strict=True)) / len(listed)
 
 
-def _structure(
+def _graph_of(
     model: UndirectedGraph | Dag | MarkovNetwork | BayesianNetwork,
 ) -> UndirectedGraph | Dag:
     if isinstance(model, MarkovNetwork):
@@ -79,7 +107,9 @@ def _structure(
     return model.dag if isinstance(model, BayesianNetwork) else model
 
 
-def _answers(judge: IndependenceTest | UndirectedGraph | Dag, asked: list[Question]) -> list[bool]:
+def _answers(
+    judge: IndependenceTest | UndirectedGraph | Dag, questions: list[Question]
+) -> list[bool]:
     if isinstance(judge, UndirectedGraph | Dag):
         judge = Oracle(judge)
     if not isinstance(judge, IndependenceTest):
@@ -87,7 +117,7 @@ def _answers(judge: IndependenceTest | UndirectedGraph | Dag, asked: list[Questi
             f"a {type(judge).__name__} answers no independence question; pass a graph, a network, "
             "or a test bound to data."
         )
-    parts = (asked[i : i + TOGETHER] for i in range(0, len(asked), TOGETHER))
+    parts = (questions[i : i + TOGETHER] for i in range(0, len(questions), TOGETHER))
     return [verdict.independent for part in parts for verdict in judge.verdicts(part)]
 
 
@@ -100,29 +130,29 @@ def _all_of_size(n: int, k: int) -> list[Question]:
     ]
 
 
-def _shares(n: int, size: int) -> dict[int, int]:
-    """How many questions to draw with k given: alike, but never more than there are."""
-    there = {k: math.comb(n, 2) * math.comb(n - 2, k) for k in range(1, n - 1)}
-    if size > sum(there.values()):
+def _counts_by_size(n: int, size: int) -> dict[int, int]:
+    """How many questions to draw with k given: equally many, but never more than exist."""
+    existing = {k: math.comb(n, 2) * math.comb(n - 2, k) for k in range(1, n - 1)}
+    if size > sum(existing.values()):
         raise ParameterError(
-            f"size={size}; {n} variables allow {sum(there.values())} questions with one or more "
+            f"size={size}; {n} variables allow {sum(existing.values())} questions with one or more "
             "variables given."
         )
-    shares, left = {}, size
-    for i, k in enumerate(sorted(there, key=lambda k: there[k])):  # the scarce give what they have
-        shares[k] = min(there[k], left // (len(there) - i))
-        left -= shares[k]
-    return shares
+    counts, left = {}, size
+    for i, k in enumerate(sorted(existing, key=lambda k: existing[k])):  # the fewest first
+        counts[k] = min(existing[k], left // (len(existing) - i))
+        left -= counts[k]
+    return counts
 
 
-def _drawn(rng: np.random.Generator, n: int, k: int, share: int) -> list[Question]:
-    """`share` different questions with k given; listed first where most of them are wanted."""
-    there = math.comb(n, 2) * math.comb(n - 2, k)
-    if there < 4 * share:
+def _draw(rng: np.random.Generator, n: int, k: int, count: int) -> list[Question]:
+    """`count` different questions with k given; all are listed first if most of them are drawn."""
+    existing = math.comb(n, 2) * math.comb(n - 2, k)
+    if existing < 4 * count:
         every = _all_of_size(n, k)
-        return [every[i] for i in sorted(rng.choice(there, share, replace=False).tolist())]
-    found: dict[Question, None] = {}
-    while len(found) < share:
+        return [every[i] for i in sorted(rng.choice(existing, count, replace=False).tolist())]
+    drawn: dict[Question, None] = {}
+    while len(drawn) < count:
         x, y, *given = rng.permutation(n)[: k + 2].tolist()
-        found[min(x, y), max(x, y), tuple(sorted(given))] = None
-    return list(found)
+        drawn[min(x, y), max(x, y), tuple(sorted(given))] = None
+    return list(drawn)
