@@ -49,10 +49,10 @@ class Conditions(NamedTuple):
         >>> [array.tolist() for array in both]
         [[0, 1], [1], [1], [False]]
         """
-        offsets, variables, values, negated = map(np.empty_like, self)
-        size = kernels.simplify_conditions(
-            cards, *self, certain, offsets, variables, values, negated
-        )
+        offsets, negated = np.empty_like(self.offsets), np.empty_like(self.negated)
+        variables, values = np.empty((2, self.values.size), dtype=np.int64)
+        out = offsets, variables, values, negated
+        size = kernels.simplify_conditions(cards, *self, certain, *out)
         return Conditions(offsets, variables[:size], values[:size], negated[:size])
 
     def groups(self) -> tuple[Ints, Ints, Ints]:

@@ -1,7 +1,6 @@
 """The compiled form of potentials, rules and trees: flat arrays that all kernels read.
 
-The other compiled forms are views of it: `Blanket.conditions` (rules in canonical form), the masks
-and tables of Gibbs sampling, the row lists of the pseudo-likelihood, the terms of the conversion.
+The other compiled forms are views of it, listed in docs/design/features.md with what they gain.
 """
 
 from __future__ import annotations
