@@ -88,7 +88,7 @@ def test_best_move(dtype):
             if gain > 1e-6:
                 assert gains[tuple(move.tolist())] == pytest.approx(gain, abs=1e-9)
                 kinds.add(int(move[0]))
-    assert kinds == {classifiers.ADD, classifiers.DELETE, classifiers.REVERSE}
+    assert kinds == {classifiers.ADD, classifiers.DROP, classifiers.TURN}
 
 
 def test_tables_above_the_limit_are_not_looked_at():
@@ -102,4 +102,4 @@ def test_tables_above_the_limit_are_not_looked_at():
     assert classifiers.best_move(*data, above, posterior, 3, 8, 0.0, move) > 0
     assert move[1] in (0, 2)
     assert classifiers.best_move(*data, above, posterior, 3, 5, 0.0, move) == 0.0
-    assert move[0] == -1
+    assert move[0] == 0

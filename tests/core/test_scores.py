@@ -155,7 +155,7 @@ N, ROWS = len(CARDS), 900  # cells of few rows, and tables that bits do not pay 
 FAMILIES = [(0, ()), (3, (1,)), (5, (0, 2, 3)), (1, (0, 3, 4)), (1, (0, 3, 4, 5))]
 
 
-def make_data(codes, weights, kind, a, *, by_row=True, priors, max_parents=N, max_cells=2**20):
+def make_data(codes, weights, kind, a, gaps, *, by_row, priors, max_parents, max_cells):
     """RowData for codes in which a missing cell is the code after the last state."""
     words, first = bit_sets(codes, CARDS + 1)
     ones = np.array([sum(int(w).bit_count() for w in row) for row in words.tolist()])
@@ -163,6 +163,7 @@ def make_data(codes, weights, kind, a, *, by_row=True, priors, max_parents=N, ma
     return scores.RowData(
         codes, rows, words, ones, first, CARDS, np.empty(0) if weights is None else weights,
         logs(), kind, a, *priors, max_parents, max_cells,
+        np.array(gaps, dtype=bool),
     )  # fmt: skip
 
 
@@ -176,17 +177,17 @@ def some_codes(dtype, missing=0.0):
     return np.where(rng.random(codes.shape) < missing, CARDS[:, None], codes).astype(dtype)
 
 
-def check_rows(fill, codes, weights, kind, **limits):
-    """Rows of FAMILIES that `fill(data, store, slots)` fills, beside families one by one."""
+def check_rows(codes, weights, kind, gaps=(), **limits):
+    """Rows of FAMILIES that `fill_slots` fills, beside families one by one."""
     rng = np.random.default_rng(4)
     limits = {"max_parents": N, "max_cells": 2**20} | limits
     for by_row in (False, True):
         by_edge = rng.random((N, N)) if by_row else np.empty((0, 0))
         priors = rng.random(N + 1), by_edge
-        data = make_data(codes, weights, kind, 0.3, by_row=by_row, priors=priors, **limits)
+        data = make_data(codes, weights, kind, 0.3, gaps, by_row=by_row, priors=priors, **limits)
         store = make_store(N, 8)
         slots = [scores.claim_slot(store, c, bits_of(N, parents)) for c, parents in FAMILIES]
-        fill(data, store, np.array(slots))
+        scores.fill_slots(data, store, np.array(slots))
         for slot, (child, parents) in zip(slots, FAMILIES, strict=True):
             expected = row_scores(
                 codes, weights, CARDS, kind, 0.3, child, parents, priors, *limits.values()
@@ -202,26 +203,22 @@ def check_rows(fill, codes, weights, kind, **limits):
 def test_fill_slots(kind, dtype, weighted):
     codes = some_codes(dtype)
     weights = np.random.default_rng(5).integers(0, 9, ROWS) / 4 if weighted else None
-    check_rows(scores.fill_slots, codes, weights, kind)
+    check_rows(codes, weights, kind)
 
 
 @pytest.mark.parametrize("limits", [{"max_parents": 1}, {"max_cells": 24}])
 def test_fill_slots_up_to_a_limit(limits):
-    check_rows(scores.fill_slots, some_codes(np.uint8), None, scores.LIKELIHOOD, **limits)
+    check_rows(some_codes(np.uint8), None, scores.LIKELIHOOD, **limits)
 
 
 @kinds
 @pytest.mark.parametrize("dtype", CODES)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_fill_slots_available(kind, dtype, weighted):
+def test_fill_slots_with_gaps(kind, dtype, weighted):
     codes = some_codes(dtype, missing=0.1)
     codes[0] %= 2  # two columns without gaps
     codes[3] %= 4
     gaps = np.array([(c == r).any() for c, r in zip(codes, CARDS, strict=True)])
     assert gaps.tolist() == [False, True, True, False, True, True, True]
     weights = np.random.default_rng(5).integers(0, 9, ROWS) / 4 if weighted else None
-
-    def fill(data, store, slots):
-        scores.fill_slots_available(data, gaps, store, slots)
-
-    check_rows(fill, codes, weights, kind)
+    check_rows(codes, weights, kind, gaps)

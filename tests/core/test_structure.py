@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from counterpane._core import bayesian, independence
+from counterpane._core import bayesian, graphs, independence
 from reference.core_structure import (
     TIE,
     Classes,
@@ -266,7 +266,7 @@ def test_grow_forest(threshold):
     weights = rng.standard_normal((8, 8)) - 0.4
     weights = weights + weights.T
     parents = np.full(8, -1)
-    bayesian.grow_forest(weights, 3, threshold, parents)
+    graphs.grow_forest(weights, 3, threshold, parents)
     edges = {(min(v, p), max(v, p)) for v, p in enumerate(parents.tolist()) if p >= 0}
     assert edges == heaviest_forest(weights, threshold)
     assert parents[3] == -1

@@ -88,19 +88,19 @@ def is_acyclic(parents):
 
 
 def moves_into(parents, child):
-    """(kind, parent, network) for each edge into `child` added (0), deleted (1) or reversed (2)."""
+    """(kind, parent, network) for each edge into `child` added (1), deleted (2) or reversed (3)."""
     for p in range(len(parents)):
         changed = [list(family) for family in parents]
         if p == child:
             continue
         if p in parents[child]:
             changed[child].remove(p)
-            yield 1, p, [tuple(family) for family in changed]
+            yield 2, p, [tuple(family) for family in changed]
             changed[p].append(child)
         else:
             changed[child].append(p)
         if max(map(len, changed)) <= 2 and is_acyclic(changed):
-            yield 2 * (p in parents[child]), p, [tuple(family) for family in changed]
+            yield 1 + 2 * (p in parents[child]), p, [tuple(family) for family in changed]
 
 
 def neighbors(parents):

@@ -8,21 +8,12 @@
 
 #include <new>
 #include <stdexcept>
-#include <tuple>
-#include <utility>
 
+#include "base/fields.hpp"
 #include "base/pulse.hpp"
 #include "base/signature.hpp"
 
 namespace cp {
-
-// A struct of views and numbers that Python gives as a named tuple: `fields` is its signature line,
-// `members()` ties the members in the same order.
-template <class T>
-concept Structure = requires(T t) {
-  T::fields;
-  t.members();
-};
 
 enum class Fault { none, count, tuple, array, layout, readonly, dtype, ndim, extent, aligned, unequal, integer, real, flag };
 
@@ -128,14 +119,14 @@ struct In<T> {
   T value{};
   template <class... F>
   static std::tuple<In<F>...> incoming(std::tuple<F&...>);
-  decltype(incoming(std::declval<T&>().members())) parts;
+  decltype(incoming(members(std::declval<T&>()))) parts;
 
   bool take(PyObject* o, Incoming& call) {
-    auto members = value.members();
-    constexpr std::size_t n = std::tuple_size_v<decltype(members)>;
+    auto targets = members(value);
+    constexpr std::size_t n = std::tuple_size_v<decltype(targets)>;
     if (!take_tuple(o, call, n)) return false;
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
-      return ((std::get<i>(parts).take(PyTuple_GetItem(o, i), call) && (std::get<i>(members) = std::get<i>(parts).value, true)) && ...);
+      return ((std::get<i>(parts).take(PyTuple_GetItem(o, i), call) && (std::get<i>(targets) = std::get<i>(parts).value, true)) && ...);
     }(std::make_index_sequence<n>());
   }
 };
@@ -158,7 +149,7 @@ COUNTERPANE_ONCE void describe(Signature& signature, std::string_view word, cons
       std::size_t i = 0;
       (describe<F>(signature, words[i++], inner), ...);
     };
-    visit(static_cast<decltype(std::declval<T&>().members())*>(nullptr));
+    visit(static_cast<decltype(members(std::declval<T&>()))*>(nullptr));
   } else {
     int ndim = 0;
     if constexpr (requires { In<T>::kind; }) ndim = In<T>::kind.ndim;

@@ -28,7 +28,40 @@ inline double log_add_exp(double a, double b) {
   return d > 0 ? a + std::log1p(std::exp(-d)) : d <= 0 ? b + std::log1p(std::exp(d)) : d;
 }
 
+// The largest of some logs, and Σ exp(log − largest).
+struct ExpSum {
+  double largest, total;
+  double log() const { return largest + std::log(total); }
+};
+inline ExpSum exp_sum(Floats logs) {
+  ExpSum sum{-INF, 0.0};
+  for (double x : logs) sum.largest = std::max(sum.largest, x);
+  for (double x : logs) sum.total += std::exp(x - sum.largest);
+  return sum;
+}
+// ln Σ exp of the values; minus infinity when all are.
+inline double log_sum_exp(Floats logs) {
+  const ExpSum sum = exp_sum(logs);
+  return sum.largest == -INF ? -INF : sum.log();
+}
+// Replace logs by exp(log − largest); returns their sum.
+inline double exponentiate(Vector<double> logs) {
+  double largest = -INF, total = 0.0;
+  for (double x : logs) largest = std::max(largest, x);
+  for (double& x : logs) total += x = std::exp(x - largest);
+  return total;
+}
+
 inline double sign(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0; }
+
+// SplitMix64 (Steele, Lea & Flood 2014): the state moves by a constant, a hash of it is the number.
+constexpr Word SPLITMIX_STEP = 0x9E3779B97F4A7C15, SPLITMIX_FACTOR = 0xBF58476D1CE4E5B9;
+constexpr Word mix_bits(Word z) {
+  z = (z ^ (z >> 30)) * SPLITMIX_FACTOR;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+inline double next_uniform(Word& state) { return double(mix_bits(state += SPLITMIX_STEP) >> 11) * 0x1p-53; }  // in [0, 1)
 
 // Sums from the first item to the last: the order is part of the result.
 template <class T>

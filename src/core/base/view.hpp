@@ -152,4 +152,20 @@ struct Ragged {
   View<T, 1> operator[](Int i) const { return values.part(offsets[i], offsets[i + 1]); }
 };
 
+// The length of the longest of several lists, given where they begin.
+inline Int longest_list(Ints offsets) {
+  Int longest = 0;
+  for (Int i = 0; i + 1 < offsets.size(); ++i) longest = std::max(longest, offsets[i + 1] - offsets[i]);
+  return longest;
+}
+
+// Where n lists begin that follow one another; length(i) is that of list i.
+template <class Length>
+Array<Int, 1> offsets_of(Int n, Length length) {
+  Array<Int, 1> offsets(n + 1);
+  offsets[0] = 0;
+  for (Int i = 0; i < n; ++i) offsets[i + 1] = offsets[i] + length(i);
+  return offsets;
+}
+
 }  // namespace cp

@@ -1,8 +1,7 @@
 #include "base/binding.hpp"
 #include "counts/bit_sets.hpp"
-#include "counts/layout.hpp"
+#include "counts/cells.hpp"
 #include "counts/pairs.hpp"
-#include "counts/radix.hpp"
 
 using namespace cp;
 using namespace cp::counts;

@@ -1,7 +1,7 @@
 // Counts of all pairs of columns, state by state, as one matrix.
 #pragma once
 #include "base/pulse.hpp"
-#include "counts/radix.hpp"
+#include "counts/cells.hpp"
 #include "levels/loops.hpp"
 
 namespace cp::counts {

@@ -1,7 +1,6 @@
 // Conjunctions of conditions: their canonical form, and those on the paths of decision trees.
 #pragma once
 #include <numeric>
-#include <tuple>
 #include <vector>
 
 #include "base/numbers.hpp"
@@ -87,7 +86,6 @@ struct RuleMasks {
   Flags serves;  // whether the rule bears on the conditional of the entry's variable
 
   static constexpr const char* fields = "weights[r] offsets[r+1] rules[e] variables[e] first[e] flags[] serves[e]";
-  auto members() { return std::tie(weights, offsets, rules, variables, first, flags, serves); }
 
   bool allows(Int entry, Int state) const { return flags[first[entry] + state]; }
 };

@@ -1,7 +1,5 @@
 // Potentials, rules and trees as flat arrays, and the conditional of one variable that they sum to.
 #pragma once
-#include <tuple>
-
 #include "base/numbers.hpp"
 
 namespace cp::features {
@@ -26,11 +24,6 @@ struct Parts {
       "cards[n] potential_offsets[n+1] potentials[] scope_offsets[t+1] scopes[s] strides[s] value_offsets[t+1] values[] "
       "touching_offsets[n+1] touching[] rule_weights[r] rule_offsets[r+1] rule_variables[c] rule_values[c] rule_negated[c] "
       "tree_offsets[n+1] tree_roots[] nodes[,4] leaf_values[]";
-  auto members() {
-    return std::tie(cards, potential_offsets, potentials, scope_offsets, scopes, strides, value_offsets, values,
-                    touching_offsets, touching, rule_weights, rule_offsets, rule_variables, rule_values, rule_negated,
-                    tree_offsets, tree_roots, nodes, leaf_values);
-  }
 
   Int n_potentials() const { return value_offsets.size() - 1; }
   Int max_card() const { return cards.empty() ? 0 : maximum(cards); }
@@ -93,16 +86,6 @@ void conditional(const Parts& parts, Matrix<const Code> codes, Int row, Int v, V
     const Int leaf = parts.nodes(node, 2);
     for (Int s = 0; s < card; ++s) out[s] += parts.leaf_values[leaf + s];
   }
-}
-
-// ln Σ exp of the values; minus infinity when all are.
-inline double log_sum_exp(Floats log_values) {
-  double largest = -INF;
-  for (double x : log_values) largest = std::max(largest, x);
-  if (largest == -INF) return largest;
-  double total = 0.0;
-  for (double x : log_values) total += std::exp(x - largest);
-  return largest + std::log(total);
 }
 
 }  // namespace cp::features

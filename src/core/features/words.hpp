@@ -5,7 +5,7 @@
 #pragma once
 #include "base/pulse.hpp"
 #include "features/parts.hpp"
-#include "graphs/bits.hpp"
+#include "base/bits.hpp"
 
 namespace cp::features {
 
@@ -17,7 +17,6 @@ struct WordRules {
   Ints firsts;
 
   static constexpr const char* fields = "weights[r] offsets[r+1] variables[c] places[c] negated[c] firsts[n+1]";
-  auto members() { return std::tie(weights, offsets, variables, places, negated, firsts); }
 
   Int size() const { return weights.size(); }
   Int n_variables() const { return firsts.size() - 1; }
@@ -47,7 +46,7 @@ class WordBlock {
       const Int card = rules_.card(v), first = rules_.firsts[v];
       for (Int i = 0; i < count; ++i) {
         const Int code = codes(v, base + i);
-        if (code < card) bits_[first + code] |= graphs::bit(i);
+        if (code < card) bits_[first + code] |= bit(i);
         conditional(rest_, codes, base + i, v, scratch_);
         for (Int s = 0; s < card; ++s) logits(first + s, i) = scratch_[s];
       }
@@ -100,7 +99,7 @@ class WordBlock {
       const bool meets = required >= 0 ? place == required : !contains(rules_.places.part(first, last), place);
       if (!meets) continue;
       const Vector<double> logit = logits[place];
-      for (Word left = rows; left != 0; left &= left - 1) logit[lowest_bit(left)] += weight;
+      for_each_bit(rows, [&](Int row) { logit[row] += weight; });
     }
   }
 

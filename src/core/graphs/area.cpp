@@ -1,5 +1,6 @@
 #include "base/binding.hpp"
 #include "graphs/equivalence.hpp"
+#include "graphs/forest.hpp"
 #include "graphs/separation.hpp"
 #include "graphs/triangulation.hpp"
 
@@ -15,5 +16,6 @@ static const Area area("graphs", {
     KERNEL(label_compelled, "parent_rows[n,words] order[n] compelled[n,words]"),
     KERNEL(extend, "child_rows[n,words] links[n,words] adjacent[n,words] out[n,words]"),
     KERNEL(eliminate, "rows[n,words] cards[n] alive[words] order[n] cliques[n,words]"),
+    KERNEL(grow_forest, "weights[n,n] root threshold parents[n]"),
     KERNEL(spanning_tree, "cliques[k,words] nearest[k] order[k]"),
 });

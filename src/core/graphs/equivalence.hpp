@@ -1,7 +1,7 @@
 // Topological orders, the edges that equivalent graphs share, and members of a class.
 #pragma once
 #include "base/pulse.hpp"
-#include "graphs/rows.hpp"
+#include "base/bits.hpp"
 
 namespace cp::graphs {
 

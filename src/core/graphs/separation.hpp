@@ -1,6 +1,6 @@
 // What walks in a graph reach, and the moral graph.
 #pragma once
-#include "graphs/rows.hpp"
+#include "base/bits.hpp"
 
 namespace cp::graphs {
 

@@ -1,21 +1,18 @@
-// Elimination by least fill, and the spanning tree of its cliques.
+// Elimination by least fill.
 #pragma once
-#include <numeric>
-
 #include "base/pulse.hpp"
-#include "graphs/rows.hpp"
+#include "base/bits.hpp"
 
 namespace cp::graphs {
 
 // Add the edge a – b to `rows` and keep `fill` (missing edges among neighbors) true.
 inline void join(Matrix<Word> rows, Vector<Int> fill, Int a, Int b) {
   Int common = 0;
-  for (Int w = 0; w < rows.shape(1); ++w) {
-    for (Word word = rows(a, w) & rows(b, w); word != 0; word &= word - 1) {
-      fill[64 * w + lowest_bit(word)] -= 1;
-      common += 1;
-    }
-  }
+  const auto close = [&](Int v) {
+    fill[v] -= 1;
+    common += 1;
+  };
+  for (Int w = 0; w < rows.shape(1); ++w) for_each_bit(rows(a, w) & rows(b, w), close, 64 * w);
   fill[a] += size_of(rows[a]) - common;
   fill[b] += size_of(rows[b]) - common;
   rows(a, b >> 6) |= bit(b);
@@ -76,35 +73,6 @@ inline void eliminate(Matrix<Word> rows, Floats cards, Vector<Word> alive, Vecto
     });
     cliques(k, v >> 6) |= bit(v);
     alive[v >> 6] ^= bit(v);
-  }
-}
-
-// Prim's maximum spanning tree by shared nodes: `order` from clique 0 on, `nearest` its links.
-//
-// Ties go to the smaller index; cliques that share nothing are linked too.
-inline void spanning_tree(Matrix<const Word> cliques, Vector<Int> nearest, Vector<Int> order) {
-  const Int n = cliques.shape(0);
-  Array<Int, 1> weight = filled<Int>(-1, n), outside(n);
-  std::iota(outside.begin(), outside.end(), Int(0));
-  Pulse pulse;
-  Int place = 0;  // of the latest clique among those outside
-  for (Int step = 0; step < n; ++step) {
-    const Int latest = order[step] = outside[place], left = n - step - 1;
-    std::copy(outside.begin() + place + 1, outside.begin() + left + 1, outside.begin() + place);
-    const Words clique = cliques[latest];
-    Int most = -1;
-    for (Int k = 0; k < left; ++k) {
-      const Int j = outside[k], common = shared(clique, cliques[j]);
-      if (common > weight[j]) {
-        weight[j] = common;
-        nearest[j] = latest;
-      }
-      if (weight[j] > most) {
-        most = weight[j];
-        place = k;
-      }
-    }
-    pulse(left * (1 + cliques.shape(1)));
   }
 }
 

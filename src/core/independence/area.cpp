@@ -1,5 +1,5 @@
 #include "base/binding.hpp"
-#include "independence/pairs.hpp"
+#include "independence/margins.hpp"
 #include "independence/relatives.hpp"
 #include "independence/stratified.hpp"
 #include "independence/tests.hpp"

@@ -1,6 +1,7 @@
 // One slice of a table with axes (configuration of given, x, y): a matrix of counts, y fastest.
 #pragma once
 #include "base/numbers.hpp"
+#include "base/pulse.hpp"
 
 namespace cp::independence {
 
@@ -54,6 +55,30 @@ double information(Vector<const Count> slice, Floats rows, Floats columns, doubl
     }
   }
   return std::max(sum, 0.0);
+}
+
+// ---- The mutual information of all pairs of columns
+
+// Fill out(i, j) with the mutual information of columns i and j, in nats; `counts` has all states by all,
+// those of column i from starts[i] on.
+template <class Count>
+void pair_information(Matrix<const Count> counts, Ints starts, Matrix<double> out) {
+  const Int n = out.shape(0);
+  const Int largest = longest_list(starts);
+  Array<double, 1> all_rows(largest), all_columns(largest), cells(largest * largest);
+  Pulse pulse;
+  for (Int i = 0; i < n; ++i) {
+    const Vector<double> rows = all_rows.part(0, starts[i + 1] - starts[i]);
+    for (Int j = i; j < n; ++j) {
+      const Vector<double> columns = all_columns.part(0, starts[j + 1] - starts[j]);
+      const Vector<double> table = cells.part(0, rows.size() * columns.size());
+      pulse(16 * table.size());
+      for (Int a = 0; a < rows.size(); ++a)
+        for (Int b = 0; b < columns.size(); ++b) table[a * columns.size() + b] = double(counts(starts[i] + a, starts[j] + b));
+      const double total = fill_margins<double>(table, rows, columns);
+      out(i, j) = out(j, i) = total > 0 ? information<double>(table, rows, columns, total) / total : 0.0;
+    }
+  }
 }
 
 }  // namespace cp::independence

@@ -4,7 +4,7 @@
 #include "inference/gibbs.hpp"
 #include "inference/mean_field.hpp"
 #include "inference/propagation.hpp"
-#include "inference/tree_rows.hpp"
+#include "inference/clique_tree.hpp"
 
 using namespace cp;
 using namespace cp::inference;

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "inference/clique_tree.hpp"
-#include "inference/splitmix.hpp"
 
 namespace cp::inference {
 

@@ -6,7 +6,6 @@
 #include "base/pulse.hpp"
 #include "features/parts.hpp"
 #include "inference/scopes.hpp"
-#include "inference/splitmix.hpp"
 
 namespace cp::inference {
 
@@ -37,11 +36,6 @@ struct Scan {
       "free[] is_free[n] plain scopes rules[w] rule_hosts[w] sources[f] hosts[f] step_offsets[f+1] steps[] fixed_offsets[f+1] "
       "fixed[x] fixed_strides[x] touch_offsets[n+1] serve_ends[n] touched[t] touch_strides[t] child_offsets[n+1] children[c] "
       "child_steps[c] slots[n+1] shifts[n] memory[n+1]";
-  auto members() {
-    return std::tie(free, is_free, plain, scopes, rules, rule_hosts, sources, hosts, step_offsets, steps, fixed_offsets, fixed,
-                    fixed_strides, touch_offsets, serve_ends, touched, touch_strides, child_offsets, children, child_steps,
-                    slots, shifts, memory);
-  }
 };
 
 // What is added up along a chain: the conditionals of all variables, or those of the last of the variables `targets`, to
@@ -58,14 +52,11 @@ class Chain {
 
   // `likelihoods` are logs, or none; `keys` must be zero at the start.
   Chain(const Scan& scan, Ints cards, Int max_card, Floats likelihoods, Vector<Word> keys)
-      : x(cards.size()), scan_(scan), cards_(cards), likelihoods_(likelihoods), keys_(keys), states_(cards.size() + 1),
+      : x(cards.size()), scan_(scan), cards_(cards), likelihoods_(likelihoods), keys_(keys), states_(offsets_of(cards.size(), [&](Int v) { return cards[v]; })),
         codes_(cards.size()), last_(cards.size()), values_(scan.scopes.cells.back()), places_(scan.scopes.size()),
         memory_(scan.memory.back()), p_(zeros<double>(sum(cards))), logits_(max_card), digits_(longest_list(scan.scopes.offsets)) {
-    states_[0] = 0;
-    for (Int v = 0; v < cards.size(); ++v) {
-      states_[v + 1] = states_[v] + cards[v];
+    for (Int v = 0; v < cards.size(); ++v)
       if (cards[v] == 1) p_[states_[v]] = 1.0;  // such a variable is not drawn
-    }
   }
 
   // Move the row to one that is possible, by Gibbs sweeps in which nothing is forbidden (`relaxed`). The variables `laws`

@@ -16,7 +16,6 @@ struct Leaves {
   RuleMasks ways;
 
   static constexpr const char* fields = "owners[l] values[l] ways";
-  auto members() { return std::tie(owners, values, ways); }
 };
 
 // A distribution of independent variables: q[states[v]] … are the probabilities of variable v.
@@ -96,7 +95,7 @@ inline double relax(const Parts& parts, const RuleMasks& rules, Ints own_offsets
     pulse(100 * (own_offsets[v + 1] - own_offsets[v] + leaf_offsets[v + 1] - leaf_offsets[v]));
     expect(parts, rules, {own, own_offsets}, leaves, leaf_offsets, product, v, pulse, logits);
     for (Int s = 0; s < logits.size(); ++s) logits[s] += soft[states[v] + s];
-    const double total = features::log_sum_exp(logits);
+    const double total = log_sum_exp(logits);
     if (total == -INF) return -1.0 - double(v);
     for (Int s = 0; s < logits.size(); ++s) {
       const double before = std::exchange(p[s], std::exp(logits[s] - total));

@@ -1,10 +1,7 @@
 // Messages between variables and factors, one factor at a time.
 #pragma once
-#include <tuple>
-
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
-#include "inference/lengths.hpp"
 
 namespace cp::inference {
 
@@ -20,9 +17,6 @@ struct FactorGraph {
 
   static constexpr const char* fields =
       "cards[n] offsets[f+1] values[] edge_offsets[f+1] variables[e] strides[e] first[e] edges_offsets[n+1] edges_of[e]";
-  auto members() {
-    return std::tie(cards, offsets, values, edge_offsets, variables, strides, first, edges_offsets, edges_of);
-  }
 
   Int size() const { return offsets.size() - 1; }
   Int max_card() const { return cards.empty() ? 0 : maximum(cards); }

@@ -1,11 +1,8 @@
 // Scopes within scopes, and the sums of tables and rules over them.
 #pragma once
-#include <tuple>
-
 #include "base/pulse.hpp"
 #include "features/conditions.hpp"
-#include "graphs/bits.hpp"
-#include "inference/lengths.hpp"
+#include "base/bits.hpp"
 
 namespace cp::inference {
 
@@ -20,7 +17,6 @@ struct Scopes {
   Ints strides, cells;
 
   static constexpr const char* fields = "offsets[h+1] variables[e] owners[h] strides[e] cells[h+1]";
-  auto members() { return std::tie(offsets, variables, owners, strides, cells); }
 
   Int size() const { return owners.size(); }
   Ints operator[](Int h) const { return variables.part(offsets[h], offsets[h + 1]); }
@@ -70,7 +66,7 @@ class ScopeIndex {
 
   static Word mark_of(Ints scope) {
     Word mark = 0;
-    for (Int v : scope) mark |= graphs::bit(v);
+    for (Int v : scope) mark |= bit(v);
     return mark;
   }
 };

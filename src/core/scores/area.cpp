@@ -1,6 +1,5 @@
 #include "base/binding.hpp"
-#include "scores/available_rows.hpp"
-#include "scores/complete_rows.hpp"
+#include "scores/row_fill.hpp"
 
 using namespace cp;
 using namespace cp::scores;
@@ -15,7 +14,6 @@ static const Area area("scores", {
     KERNEL(claim_missing, "store children[m] families[m,store.words] slots[m]"),
     KERNEL(rank_row, "store slot"),
     KERNEL_BY_CODE(fill_slots, "data store slots[] ; data.n=store.n"),
-    KERNEL_BY_CODE(fill_slots_available, "data gaps[data.n] store slots[] ; data.n=store.n"),
     structure<RowData<u8>>("RowData"),
     TUPLE(RowStore),
     CONSTANT(LIKELIHOOD),

@@ -3,9 +3,7 @@
 // A row belongs to a child x and a set of parents P. Its entry y is the score of x given P with y
 // added, or with y taken out if it is in P; entry x is the score of (x, P) itself.
 #pragma once
-#include <tuple>
-
-#include "graphs/bits.hpp"
+#include "base/bits.hpp"
 
 namespace cp::scores {
 
@@ -23,13 +21,12 @@ struct RowStore {
 
   static constexpr const char* fields =
       "zobrist[2,n] head[] next[slots] keys[slots] child[slots] parents[slots,words] scores[slots,n] improving[slots,n] n_improving[slots] ring[4]";
-  auto members() { return std::tie(zobrist, head, next, keys, child, parents, scores, improving, n_improving, ring); }
 };
 
 // The hash of (child, the set `family`): toggling one parent is one exclusive or.
 inline Word row_key(const RowStore& store, Int child, Words family) {
   Word key = store.zobrist(0, child);
-  graphs::for_each_bit(family, [&](Int p) { key ^= store.zobrist(1, p); });
+  for_each_bit(family, [&](Int p) { key ^= store.zobrist(1, p); });
   return key;
 }
 
@@ -81,7 +78,7 @@ inline void rank_row(const RowStore& store, Int slot) {
   const Int child = store.child[slot];
   Int count = 0;
   for (Int y = 0; y < scores.size(); ++y) {
-    if (y == child || !(scores[y] > scores[child]) || graphs::has(store.parents[slot], y)) continue;
+    if (y == child || !(scores[y] > scores[child]) || has(store.parents[slot], y)) continue;
     Int place = count++;
     for (; place > 0 && scores[improving[place - 1]] < scores[y]; --place) improving[place] = improving[place - 1];
     improving[place] = y;

@@ -9,10 +9,32 @@
 //     EQUIVALENT   Dirichlet marginal likelihood, α_jk = a / (r q)
 //     CONSTANT     Dirichlet marginal likelihood, α_jk = a
 #pragma once
+#include "base/numbers.hpp"
 #include "base/pulse.hpp"
-#include "scores/terms.hpp"
 
 namespace cp::scores {
+
+// A score is named by its kind and one number a; see tables.hpp.
+constexpr Int LIKELIHOOD = 0, EQUIVALENT = 1, CONSTANT = 2, AVERAGE = 3;
+
+// c ln c, from `logs` where it reaches; 0 for an empty cell.
+template <class Count>
+double clogc(Count count, Floats logs) {
+  const Int whole = Int(count);
+  if (Count(whole) == count && whole < logs.size()) return logs[whole];
+  return double(count) * std::log(double(count));
+}
+
+// ---- Family scores of counted tables
+//
+// A table has the axes (configuration of the parents P, child, one more parent y), the last of card 1
+// where there is no y, so that one function scores a family and each of its extensions. All natural
+// logarithms. A score is named by `kind` and one number `a`:
+//
+//     LIKELIHOOD   Σ N_jk ln(N_jk / N_j) − a q (r − 1)          q configurations of all parents
+//     AVERAGE      (1 / N) Σ N_jk ln(N_jk / N_j) − a q (r − 1)  −∞ for an empty table
+//     EQUIVALENT   Dirichlet marginal likelihood, α_jk = a / (r q)
+//     CONSTANT     Dirichlet marginal likelihood, α_jk = a
 
 // Fill out[c] with c ln c.
 inline void fill_clogc(Vector<double> out) {
@@ -145,12 +167,7 @@ void score_tables(Vector<const Count> values, Ints out_from, Ints cards, Int kin
 template <class Count>
 void score_pairs(Matrix<const Count> counts, Ints left_from, Ints right_from, Int kind, double a, Floats logs,
                  Matrix<double> out) {
-  const auto largest = [](Ints from) {
-    Int card = 0;
-    for (Int i = 0; i + 1 < from.size(); ++i) card = std::max(card, from[i + 1] - from[i]);
-    return card;
-  };
-  Array<Count, 1> table(largest(left_from) * largest(right_from));
+  Array<Count, 1> table(longest_list(left_from) * longest_list(right_from));
   TableScorer score(kind, a, logs);
   Pulse pulse;
   for (Int i = 0; i < out.shape(0); ++i) {

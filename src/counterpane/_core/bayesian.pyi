@@ -108,7 +108,6 @@ def parents_in_order(
 def place_nodes(
     rows: RowRequests, order: Ints, limits: Limits, cursor: Ints, last: int, /
 ) -> int: ...
-def grow_forest(weights: Floats, root: int, threshold: float, parents: Ints, /) -> None: ...
 
 class Tables(NamedTuple):
     """Of each variable, tables over masks of its k candidate parents, which rise by position.

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 ADD: int
-DELETE: int
-REVERSE: int
+DROP: int
+TURN: int
 CHUNK: int
 
 def fill_posterior(

@@ -127,11 +127,7 @@ class RowCache:
             list(map_in_threads(self._fill_fused, parts, self.n_jobs))
 
     def _fill_fused(self, slots: Ints) -> None:
-        if self.score.available_case:
-            gaps = self.source.has_missing
-            kernels.fill_slots_available(self.data, gaps, self.store, slots)
-        else:
-            kernels.fill_slots(self.data, self.store, slots)
+        kernels.fill_slots(self.data, self.store, slots)
 
     def first_fill(self, *, ctl: Control | None = None) -> None:
         """Fill the rows without parents of all children from the counts of all pairs.
@@ -186,11 +182,12 @@ class RowCache:
             else:
                 weights = table.weights.astype(np.float64)
         prior = self.score.structure_prior
+        gaps = self.source.has_missing if self.score.available_case else np.empty(0, dtype=bool)
         return RowData(
             codes, by_row, bits.words, bits.total, bits.first, cards, weights,
             clogc_table(self.total_weight),
             *(form or Form(0, 0.0)), prior.by_count(n), np.ascontiguousarray(prior.by_edge(n)),
-            self.max_parents, self.max_cells,
+            self.max_parents, self.max_cells, gaps,
         )  # fmt: skip
 
     def _fill_by_counts(self, slots: Ints) -> None:

@@ -1,13 +1,11 @@
 #include "base/binding.hpp"
-#include "learn/bayesian/best_network.hpp"
-#include "learn/bayesian/best_order.hpp"
-#include "learn/bayesian/class_knock_out.hpp"
-#include "learn/bayesian/family_terms.hpp"
-#include "learn/bayesian/forest.hpp"
 #include "learn/bayesian/network_sums.hpp"
+#include "learn/bayesian/best_order.hpp"
+#include "learn/bayesian/ges.hpp"
+#include "learn/bayesian/family_terms.hpp"
 #include "learn/bayesian/order_chain.hpp"
 #include "learn/bayesian/partition_chain.hpp"
-#include "learn/bayesian/tabu.hpp"
+#include "learn/bayesian/climb.hpp"
 
 using namespace cp;
 using namespace cp::bayesian;
@@ -33,7 +31,6 @@ static const Area area("bayesian", {
     KERNEL(knock_out_classes, "rows pattern kept limits max_parents cursor[4] last ; pattern.n=rows.store.n pattern.words=rows.store.words limits.n=rows.store.n limits.words=rows.store.words kept.n=pattern.n kept.words=pattern.words"),
     KERNEL(parents_in_order, "rows limits order[limits.n] shrink parents[limits.n,limits.words] total[1] ; limits.n=rows.store.n limits.words=rows.store.words"),
     KERNEL(place_nodes, "rows order[limits.n] limits cursor[4] last ; limits.n=rows.store.n limits.words=rows.store.words"),
-    KERNEL(grow_forest, "weights[n,n] root threshold parents[n]"),
 
     TUPLE(Tables),
     TUPLE(Alpha),

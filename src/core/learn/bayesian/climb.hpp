@@ -24,39 +24,31 @@ inline Int load_families(const RowRequests& rows, const DagState& dag) {
   return result;
 }
 
-// The best improving move; the first of equals.
-//
-// `best` is kept a tolerance above the gain of the move: both directions of an edge score alike but for
-// rounding, and rounding must not choose between them.
+// The best improving move.
 inline Move best_move(const RowRequests& rows, const DagState& dag, const Limits& limits) {
   const scores::RowStore& store = rows.store;
-  double best = limits.tolerance;
-  Move move;
-  const auto take = [&](Int kind, Int parent, Int child, double gain) {
-    move = {kind, parent, child};
-    best = gain + limits.tolerance;
-  };
+  BestMove best(limits.tolerance);
   for (Int x = 0; x < dag.n(); ++x) {
     const Int slot = dag.slot[x];
     const Floats scores = store.scores[slot];
     const double score = dag.score[x];
     for (Int y : store.improving[slot].part(0, store.n_improving[slot])) {
       const double gain = scores[y] - score;
-      if (gain <= best) break;
+      if (!best.beaten_by(gain)) break;
       if (has(limits.allowed[x], y) && !has(dag.reach[x], y)) {
-        take(ADD, y, x, gain);
+        best.take(ADD, y, x, gain);
         break;
       }
     }
     for_each_bit(dag.parents[x], [&](Int p) {
       if (has(limits.required[x], p)) return;
       const double drop = scores[p] - score;
-      if (drop > best) take(DROP, p, x, drop);
+      if (best.beaten_by(drop)) best.take(DROP, p, x, drop);
       const double turn = drop + store.scores(dag.slot[p], x) - dag.score[p];
-      if (turn > best && has(limits.allowed[p], x) && turnable(dag, p, x)) take(TURN, p, x, turn);
+      if (best.beaten_by(turn) && has(limits.allowed[p], x) && turnable(dag, p, x)) best.take(TURN, p, x, turn);
     });
   }
-  return move;
+  return best.move;
 }
 
 // Take the best move until none improves or `max_moves` were made; their number, or MISS.
@@ -82,8 +74,8 @@ inline Int climb(const RowRequests& rows, const DagState& dag, const Limits& lim
 // Whether `dag` is better than `kept`; the better of the two is in both afterwards.
 inline bool keep_better(const DagState& dag, const DagState& kept, double tolerance) {
   const bool better = sum(dag.score) > sum(kept.score) + tolerance;
-  if (better) copy_dag(dag, kept);
-  else copy_dag(kept, dag);
+  if (better) copy_members(dag, kept);
+  else copy_members(kept, dag);
   return better;
 }
 
@@ -97,7 +89,7 @@ inline Int reinsert(const RowRequests& rows, const DagState& dag, const DagState
   for (; node < last; ++node) {
     if (stage == 0) {
       if (load_families(rows, dag) == MISS) return MISS;
-      copy_dag(dag, kept);
+      copy_members(dag, kept);
       stage = 1;
       cut(dag, limits, node);
     }
@@ -128,7 +120,7 @@ inline Int knock_out(const RowRequests& rows, const DagState& dag, const DagStat
         continue;
       }
       if (load_families(rows, dag) == MISS) return MISS;
-      copy_dag(dag, kept);
+      copy_members(dag, kept);
       stage = 1;
       drop_edge(dag, p, x);
       limits.allowed(x, p >> 6) &= ~bit(p);
@@ -144,6 +136,70 @@ inline Int knock_out(const RowRequests& rows, const DagState& dag, const DagStat
     stage = 0;
   }
   return 0;
+}
+
+// ---- A walk past local optima, to the best graph not visited lately
+
+// A hash of the edge p → x; a graph's is the exclusive or of its edges'.
+inline Word edge_word(Int p, Int x) { return mix_bits(Word(p) * SPLITMIX_STEP + Word(x) + 1); }
+
+inline Word graph_word(const DagState& dag) {
+  Word word = 0;
+  for (Int x = 0; x < dag.n(); ++x) for_each_bit(dag.parents[x], [&](Int p) { word ^= edge_word(p, x); });
+  return word;
+}
+
+// The best move, a loss if need be, to a graph not in `tabu`; `here` is the hash of this one.
+inline Move best_fresh_move(const RowRequests& rows, const DagState& dag, const Limits& limits, Words tabu, Word here) {
+  const scores::RowStore& store = rows.store;
+  const auto is_fresh = [&](Word there) { return !contains(tabu, there); };
+  BestMove best(-INF, 0.0);
+  for (Int x = 0; x < dag.n(); ++x) {
+    const Floats scores = store.scores[dag.slot[x]];
+    const double score = dag.score[x];
+    for (Int y = 0; y < dag.n(); ++y) {
+      const double gain = scores[y] - score;
+      if (!best.beaten_by(gain) || y == x) continue;
+      const bool is_parent = has(dag.parents[x], y);
+      const bool legal = is_parent ? !has(limits.required[x], y) : has(limits.allowed[x], y) && !has(dag.reach[x], y);
+      if (legal && is_fresh(here ^ edge_word(y, x))) best.take(is_parent ? DROP : ADD, y, x, gain);
+    }
+    for_each_bit(dag.parents[x], [&](Int p) {
+      const double gain = scores[p] - score + store.scores(dag.slot[p], x) - dag.score[p];
+      if (best.beaten_by(gain) && !has(limits.required[x], p) && has(limits.allowed[p], x) && turnable(dag, p, x) &&
+          is_fresh(here ^ edge_word(p, x) ^ edge_word(x, p)))
+        best.take(TURN, p, x, gain);
+    });
+  }
+  return best.move;
+}
+
+// Walk to the best graph not visited lately until `tabu.size` moves in a row bring no gain.
+//
+// The best graph met is left in `best` and in `dag`. `cursor` is (moves, moves without gain).
+// Returns 0, or MISS.
+inline Int tabu_walk(const RowRequests& rows, const DagState& dag, const DagState& best, const Limits& limits,
+                     Vector<Word> tabu, Vector<Int> cursor) {
+  Int &moves = cursor[0], &idle = cursor[1];
+  Pulse pulse;
+  while (true) {
+    if (load_families(rows, dag) == MISS) return MISS;
+    if (moves == 0 || sum(dag.score) > sum(best.score) + limits.tolerance) {
+      copy_members(dag, best);
+      idle = 0;
+    }
+    const Word here = graph_word(dag);
+    tabu[moves % tabu.size()] = here;
+    const Move move = best_fresh_move(rows, dag, limits, tabu, here);
+    if (move.kind == NONE || idle == tabu.size()) {
+      copy_members(best, dag);
+      return 0;
+    }
+    make_move(dag, move.kind, move.parent, move.child);
+    moves += 1;
+    idle += 1;
+    pulse(dag.n() * dag.n());
+  }
 }
 
 }  // namespace cp::bayesian

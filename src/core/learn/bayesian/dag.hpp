@@ -1,11 +1,13 @@
 // A DAG that is being searched, and the moves in it.
 #pragma once
-#include "graphs/rows.hpp"
+#include "base/fields.hpp"
+#include "base/bits.hpp"
+#include "graphs/moves.hpp"
 #include "learn/bayesian/requests.hpp"
 
 namespace cp::bayesian {
 
-constexpr Int NONE = 0, ADD = 1, DROP = 2, TURN = 3;
+using namespace graphs;  // moves
 
 struct DagState {
   Matrix<Word> parents, children;
@@ -14,21 +16,8 @@ struct DagState {
   Vector<double> score;  // of (u, parents of u)
 
   static constexpr const char* fields = "parents[n,words] children[n,words] reach[n,words] slot[n] score[n]";
-  auto members() { return std::tie(parents, children, reach, slot, score); }
   Int n() const { return slot.size(); }
 };
-
-struct Move {
-  Int kind = NONE, parent = -1, child = -1;
-};
-
-inline void copy_dag(const DagState& source, const DagState& target) {
-  target.parents.copy_from(source.parents);
-  target.children.copy_from(source.children);
-  target.reach.copy_from(source.reach);
-  target.slot.copy_from(source.slot);
-  target.score.copy_from(source.score);
-}
 
 // Recompute what `node` and its ancestors reach, after an edge out of `node` was dropped.
 //
@@ -37,13 +26,13 @@ inline void reach_again(const DagState& dag, Int node) {
   Array<std::pair<Int, Int>, 1> ancestors(dag.n());  // (how many it reaches, node)
   Int count = 0;
   for (Int u = 0; u < dag.n(); ++u)
-    if (has(dag.reach[u], node)) ancestors[count++] = {graphs::size_of(dag.reach[u]), u};
+    if (has(dag.reach[u], node)) ancestors[count++] = {size_of(dag.reach[u]), u};
   std::sort(ancestors.begin(), ancestors.begin() + count);
   for (const auto& [size, u] : ancestors.part(0, count)) {
     const Vector<Word> reach = dag.reach[u];
     reach.fill(0);
     reach[u >> 6] = bit(u);
-    graphs::gather(dag.reach, dag.children[u], reach);
+    gather(dag.reach, dag.children[u], reach);
   }
 }
 
@@ -53,7 +42,7 @@ inline void add_edge(const DagState& dag, Int p, Int x) {
   dag.children(p, x >> 6) |= bit(x);
   dag.slot[x] = -1;
   for (Int u = 0; u < dag.n(); ++u)
-    if (has(dag.reach[u], p)) graphs::unite(dag.reach[u], dag.reach[x]);
+    if (has(dag.reach[u], p)) unite(dag.reach[u], dag.reach[x]);
 }
 
 // Add all edges of a DAG's parent rows.

@@ -3,8 +3,9 @@
 // Every score the kernels know (scores/terms.hpp) splits into a term of the set S = parents ∪ {child} and
 // one of the parents alone, so that 2ⁿ sets are counted instead of n 2ⁿ⁻¹ families. Sets are bit masks.
 #pragma once
-#include "base/pulse.hpp"
-#include "scores/terms.hpp"
+#include "base/bits.hpp"
+#include "counts/cells.hpp"
+#include "scores/tables.hpp"
 
 namespace cp::bayesian {
 
@@ -100,7 +101,8 @@ class TermWalk {
     const Vector<const std::int32_t> groups = groups_[depth];
     const Vector<const u32> column = codes_[v];
     counts_.part(0, n_groups * card).fill(0.0);
-    for (Int row = 0; row < weights_.size(); ++row) counts_[Int(groups[row]) * card + column[row]] += weights_[row];
+    const Floats weights = weights_;
+    counts::add_rows(weights.size(), [=](Int row) { return Int(groups[row]) * card + column[row]; }, [=](Int row) { return weights[row]; }, counts_.flat());
     return n_groups * card;
   }
 
@@ -151,11 +153,10 @@ inline void fill_families(Floats whole, Floats parents, Ints cards, Int child, I
     out[others] = -INF;
     if (size > max_parents) continue;
     double cells = 1.0, prior = 0.0;
-    for (Word left = Word(members); left != 0; left &= left - 1) {
-      const Int v = lowest_bit(left);
+    for_each_bit(Word(members), [&](Int v) {
       cells *= double(cards[v]);
       prior += by_edge[v];
-    }
+    });
     const double score = whole[members | Int(1) << child] - parents[members] + by_count[size] + prior;
     out[others] = score - (kind == scores::LIKELIHOOD ? a * cells * double(cards[child] - 1) : 0.0);
   }

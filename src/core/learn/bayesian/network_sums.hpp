@@ -8,10 +8,9 @@
 #pragma once
 #include <bit>
 #include <numbers>
-#include <tuple>
 #include <utility>
 
-#include "base/numbers.hpp"
+#include "base/bits.hpp"
 #include "base/pulse.hpp"
 
 namespace cp::bayesian {
@@ -26,7 +25,6 @@ struct Alpha {
   Matrix<const Int> exponent;
 
   static constexpr const char* fields = "value[n,m] exponent[n,m]";
-  auto members() { return std::tie(value, exponent); }
   Int n() const { return value.shape(0); }
   double log(Int i, Int squeezed) const { return std::log(value(i, squeezed)) + double(exponent(i, squeezed)) * LN2; }
 };
@@ -68,14 +66,6 @@ inline void sum_subsets(Floats scores, Vector<double> value, Vector<Int> exponen
     for (; value[m] >= 2.0; value[m] *= 0.5) exponent[m] += 1;
 }
 
-// ln Σ exp(terms).
-inline double log_sum(Floats terms) {
-  double largest = terms[0], total = 0.0;
-  for (double term : terms) largest = std::max(term, largest);
-  for (double term : terms) total += std::exp(term - largest);
-  return largest + std::log(total);
-}
-
 // Fill out[S] = ln f(S), f(S) = Σ_{i ∈ S} f(S∖i) α_i(S∖i): every network once an order it fits.
 //
 // Koivisto & Sood (2004); O(n 2ⁿ).
@@ -92,7 +82,7 @@ inline void sum_orders(const Alpha& alpha, Vector<double> out) {
         const Int rest = members ^ Int(1) << i;
         terms[size++] = out[rest] + alpha.log(i, squeeze(rest, i));
       }
-    out[members] = log_sum(terms.part(0, size));
+    out[members] = log_sum_exp(terms.part(0, size));
   }
 }
 
@@ -106,11 +96,11 @@ inline void share_mass(const Alpha& alpha, Int members, Int i, double mass, Matr
   const Floats value = alpha.value[i];
   const Ints exponent = alpha.exponent[i];
   const Int all = squeeze(members, i);
-  for (Word left = Word(members); left != 0; left &= left - 1) {
-    const Int j = lowest_bit(left), less = squeeze(members ^ Int(1) << j, i);
+  for_each_bit(Word(members), [&](Int j) {
+    const Int less = squeeze(members ^ Int(1) << j, i);
     const double rest = value[less] / value[all] * shrink(exponent[all] - exponent[less]);
     edges(j, i) += mass * (1.0 - rest);
-  }
+  });
 }
 
 // Go down from the set `start`, filling `backward` and adding to `edges`; returns where it is when the
@@ -132,7 +122,7 @@ inline Int weigh_orders(const Alpha& alpha, Floats forward, Int start, Int budge
       term += backward[members | Int(1) << i];
       share_mass(alpha, members, i, std::exp(forward[members] + term - forward[everyone]), edges);
     }
-    backward[members] = size > 0 ? log_sum(terms.part(0, size)) : 0.0;
+    backward[members] = size > 0 ? log_sum_exp(terms.part(0, size)) : 0.0;
     budget -= n * n;
   }
   return members;
@@ -238,6 +228,35 @@ inline Int weigh_networks(const Alpha& alpha, Ints scale, Floats forward, Int st
     budget -= terms;
   }
   return members;
+}
+
+// ---- The best network of a few variables, by dynamic programming over sets (Silander & Myllymäki 2006)
+
+// Raise best[U] to the largest entry of any subset of U.
+inline void best_subsets(Vector<double> best) {
+  for (Int bit = 1; bit < best.size(); bit <<= 1)
+    for (Int m = 0; m < best.size(); ++m)
+      if (m & bit && best[m ^ bit] > best[m]) best[m] = best[m ^ bit];
+}
+
+// Fill the best score of a network of each set, and a sink of one that has it.
+//
+// score[S] = max_{i ∈ S} score[S∖i] + best[i, S∖i], with bit i squeezed out of S∖i.
+inline void best_sinks(Matrix<const double> best, Vector<double> score, Vector<Int> sink) {
+  Pulse pulse;
+  score[0] = 0.0;
+  for (Int members = 1; members < score.size(); ++members) {
+    pulse(2 * best.shape(0));
+    score[members] = -INF;
+    for_each_bit(Word(members), [&](Int i) {
+      const Int rest = members ^ Int(1) << i;
+      const double total = score[rest] + best(i, squeeze(rest, i));
+      if (total > score[members]) {
+        score[members] = total;
+        sink[members] = i;
+      }
+    });
+  }
 }
 
 }  // namespace cp::bayesian

@@ -3,7 +3,7 @@
 // The first layer holds the nodes without parents; every other node needs a parent in the layer before
 // its own. So each network has one partition (Kuipers & Moffa 2017).
 #pragma once
-#include "learn/bayesian/parent_sets.hpp"
+#include "learn/bayesian/order_chain.hpp"
 
 namespace cp::bayesian {
 
@@ -113,12 +113,12 @@ inline void fill_layers(Matrix<const Int> candidates, Ints chosen, Vector<Int> l
   for (bool settled = false; !settled;) {
     settled = true;
     for (Int i = 0; i < layer.size(); ++i)
-      for (Word left = Word(chosen[i]); left != 0; left &= left - 1) {
-        const Int parent = candidates(i, lowest_bit(left));
-        if (layer[i] > layer[parent]) continue;
+      for_each_bit(Word(chosen[i]), [&](Int c) {
+        const Int parent = candidates(i, c);
+        if (layer[i] > layer[parent]) return;
         layer[i] = layer[parent] + 1;
         settled = false;
-      }
+      });
   }
 }
 

@@ -1,5 +1,6 @@
 // A class of DAGs as a completed partially directed graph, and how an operator changes it.
 #pragma once
+#include "base/fields.hpp"
 #include "graphs/equivalence.hpp"
 #include "learn/bayesian/requests.hpp"
 
@@ -18,24 +19,11 @@ struct Pattern {
 
   static constexpr const char* fields =
       "parents[n,words] children[n,words] neighbors[n,words] member[n,words] bound[n] drop_gain[n] drop_node[n] drop_clique[n,words] dirty[n]";
-  auto members() { return std::tie(parents, children, neighbors, member, bound, drop_gain, drop_node, drop_clique, dirty); }
   Int n() const { return dirty.size(); }
   Int words() const { return parents.shape(1); }
   // Word w of the set of nodes that are adjacent to x.
   Word around(Int x, Int w) const { return parents(x, w) | children(x, w) | neighbors(x, w); }
 };
-
-inline void copy_pattern(const Pattern& source, const Pattern& target) {
-  target.parents.copy_from(source.parents);
-  target.children.copy_from(source.children);
-  target.neighbors.copy_from(source.neighbors);
-  target.member.copy_from(source.member);
-  target.bound.copy_from(source.bound);
-  target.drop_gain.copy_from(source.drop_gain);
-  target.drop_node.copy_from(source.drop_node);
-  target.drop_clique.copy_from(source.drop_clique);
-  target.dirty.copy_from(source.dirty);
-}
 
 inline bool adjacent(const Pattern& pattern, Int x, Int y) {
   return has(pattern.parents[y], x) || has(pattern.children[y], x) || has(pattern.neighbors[y], x);
@@ -58,8 +46,8 @@ inline bool blocked(const Pattern& pattern, Int y, Int x, Words clique) {
   seen[y >> 6] = bit(y);
   for (bool grows = true; grows;) {
     following.fill(0);
-    graphs::gather(pattern.children, frontier, following);
-    graphs::gather(pattern.neighbors, frontier, following);
+    gather(pattern.children, frontier, following);
+    gather(pattern.neighbors, frontier, following);
     grows = false;
     for (Int w = 0; w < words; ++w) {
       frontier[w] = following[w] & ~seen[w] & ~clique[w];
@@ -79,9 +67,9 @@ inline void orient_component(const Pattern& pattern, Int y, Words clique) {
   const Int n = pattern.n(), words = clique.size();
   Array<Word, 1> component = zeros<Word>(words), numbered = zeros<Word>(words);
   component[y >> 6] = bit(y);
-  for (Int size = 0; size != graphs::size_of(component);) {
-    size = graphs::size_of(component);
-    graphs::gather(pattern.neighbors, component, component);
+  for (Int size = 0; size != size_of(component);) {
+    size = size_of(component);
+    gather(pattern.neighbors, component, component);
   }
   Array<Int, 1> weight = zeros<Int>(n);
   weight[y] = n;  // after the clique, before all others
@@ -104,11 +92,11 @@ inline void relabel(const Pattern& pattern) {
   const Int n = pattern.n(), words = pattern.words();
   Array<Word, 2> children = zeros<Word>(n, words), compelled = zeros<Word>(n, words);
   Array<Int, 1> order(n);
-  graphs::transpose(pattern.member, children);
+  transpose(pattern.member, children);
   graphs::topological(pattern.member, children, order);
   graphs::label_compelled(pattern.member, order, compelled);
   pattern.children.fill(0);
-  graphs::transpose(compelled, pattern.children);
+  transpose(compelled, pattern.children);
   for (Int v = 0; v < n; ++v) {
     for (Int w = 0; w < words; ++w) {
       const Word directed = compelled(v, w) | pattern.children(v, w);

@@ -8,11 +8,6 @@
 
 namespace cp::bayesian {
 
-using graphs::bit;
-using graphs::for_each_bit;
-using graphs::has;
-using graphs::lowest;
-
 constexpr Int MISS = -1;
 constexpr Int WITHOUT_END = Int(1) << 30;
 
@@ -24,7 +19,6 @@ struct RowRequests {
   Vector<Int> n_moves;    // one number: moves made so far, whatever calls were cut short by missing rows
 
   static constexpr const char* fields = "store n_wanted[1] children[room] families[room,store.words] n_moves[1]";
-  auto members() { return std::tie(store, n_wanted, children, families, n_moves); }
 };
 
 // What a search may do: allowed[x] holds the parents x may have, required[x] those it must have.
@@ -34,7 +28,6 @@ struct Limits {
   double tolerance;  // gains below it are rounding
 
   static constexpr const char* fields = "allowed[n,words] required[n,words] tolerance";
-  auto members() { return std::tie(allowed, required, tolerance); }
 };
 
 // The slot of (child, the set `family`), or MISS; then the family is noted as wanted.

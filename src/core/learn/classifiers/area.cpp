@@ -1,12 +1,11 @@
 #include "base/binding.hpp"
-#include "learn/classifiers/block_design.hpp"
+#include "learn/classifiers/ridge.hpp"
 #include "learn/classifiers/class_likelihood.hpp"
 #include "learn/classifiers/face_average.hpp"
 #include "learn/classifiers/face_gains.hpp"
 #include "learn/classifiers/face_tables.hpp"
 #include "learn/classifiers/leave_one_out.hpp"
 #include "learn/classifiers/normal_scores.hpp"
-#include "learn/classifiers/ridge.hpp"
 #include "learn/classifiers/ridge_solver.hpp"
 #include "learn/classifiers/score_statistic.hpp"
 
@@ -17,8 +16,8 @@ static const Area area("classifiers", {
     KERNEL_BY_CODE(fill_posterior, "codes[n,m] weights[m] cards[n] prior parents[n,2] out[m,]"),
     KERNEL_BY_CODE(best_move, "codes[n,m] weights[m] cards[n] prior parents[n,2] above[n,n] posterior[m,] child max_cells tie move[2]"),
     CONSTANT(ADD),
-    CONSTANT(DELETE),
-    CONSTANT(REVERSE),
+    CONSTANT(DROP),
+    CONSTANT(TURN),
 
     TUPLE(GroupedRows),
     TUPLE(FaceStore),

@@ -8,10 +8,12 @@
 
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
+#include "counts/cells.hpp"
+#include "graphs/moves.hpp"
 
 namespace cp::classifiers {
 
-constexpr Int ADD = 0, DELETE = 1, REVERSE = 2;
+using namespace graphs;  // moves
 
 // A child and its parents, −1 for none.
 struct Family {
@@ -41,7 +43,7 @@ struct ClassRows {
 
 // θ of a family by (cell of the features, class), and the cell of each row.
 struct FamilyTable {
-  Array<Int, 1> cells;
+  Array<u32, 1> cells;
   Array<double, 1> values;
 
   FamilyTable(Int n_rows, Int room) : cells(n_rows), values(room) {}
@@ -73,19 +75,14 @@ double fill_table(const ClassRows<Code>& rows, Family family, FamilyTable& table
   const Int n_slow = slow >= 0 ? rows.cards[slow] : 1, n_fast = fast >= 0 ? rows.cards[fast] : 1;
   const Int size = n_slow * n_fast * classes, n_rows = rows.weights.size();
   const Vector<double> values = table.values.part(0, size);
-  const Vector<Int> cells = table.cells;
+  const Vector<u32> cells = table.cells;
+  Int features[2], n_features = 0;
+  for (Int v : {slow, fast})
+    if (v >= 0) features[n_features++] = v;
   values.fill(0.0);
-  cells.fill(0);
-  if (slow >= 0) {
-    const Vector<const Code> codes = rows.codes[slow];
-    for (Int row = 0; row < n_rows; ++row) cells[row] = codes[row] * n_fast;
-  }
-  if (fast >= 0) {
-    const Vector<const Code> codes = rows.codes[fast];
-    for (Int row = 0; row < n_rows; ++row) cells[row] += codes[row];
-  }
+  counts::code_rows(rows.codes, Ints{features, {n_features}}, rows.cards, 0, cells);
   const Vector<const Code> labels = rows.codes[last];
-  for (Int row = 0; row < n_rows; ++row) values[cells[row] * classes + labels[row]] += rows.weights[row];
+  counts::add_rows(n_rows, [=](Int row) { return cells[row] * classes + labels[row]; }, [&](Int row) { return rows.weights[row]; }, values);
   const double alpha = rows.prior / double(size);
   double gain = 0.0;
   if (of_class) {
@@ -136,10 +133,7 @@ double fill_posterior(Matrix<const Code> codes, Floats weights, Ints cards, doub
   for (Int row = 0; row < n_rows; ++row) {
     pulse(classes * 20);
     const Vector<double> p = out[row];
-    const double top = maximum(p);
-    double mass = 0.0;
-    for (double log_p : p) mass += std::exp(log_p - top);
-    const double norm = top + std::log(mass);
+    const double norm = exp_sum(p).log();
     total += weights[row] * (p[codes(last, row)] - norm);
     for (double& log_p : p) log_p = std::exp(log_p - norm);
   }
@@ -174,7 +168,7 @@ inline double log_mass(Matrix<const double> p, Floats weights, const FamilyTable
 // Fill `move` (kind, parent) with the best change of an edge into `child`; returns its gain.
 //
 // `above[v, u]` says that u is an ancestor of v. Of gains within `tie` the first is taken: edges to add by parent from
-// the class downwards, then to delete, then to reverse. A kind of −1: there is none.
+// the class downwards, then to delete, then to reverse. A kind of NONE: there is none.
 template <class Code>
 double best_move(Matrix<const Code> codes, Floats weights, Ints cards, double prior, Matrix<const Int> parents,
                  Matrix<const bool> above, Matrix<const double> posterior, Int child, Int max_cells, double tie,
@@ -192,13 +186,9 @@ double best_move(Matrix<const Code> codes, Floats weights, Ints cards, double pr
   const bool has_class = rows.room({child, first, second}) > 0;
   Array<double, 2> rest(posterior), both;
   divide_rows(rest, table);
-  double best = 0.0;
-  move[0] = -1;
+  BestMove best(tie);
   const auto consider = [&](double gain, Int kind, Int parent) {
-    if (!(gain > best + tie)) return;
-    best = gain;
-    move[0] = kind;
-    move[1] = parent;
+    if (best.beaten_by(gain)) best.take(kind, parent, child, gain);
   };
   if (second < 0) {
     for (Int p = rows.last(); p >= 0; --p) {
@@ -212,7 +202,7 @@ double best_move(Matrix<const Code> codes, Floats weights, Ints cards, double pr
   for (const auto& [p, kept] : ways) {
     if (p < 0 || !has_class) continue;
     const double after = fill(child, kept, -1);
-    consider(after - before - log_mass(rest, weights, table), DELETE, p);
+    consider(after - before - log_mass(rest, weights, table), DROP, p);
   }
   for (const auto& [p, kept] : ways) {
     if (p < 0 || parents(p, 1) >= 0 || (kept >= 0 && above(kept, p))) continue;
@@ -225,9 +215,11 @@ double best_move(Matrix<const Code> codes, Floats weights, Ints cards, double pr
     after -= fill(p, parents(p, 0), -1);
     divide_rows(both, table);
     after += fill(p, parents(p, 0), child);
-    consider(after - before - log_mass(both, weights, table), REVERSE, p);
+    consider(after - before - log_mass(both, weights, table), TURN, p);
   }
-  return best;
+  move[0] = best.move.kind;
+  move[1] = best.move.parent;
+  return best.gain;
 }
 
 }  // namespace cp::classifiers

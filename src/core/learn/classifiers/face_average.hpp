@@ -28,9 +28,6 @@ struct FaceLayers {
   static constexpr const char* fields =
       "cards[n] columns[f,] sizes[f] offsets[f+1] values[v] factors[v] added[] steps[s] extra_offsets[s+1] extras[] "
       "weights[s]";
-  auto members() {
-    return std::tie(cards, columns, sizes, offsets, values, factors, added, steps, extra_offsets, extras, weights);
-  }
 };
 
 constexpr double TINY = 1e-250;  // an average below this may have lost its digits, or all of itself
@@ -41,7 +38,7 @@ template <class Operation>
 void apply_face(const FaceLayers& layers, Floats tables, Int face, Codes codes, Int from, Int to, Cells where,
                 Matrix<const double> values, Matrix<double> out, Operation operation) {
   const Cells cell = where.part(0, to - from);
-  locate(codes, layers.columns[face].part(0, layers.sizes[face]), layers.cards, from, cell);
+  counts::code_rows(codes, layers.columns[face].part(0, layers.sizes[face]), layers.cards, from, cell);
   const Floats table = tables.part(layers.offsets[face], layers.offsets[face + 1]);
   const Int cells = table.size() / out.shape(0);
   for (Int y = 0; y < out.shape(0); ++y) {
@@ -72,9 +69,7 @@ inline void log_average(const FaceLayers& layers, Floats prior, Codes codes, Int
       own.copy_from(joint);
       for (Int face : layers.extras.part(layers.extra_offsets[s], layers.extra_offsets[s + 1]))
         add_values(layers, face, codes, row, row + 1, where, own);
-      const double largest = maximum(own.flat());
-      double total = 0.0;
-      for (double value : own.flat()) total += std::exp(value - largest);
+      const auto [largest, total] = exp_sum(own.flat());
       const double shift = std::log(layers.weights[s] / total) - largest;
       for (Int y = 0; y < classes; ++y) {
         const double value = own(y, 0) + shift, a = std::max(out[y], value), b = std::min(out[y], value);

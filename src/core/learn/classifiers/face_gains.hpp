@@ -28,7 +28,7 @@ inline double weigh(const FaceStore& faces, Int face, const GroupedRows& rows, I
       const Int size = std::min(BLOCK, rows.starts[run + 1] - start);
       const Cells cell = where.part(0, size);
       const Vector<double> f = work.part(0, size);
-      locate(rows.codes, faces.columns_of(face), cards, start, cell);
+      counts::code_rows(rows.codes, faces.columns_of(face), cards, start, cell);
       f.copy_from(proba[0].part(start, start + size));
       for (Int y = 1; y < proba.shape(0); ++y) {
         const Floats p = proba[y].part(start, start + size), plane = table.part((y - 1) * cells, y * cells);
@@ -80,7 +80,7 @@ inline void add_face(const FaceStore& faces, Int face, const GroupedRows& rows, 
   const Vector<double> table = faces.table(face, classes - 1);
   Array<u32, 1> where(rows.codes.shape(1));
   Array<double, 1> plane(cells);
-  locate(rows.codes, faces.columns_of(face), cards, 0, where);
+  counts::code_rows(rows.codes, faces.columns_of(face), cards, 0, where);
   for (Int y = 1; y < classes; ++y) {
     for (Int cell = 0; cell < cells; ++cell) plane[cell] = std::log(table[(y - 1) * cells + cell]);
     const Vector<double> sums = log_odds[y];

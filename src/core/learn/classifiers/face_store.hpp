@@ -1,8 +1,6 @@
 // What a search for faces reads and fills: distinct rows, and the faces known with their tables.
 #pragma once
-#include <tuple>
-
-#include "levels/loops.hpp"
+#include "counts/cells.hpp"
 
 namespace cp::classifiers {
 
@@ -22,7 +20,6 @@ struct GroupedRows {
 
   static constexpr const char* fields =
       "codes[n,m] starts[runs+1] run_weights[runs] pair_rows[pairs] pair_labels[pairs] pair_weights[pairs]";
-  auto members() { return std::tie(codes, starts, run_weights, pair_rows, pair_labels, pair_weights); }
 };
 
 // All faces known, each a set of columns, and their tables end to end.
@@ -36,7 +33,6 @@ struct FaceStore {
   Vector<double> sums;        // Σ n ln w of each face
 
   static constexpr const char* fields = "columns[f,] sizes[f] cells[f] subsets[f,] offsets[f] values[] sums[f]";
-  auto members() { return std::tie(columns, sizes, cells, subsets, offsets, values, sums); }
 
   Ints columns_of(Int face) const { return columns[face].part(0, sizes[face]); }
   Vector<double> table(Int face, Int planes) const {
@@ -44,13 +40,28 @@ struct FaceStore {
   }
 };
 
-// Fill `out` with the cell of rows from `start` on in the table over the columns, the last one fastest.
-inline void locate(Codes codes, Ints columns, Ints cards, Int start, Cells out) {
-  const Int stop = start + out.size();
-  const Vector<const u16> first = codes[columns[0]].part(start, stop);
-  std::copy(first.begin(), first.end(), out.begin());
-  for (Int column : columns.part(1, columns.size()))
-    append_codes(out, codes[column].part(start, stop), u32(cards[column]));
+// ---- Rows with labels, and their cells in the tables of faces
+
+// Distinct rows.
+struct LabeledRows {
+  Codes codes;  // (columns, rows)
+  Ints labels;
+  Floats weights;
+
+  static constexpr const char* fields = "codes[n,m] labels[m] weights[m]";
+};
+
+// Fill `out` with the cells of rows from `from` on; columns[k] has cards[k] states, and −1 stands behind the last one.
+inline void fill_cells(Codes codes, Ints columns, Ints cards, Int from, Cells out) {
+  const Int size = std::find(columns.begin(), columns.end(), -1) - columns.begin();
+  counts::code_rows(codes, columns.part(0, size), [&](Int k) { return cards[k]; }, from, out);
+}
+
+// Fill `out` with each row's (cell of `columns`) · C + own class.
+inline void fill_places(const LabeledRows& rows, Ints columns, Ints cards, Int n_classes, Int from, Cells out) {
+  fill_cells(rows.codes, columns, cards, from, out);
+  const Ints labels = rows.labels.part(from, from + out.size());
+  for (Int i = 0; i < out.size(); ++i) out[i] = u32(out[i] * n_classes + labels[i]);
 }
 
 }  // namespace cp::classifiers

@@ -59,12 +59,12 @@ inline void fill_tables(const FaceStore& faces, Int first, Int stop, const Group
   for (Int f = first; f < stop; ++f) {
     const Int cells = faces.cells[f];
     const double alpha = outliers / double(classes * cells);
-    const Vector<double> counts = scratch.part(0, classes * cells);
-    counts.fill(alpha);
+    const Vector<double> table_counts = scratch.part(0, classes * cells);
+    table_counts.fill(alpha);
     pulse(n_rows + 2 * rows.pair_rows.size() + (cells * classes << faces.sizes[f]));
-    locate(rows.codes, faces.columns_of(f), cards, 0, where);
-    for (Int k = 0; k < rows.pair_rows.size(); ++k)
-      counts[rows.pair_labels[k] * cells + where[rows.pair_rows[k]]] += rows.pair_weights[k];
+    counts::code_rows(rows.codes, faces.columns_of(f), cards, 0, where);
+    const auto cell = [&](Int k) { return rows.pair_labels[k] * cells + where[rows.pair_rows[k]]; };
+    counts::add_rows(rows.pair_rows.size(), cell, [&](Int k) { return rows.pair_weights[k]; }, table_counts);
     const Vector<double> table = faces.table(f, planes);
     table.fill(1.0);
     multiply_subsets(faces, f, cards, skip, planes, places, table);
@@ -72,8 +72,8 @@ inline void fill_tables(const FaceStore& faces, Int first, Int stop, const Group
     for (Int y = 0; y < planes; ++y) {
       for (Int cell = 0; cell < cells; ++cell) {
         const Int k = y * cells + cell;
-        const double count = counts[k + cells];
-        table[k] = count / counts[cell] * prior[0] / prior[y + 1] / table[k];
+        const double count = table_counts[k + cells];
+        table[k] = count / table_counts[cell] * prior[0] / prior[y + 1] / table[k];
         if (count > alpha) total += (count - alpha) * std::log(table[k]);
       }
     }

@@ -7,7 +7,7 @@
 
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
-#include "learn/classifiers/labeled_rows.hpp"
+#include "learn/classifiers/face_store.hpp"
 
 namespace cp::classifiers {
 
@@ -28,7 +28,6 @@ struct BackOffFaces {
   static constexpr const char* fields =
       "columns[f,width] cards[f,width] parts[f,] index_starts[f] place_starts[f+1] place_of[] origins[places] "
       "tables[places,classes]";
-  auto members() { return std::tie(columns, cards, parts, index_starts, place_starts, place_of, origins, tables); }
 
   Int n_places(Int face) const { return place_starts[face + 1] - place_starts[face]; }
   Int order(Int face) const {
@@ -102,10 +101,7 @@ inline void back_off(const BackOffFaces& faces, Int face, Int order, Matrix<cons
       const Floats phi = faces.predictor(part, part_of(cell, cards, mask) * n_classes + own);
       for (Int c = 0; c < n_classes; ++c) prior[c] += phi[c];
     }
-    const double largest = maximum(prior.flat());
-    double shares = 0.0;
-    for (double p : prior) shares += std::exp(p - largest);
-    const double log_shares = largest + std::log(shares);
+    const double log_shares = exp_sum(prior).log();
     for (Int c = 0; c < n_classes; ++c) {
       const double n = others(c), log_n = n > 0 ? std::log(n) : -INF;
       // ln[(n + 2π) / π], also where the share π underflows

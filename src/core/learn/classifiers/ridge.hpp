@@ -7,10 +7,60 @@
 
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
-#include "learn/classifiers/block_design.hpp"
-#include "levels/loops.hpp"
+#include "base/view.hpp"
+#include "counts/cells.hpp"
 
 namespace cp::classifiers {
+
+// Faces are read through blocks: a block is a set of columns that holds several faces, so that a row costs one look-up
+// for all of them. Before a pass the faces' weights are added up into the blocks' tables, and afterwards the blocks'
+// gradients are handed down to the faces.
+struct BlockDesign {
+  Matrix<const std::int32_t> cells;  // (blocks, rows): a row's cell, counted through all blocks
+  Ints starts;                       // where each block's cells begin
+  Ints link_block;                   // the block of each face
+  Ints link_start;                   // where the face's part of `links` begins, one entry for each cell of its block
+  Vector<const std::int32_t> links;  // the feature of a block's cell, or −1
+  Matrix<const double> numbers;      // (terms, rows)
+  Int first_number;                  // the feature of the first numeric term
+  Int n_features;
+
+  static constexpr const char* fields =
+      "cells[blocks,m] starts[blocks+1] link_block[faces] link_start[faces] links[] numbers[,m] first_number n_features";
+
+  Int n_cells() const { return starts.back(); }
+
+  // Call visit(cell, feature) for each cell of each face's block that has a feature of the face.
+  template <class Visit>
+  void for_each_link(Visit visit) const {
+    for (Int f = 0; f < link_block.size(); ++f) {
+      const Int from = starts[link_block[f]], size = starts[link_block[f] + 1] - from;
+      const Vector<const std::int32_t> features = links.part(link_start[f], link_start[f] + size);
+      for (Int j = 0; j < size; ++j)
+        if (features[j] >= 0) visit(from + j, Int(features[j]));
+    }
+  }
+};
+
+// Fill `ids` with each key's number, by first appearance, and `firsts` with the place where each number first appears;
+// returns how many there are. `known` maps each key to its number, and is −1 throughout at first.
+inline Int number_keys(Ints keys, Vector<std::int32_t> known, Vector<std::int32_t> ids, Vector<Int> firsts) {
+  Int n_known = 0;
+  for (Int i = 0; i < keys.size(); ++i) {
+    std::int32_t& number = known[keys[i]];
+    if (number < 0) {
+      number = std::int32_t(n_known);
+      firsts[n_known++] = i;
+    }
+    ids[i] = number;
+  }
+  return n_known;
+}
+
+// ---- Multinomial logistic regression on tables of faces and numeric terms: objective and gradient
+//
+// η_c(x) = prior_c + Σ_T β_T[x_T, c] + Σ_a γ_a,c z_a(x). Weights are (columns, features), a column for each class; two
+// classes need one column, the log-odds, with half the penalty. Feature 0 belongs to every row.
 
 constexpr Int CHUNK = 256;  // rows at a time: their predictors stay in the first-level cache
 
@@ -47,7 +97,7 @@ inline void collect(const BlockDesign& design, Floats residuals, Int from, Vecto
   for (double residual : residuals) gradient[0] += residual;
   for (Int b = 0; b < design.cells.shape(0); ++b) {
     const Vector<const std::int32_t> cells = design.cells[b].part(from, to);
-    for (Int i = 0; i < n; ++i) sums[cells[i]] += residuals[i];
+    counts::add_rows(cells, residuals, sums);
   }
   const Vector<double> slopes = gradient.part(design.first_number, design.first_number + terms);
   const auto term = [&](Int a) { return design.numbers[a].part(from, to); };

@@ -20,7 +20,6 @@ struct StepPairs {
   Vector<Int> used;           // place of the newest pair, number of pairs
 
   static constexpr const char* fields = "steps[pairs,size] changes[pairs,size] curvatures[pairs] penalty[features] used[2]";
-  auto members() { return std::tie(steps, changes, curvatures, penalty, used); }
 };
 
 // Σ x y, in four sums at a time so that additions need not wait for each other.

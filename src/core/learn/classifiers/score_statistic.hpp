@@ -1,7 +1,7 @@
 // The score statistic of faces that a fitted model lacks.
 #pragma once
 #include "base/pulse.hpp"
-#include "learn/classifiers/labeled_rows.hpp"
+#include "learn/classifiers/face_store.hpp"
 
 namespace cp::classifiers {
 
@@ -39,10 +39,9 @@ inline void score_faces(Codes codes, Matrix<const double> residuals, Matrix<cons
       pulse(n_given * cells.size() * 2);
       for (Int c = 0; c < n_given; ++c) {
         const Floats r = residuals[c].part(from, to), v = variances[c].part(from, to);
-        for (Int i = 0; i < cells.size(); ++i) {
-          sums(cells[i], 2 * c) += r[i];
-          sums(cells[i], 2 * c + 1) += v[i];
-        }
+        const Int width = 2 * n_given, first = 2 * c;
+        counts::add_rows(cells.size(), [=](Int i) { return cells[i] * width + first; }, [=](Int i) { return r[i]; }, sums.flat());
+        counts::add_rows(cells.size(), [=](Int i) { return cells[i] * width + first + 1; }, [=](Int i) { return v[i]; }, sums.flat());
       }
     }
     double gain = 0.0, chance = 0.0;

@@ -20,18 +20,11 @@ struct FeatureStore {
   Vector<double> weights;
 
   static constexpr const char* fields = "sizes[3] slots[] hashes[f] offsets[f+1] codes[] weights[f]";
-  auto members() { return std::tie(sizes, slots, hashes, offsets, codes, weights); }
 
   Word mask() const { return Word(slots.size() - 1); }
 };
 
-// A well-mixed number for a code (the finalizer of SplitMix, Steele et al. 2014).
-inline Word hash_code(Int code) {
-  Word x = Word(code) + 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
+inline Word hash_code(Int code) { return mix_bits(Word(code) + SPLITMIX_STEP); }
 
 // Add `weight` to the feature of these codes, or store it as a new one; there must be room.
 inline void add_feature(Ints codes, Word hash, double weight, const FeatureStore& store) {

@@ -3,8 +3,6 @@
 // A condition is one number, its code: 2 · (place of the state among all variables' states) + whether it
 // is negated.
 #pragma once
-#include <tuple>
-
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
 
@@ -21,7 +19,6 @@ struct RawTerms {
   Floats numbers;
 
   static constexpr const char* fields = "targets[b] starts[b] steps[b] offsets[b+1] codes[] numbers[]";
-  auto members() { return std::tie(targets, starts, steps, offsets, codes, numbers); }
 
   Int size() const { return targets.size(); }
   Ragged<const Int> conditions() const { return {codes, offsets}; }
@@ -34,7 +31,6 @@ struct StateSpace {
   Floats base;  // probability of each place at the base
 
   static constexpr const char* fields = "cards[n] firsts[n] owners[s] base[s]";
-  auto members() { return std::tie(cards, firsts, owners, base); }
 };
 
 // Terms with their conditions in groups, one for each variable other than the target, and the states whose
@@ -53,9 +49,6 @@ struct Terms {
 
   static constexpr const char* fields =
       "targets[b] groups[b+1] variables[g] shares[g] code_offsets[g+1] codes[g] state_offsets[b+1] states[s] weights[s] back[b]";
-  auto members() {
-    return std::tie(targets, groups, variables, shares, code_offsets, codes, state_offsets, states, weights, back);
-  }
 
   Int size() const { return targets.size(); }
 };

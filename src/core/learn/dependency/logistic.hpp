@@ -39,10 +39,6 @@ struct LogisticScratch {
   static constexpr const char* fields =
       "offsets[rows] chances[rows] slopes[rows] curvatures[rows] margins_before[rows] sums[rows] spare[rows] order[rows] places[rows] "
       "levels[w] used[w] active_bits[n,w] active[n] is_active[heads,f] goals[heads] feature_slopes[f] moves[n] model";
-  auto members() {
-    return std::tie(offsets, chances, slopes, curvatures, margins_before, sums, spare, order, places, levels, used, active_bits,
-                    active, is_active, goals, feature_slopes, moves, model);
-  }
 };
 
 // One column's regression. Nothing here depends on the type of the codes: `states` are a copy.

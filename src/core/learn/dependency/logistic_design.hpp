@@ -1,9 +1,7 @@
 // Weighted rows and indicator features of logistic regressions: feature f is 1 where column columns[f] has
 // code values[f]. Feature 0 is the intercept, of column −1.
 #pragma once
-#include <tuple>
-
-#include "base/numbers.hpp"
+#include "base/bits.hpp"
 #include "base/pulse.hpp"
 
 namespace cp::dependency {
@@ -52,7 +50,6 @@ struct LogisticDesign {
   Vector<const std::int32_t> rows;
 
   static constexpr const char* fields = "codes[,rows] weights[rows] columns[f] values[f] flipped[f] starts[f+1] rows[]";
-  auto members() { return std::tie(codes, weights, columns, values, flipped, starts, rows); }
 
   Indicators indicators() const { return {columns, flipped, {rows, starts}}; }
 };
@@ -63,12 +60,10 @@ inline void list_feature_rows(Matrix<const Word> words, Flags flipped, Int n_row
   for (Int f = 0; f < flipped.size(); ++f) {
     Int end = starts[f];
     const Word flip = flipped[f] ? ~Word(0) : Word(0);
-    for (Int w = 0; w < words.shape(1); ++w) {
-      for (Word word = words(f, w) ^ flip; word != 0; word &= word - 1) {
-        const Int row = 64 * w + lowest_bit(word);
-        if (row < n_rows) rows[end++] = std::int32_t(row);
-      }
-    }
+    const auto add = [&](Int row) {
+      if (row < n_rows) rows[end++] = std::int32_t(row);
+    };
+    for (Int w = 0; w < words.shape(1); ++w) for_each_bit(words(f, w) ^ flip, add, 64 * w);
     pulse(words.shape(1) + end - starts[f]);
   }
 }

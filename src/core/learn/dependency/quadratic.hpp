@@ -1,7 +1,5 @@
 // The minimum of a quadratic plus l1 · Σ |w|: coordinate descent, and jumps where that is slow.
 #pragma once
-#include <tuple>
-
 #include "base/numbers.hpp"
 #include "base/pulse.hpp"
 
@@ -19,7 +17,6 @@ struct Quadratic {
   Vector<double> goal;
 
   static constexpr const char* fields = "weights[n] gradient[n] hessian[n,n] pull[n] kept[n] matrix[n,n] least[n] goal[n]";
-  auto members() { return std::tie(weights, gradient, hessian, pull, kept, matrix, least, goal); }
 };
 
 // How far a weight is from optimal: 0 if −slope is a subgradient of l1 · |w|.

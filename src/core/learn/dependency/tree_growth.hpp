@@ -1,7 +1,7 @@
 // Growing one tree: a node is a bit set of rows, and a list of rows where it is small.
 #pragma once
 #include "counts/pairs.hpp"
-#include "graphs/bits.hpp"
+#include "base/bits.hpp"
 #include "learn/dependency/tree_nodes.hpp"
 
 namespace cp::dependency {
@@ -30,7 +30,6 @@ struct TreeRows {
 
   static constexpr const char* fields =
       "codes[n,rows] weights[] words[,w] first[n] columns[q] values[q] bit_rows[q] yes_from[rows+1] yes[]";
-  auto members() { return std::tie(codes, weights, words, first, columns, values, bit_rows, yes_from, yes); }
 
   AnsweredQuestions<Question> questions() const { return {weights, words, bit_rows, {yes, yes_from}}; }
 };
@@ -54,15 +53,7 @@ struct TreeScratch {
 
   static constexpr const char* fields =
       "node[l] is_list[l] start[l] stop[l] masks[l,w] tables[l,s,q] state_masks[s,w] order[rows] states[s] sums[q] allowed[q]";
-  auto members() { return std::tie(node, is_list, start, stop, masks, tables, state_masks, order, states, sums, allowed); }
 };
-
-// Call visit(row) for each bit of a set, in order.
-template <class Visit>
-void for_each_row(Words set, Visit visit) {
-  for (Int w = 0; w < set.size(); ++w)
-    for (Word word = set[w]; word != 0; word &= word - 1) visit(64 * w + lowest_bit(word));
-}
 
 // Fill yes_from of `TreeRows`.
 inline void count_answers(Matrix<const Word> words, Ints bit_rows, Vector<Int> yes_from) {
@@ -247,7 +238,7 @@ class TreeGrower {
   Int partition(Words yes, Int start, Int stop) {
     while (start < stop) {
       const std::int32_t row = use_.order[start];
-      if (graphs::has(yes, row)) {
+      if (has(yes, row)) {
         ++start;
       } else {
         use_.order[start] = use_.order[--stop];

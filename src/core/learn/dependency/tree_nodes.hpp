@@ -2,7 +2,7 @@
 #pragma once
 #include <tuple>
 
-#include "base/numbers.hpp"
+#include "base/bits.hpp"
 #include "base/pulse.hpp"
 #include "levels/loops.hpp"
 
@@ -18,7 +18,6 @@ struct TreeNodes {
   Matrix<I> counts;     // of states, in units
 
   static constexpr const char* fields = "questions[nodes] children[nodes,2] gains[nodes] counts[nodes,states]";
-  auto members() { return std::tie(questions, children, gains, counts); }
 };
 using GrownTree = TreeNodes<const Int, const double>;
 using GrowingTree = TreeNodes<Int, double>;
@@ -34,7 +33,6 @@ struct TreeTerms {
   Floats n_logs;  // N ln(N + states · pseudo) by N, or empty
 
   static constexpr const char* fields = "price least few unit pseudo c_logs[] n_logs[]";
-  auto members() { return std::tie(price, least, few, unit, pseudo, c_logs, n_logs); }
 
   double c_log(Int count) const { return c_logs.empty() ? log_term(count, pseudo) : c_logs[count]; }
   double n_log(Int count, Int states) const {
@@ -103,8 +101,7 @@ inline std::tuple<Int, double> cut_tree(const GrownTree& tree, Ints columns, Int
 inline double weight_of_common(Words a, Words b, Floats weights) {
   if (weights.empty()) return double(count_common(a, b));
   double total = 0.0;
-  for (Int w = 0; w < a.size(); ++w)
-    for (Word word = a[w] & b[w]; word != 0; word &= word - 1) total += weights[64 * w + lowest_bit(word)];
+  for (Int w = 0; w < a.size(); ++w) for_each_bit(a[w] & b[w], [&](Int row) { total += weights[row]; }, 64 * w);
   return total;
 }
 

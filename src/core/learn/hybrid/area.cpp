@@ -1,5 +1,5 @@
 #include "base/binding.hpp"
-#include "learn/hybrid/merging.hpp"
+#include "learn/hybrid/networks.hpp"
 
 using namespace cp;
 using namespace cp::hybrid;

@@ -2,7 +2,6 @@
 #include "learn/independence/choice.hpp"
 #include "learn/independence/class_walk.hpp"
 #include "learn/independence/partial.hpp"
-#include "learn/independence/population.hpp"
 #include "learn/independence/walk.hpp"
 
 using namespace cp;

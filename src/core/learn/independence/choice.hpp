@@ -1,13 +1,89 @@
-// The search for the test that tells most for its cost, |given| + 2.
+// One test for all particles at once: who is separated, and how much a test would tell.
+//
+// `edges` (n, n, particle words) holds for each pair of variables the set of particles with that edge;
+// bit p of word p / 64 is particle p. `reach` follows all graphs together, 64 particles a word.
+// Particles of one class, those that agree on all executed tests, are consecutive, class c from
+// bounds[c] to bounds[c + 1].
+#pragma once
+#include "base/bits.hpp"
+#include "base/pulse.hpp"
+
+namespace cp::learn_independence {
+
+// Fill `edges` from graphs (particles, n, words).
+inline void spread_edges(View<const Word, 3> graphs, View<Word, 3> edges) {
+  edges.fill(0);
+  for (Int p = 0; p < graphs.shape(0); ++p)
+    for (Int u = 0; u < graphs.shape(1); ++u)
+      for_each_bit(graphs[p][u], [&](Int v) { edges(u, v, p >> 6) |= bit(p); });
+}
+
+// Fill `reached` (n, particle words): the particles in which `start` reaches each variable. `waiting` is scratch.
+inline void reach(View<const Word, 3> edges, Words given, Int start, Matrix<Word> reached, Vector<bool> waiting) {
+  const Int n = reached.shape(0), words = reached.shape(1);
+  reached.fill(0);
+  waiting.fill(false);
+  reached[start].fill(~Word(0));
+  waiting[start] = true;
+  for (bool more = true; more;) {
+    more = false;
+    for (Int u = 0; u < n; ++u) {
+      if (!waiting[u]) continue;
+      waiting[u] = false;
+      const Word* const from = reached[u].data;
+      for (Int v = 0; v < n; ++v) {
+        if (v == u || has(given, v)) continue;
+        Word* const to = reached[v].data;
+        const Word* const edge = edges[u][v].data;
+        Word fresh = 0;
+        for (Int k = 0; k < words; ++k) {
+          const Word here = from[k] & edge[k] & ~to[k];
+          to[k] |= here;
+          fresh |= here;
+        }
+        if (fresh != 0) waiting[v] = more = true;
+      }
+    }
+  }
+}
+
+// Fill `met` (questions, particle words): the particles that join the ends of each question.
+inline void answer(View<const Word, 3> edges, Matrix<const Int> pairs, Matrix<const Word> given, Matrix<Word> met) {
+  const Int n = edges.shape(0), words = edges.shape(2);
+  Array<Word, 2> reached(n, words);
+  Array<bool, 1> waiting(n);
+  Pulse pulse;
+  for (Int q = 0; q < pairs.shape(0); ++q) {
+    pulse(n * n * words);
+    reach(edges, given[q], pairs(q, 0), reached, waiting);
+    met[q].copy_from(reached[pairs(q, 1)]);
+  }
+}
+
+// The information of a test in bits: Σ n_c/N · H(share of class c that says independent).
+//
+// `met` are the particles in which the ends meet, `x_log_x` of 0 … N to base 2.
+inline double gain(Words met, Ints bounds, Floats x_log_x) {
+  double bits = 0.0;
+  for (Int c = 0; c + 1 < bounds.size(); ++c) {
+    const Int low = bounds[c], high = bounds[c + 1], size = high - low;
+    if (size == 1) continue;
+    Int n_met = 0;
+    for (Int k = low >> 6; k <= (high - 1) >> 6; ++k) {
+      Word word = met[k];
+      if (k == low >> 6) word &= ~Word(0) << (low & 63);
+      if (k == high >> 6) word &= bit(high) - 1;
+      n_met += popcount(word);
+    }
+    bits += x_log_x[size] - x_log_x[n_met] - x_log_x[size - n_met];
+  }
+  return bits / double(bounds.back());
+}
+
+// ---- The search for the test that tells most for its cost, |given| + 2
 //
 // `worths`, `gains` (n, n) and `best` (n, n, words) keep, above the diagonal, the best test of each pair
 // of ends: its worth, its information in bits and its conditioning set.
-#pragma once
-#include <tuple>
-
-#include "learn/independence/population.hpp"
-
-namespace cp::learn_independence {
 
 // What tests are judged by.
 struct Criterion {
@@ -19,13 +95,12 @@ struct Criterion {
   double log_cells;  // ln of the most cells that a test's table may have
 
   static constexpr const char* fields = "edges[n,n,words] bounds[] x_log_x[] entropy log_cards[n] log_cells";
-  auto members() { return std::tie(edges, bounds, x_log_x, entropy, log_cards, log_cells); }
   Int n() const { return edges.shape(0); }
 
   // Whether the table of a test is small enough.
   bool has_room(Words given, Int a, Int b) const {
     double room = log_cells - (log_cards[a] + log_cards[b]);
-    for (Int v = graphs::lowest(given, 0); v >= 0 && room >= 0.0; v = graphs::lowest(given, v + 1)) room -= log_cards[v];
+    for (Int v = lowest(given, 0); v >= 0 && room >= 0.0; v = lowest(given, v + 1)) room -= log_cards[v];
     return room >= 0.0;
   }
 };
@@ -34,12 +109,6 @@ struct BestTests {
   Matrix<double> worths, gains;
   View<Word, 3> best;
 };
-
-inline Int set_size(Words given) {
-  Int size = 0;
-  for (Word word : given) size += popcount(word);
-  return size;
-}
 
 // A test of `a` with others, given a set, for all particles at once.
 class Trial {
@@ -50,7 +119,7 @@ class Trial {
   void begin(Int a, Words given) {
     a_ = a;
     given_ = given;
-    cost_ = set_size(given) + 2;
+    cost_ = size_of(given) + 2;
     reach(criterion_.edges, given, a, reached_, waiting_);
   }
   // Keep the test with end b where it is better than the best so far.
@@ -89,13 +158,13 @@ inline void seek(const Criterion& criterion, Ints starts, Matrix<const Word> set
     do {
       pulse(n * (n + 10) * criterion.edges.shape(2));
       given.copy_from(sets[s]);
-      given[a >> 6] &= ~graphs::bit(a);
-      if (left_out >= 0) given[left_out >> 6] &= ~graphs::bit(left_out);
+      given[a >> 6] &= ~bit(a);
+      if (left_out >= 0) given[left_out >> 6] &= ~bit(left_out);
       trial.begin(a, given);
       for (Int b = 0; b < n; ++b)
-        if (b != a && !graphs::has(given, b)) trial.judge(b, tests);
-      left_out = graphs::lowest(sets[s], left_out + 1);
-      if (left_out == a) left_out = graphs::lowest(sets[s], left_out + 1);
+        if (b != a && !has(given, b)) trial.judge(b, tests);
+      left_out = lowest(sets[s], left_out + 1);
+      if (left_out == a) left_out = lowest(sets[s], left_out + 1);
     } while (left_out >= 0);
   }
 }
@@ -103,15 +172,15 @@ inline void seek(const Criterion& criterion, Ints starts, Matrix<const Word> set
 // Add the variable at a place among those that are neither given nor an end.
 inline void add_member(Vector<Word> given, Int a, Int b, Int place) {
   Int v = 0;
-  while (v == a || v == b || graphs::has(given, v) || place-- > 0) ++v;
-  given[v >> 6] |= graphs::bit(v);
+  while (v == a || v == b || has(given, v) || place-- > 0) ++v;
+  given[v >> 6] |= bit(v);
 }
 
 // Take away the variable at a place among `members`.
 inline void drop_member(Vector<Word> given, Words members, Int place) {
-  Int v = graphs::lowest(members, 0);
-  for (; place > 0; --place) v = graphs::lowest(members, v + 1);
-  given[v >> 6] &= ~graphs::bit(v);
+  Int v = lowest(members, 0);
+  for (; place > 0; --place) v = lowest(members, v + 1);
+  given[v >> 6] &= ~bit(v);
 }
 
 // Improve the best set of each of `pairs` (a < b) by first-choice climbing.
@@ -131,7 +200,7 @@ inline void climb(const Criterion& criterion, Matrix<const Int> pairs, View<cons
     for (Int m = 0; m < draws.shape(1); ++m) {
       pulse(n * n * criterion.edges.shape(2));
       given.copy_from(members);
-      const Int size = set_size(given), free = n - 2 - size;
+      const Int size = size_of(given), free = n - 2 - size;
       if (free + size == 0) break;  // two variables: the empty set is the only one
       // The first `free` choices add, the next `size` remove, the others replace.
       const Int choice = Int(draws(s, m, 0) * double(free + size + free * size));

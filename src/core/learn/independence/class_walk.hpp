@@ -24,7 +24,7 @@ inline Int addable(Matrix<const Word> rows, const Tests& tests, View<const Word,
     if (joined(reached, tests, t)) continue;
     for (Int side = 0; side < 2; ++side) {
       const Words other = reached[t][1 - side];
-      graphs::for_each_bit(reached[t][side], [&](Int u) {
+      for_each_bit(reached[t][side], [&](Int u) {
         for (Int k = 0; k < words; ++k) free(u, k) &= ~other[k];
       });
     }
@@ -39,7 +39,7 @@ inline void trace_path(Matrix<const Word> rows, Words given, Int a, Int b, Vecto
   queue[0] = a;
   for (Int first = 0, last = 1; parent[b] < 0; ++first) {
     const Int u = queue[first];
-    graphs::for_each_bit(rows[u], [&](Int v) {
+    for_each_bit(rows[u], [&](Int v) {
       if (parent[v] >= 0 || has(given, v)) return;
       parent[v] = u;
       queue[last++] = v;

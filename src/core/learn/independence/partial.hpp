@@ -3,7 +3,6 @@
 // `sigma` (d, d) has the states of column v, its first one left out, from starts[v] on. A graph is a symmetric
 // matrix of flags. Formulas: docs/design/questions.md. Logarithms are natural.
 #pragma once
-#include <tuple>
 #include <vector>
 
 #include "base/pulse.hpp"
@@ -24,7 +23,6 @@ struct Reading {
   double floor, doubt, prior;    // s₀, κ, and nats against an edge
 
   static constexpr const char* fields = "sigma[d,d] starts[n+1] effects[n,n] rows[n,n] floor doubt prior";
-  auto members() { return std::tie(sigma, starts, effects, rows, floor, doubt, prior); }
   Int n() const { return effects.shape(0); }
 };
 
@@ -34,7 +32,6 @@ struct Tested {
   Matrix<const double> evidence;
 
   static constexpr const char* fields = "pairs[n,n] evidence[n,n]";
-  auto members() { return std::tie(pairs, evidence); }
 };
 
 // I(x; y | given) in nats a row: ½ (ln |Σ_yy·given| − ln |Σ_yy·given,x|), from one Cholesky factor.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "counts/cells.hpp"
 #include "learn/markov/row_lists.hpp"
 
 namespace cp::markov {
@@ -31,10 +32,6 @@ struct PseudoView {
   static constexpr const char* fields =
       "codes[,rows] weights[rows] variables[v] own[v] row_from[v] row_to[v] table_from[v+1] table_starts[t] table_steps[t] "
       "other_from[t+1] other_columns[o] other_strides[o]";
-  auto members() {
-    return std::tie(codes, weights, variables, own, row_from, row_to, table_from, table_starts, table_steps, other_from, other_columns,
-                    other_strides);
-  }
 
   Int rows(Int i) const { return row_to[i] - row_from[i]; }
 
@@ -157,7 +154,7 @@ inline void add_pseudo_gradient(const PseudoView& view, const RowLists& lists, I
       for (Int s = 0; s < states; ++s) {
         const Floats slope = scores[s];
         const Int step = s * view.table_steps[t];
-        for (Int row = 0; row < rows; ++row) value_slopes[cells[row] + step] += slope[row];
+        counts::add_rows(rows, [=](Int row) { return cells[row] + step; }, [=](Int row) { return slope[row]; }, value_slopes);
       }
       pulse(2 * states * rows);
     }

@@ -1,8 +1,6 @@
 // Lists of the rows where conjunctions of conditions hold, by intersection of bit sets.
 #pragma once
-#include <tuple>
-
-#include "base/numbers.hpp"
+#include "base/bits.hpp"
 #include "base/pulse.hpp"
 #include "levels/loops.hpp"
 
@@ -23,7 +21,6 @@ struct Conjunctions {
 
   static constexpr const char* fields =
       "word_from[c] word_to[c] first[c] last[c] skipped[c] variables[k] literals[k] negated[k]";
-  auto members() { return std::tie(word_from, word_to, first, last, skipped, variables, literals, negated); }
 
   Int size() const { return first.size(); }
 };
@@ -36,7 +33,6 @@ struct RowLists {
   Vector<const u16> positions;  // from the first row of the entry's variable
 
   static constexpr const char* fields = "of_entry[] offsets[l+1] opposite[l] positions[]";
-  auto members() { return std::tie(of_entry, offsets, opposite, positions); }
 
   Vector<const u16> rows(Int list) const { return positions.part(offsets[list], offsets[list + 1]); }
 };
@@ -77,8 +73,7 @@ inline void list_rows(Matrix<const Word> words, Words valid, const Conjunctions&
   for_each_conjunction(words, valid, conjunctions, [&](Int c, Words mask, Words rows) {
     Int end = starts[c];
     for (Int w = 0; w < mask.size(); ++w)
-      for (Word word = opposite[c] ? rows[w] & ~mask[w] : mask[w]; word != 0; word &= word - 1)
-        positions[end++] = u16(64 * w + lowest_bit(word));
+      for_each_bit(opposite[c] ? rows[w] & ~mask[w] : mask[w], [&](Int row) { positions[end++] = u16(row); }, 64 * w);
   });
 }
 

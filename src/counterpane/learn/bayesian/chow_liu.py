@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from counterpane._core.bayesian import grow_forest
+from counterpane._core.graphs import grow_forest
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, TableSizeError

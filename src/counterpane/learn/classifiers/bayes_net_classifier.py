@@ -62,7 +62,7 @@ class ConditionalClimb(Search[EdgeState]):
         kind, parent, child = found
         parents = moved(state.parents, kind, parent, child)
         score = self._score(parents)
-        words = ("add", "delete", "reverse")[kind], self.names[parent], self.names[child]
+        words = ("add", "delete", "reverse")[kind - 1], self.names[parent], self.names[child]
         record = dict(zip(("move", "parent", "child"), words, strict=True))
         return EdgeState(parents, score, False), {**record, "score": score}
 
@@ -124,7 +124,7 @@ def moved(parents: Ints, kind: int, parent: int, child: int) -> Ints:
         found[child].append(parent)
     else:
         found[child].remove(parent)
-    if kind == kernels.REVERSE:
+    if kind == kernels.TURN:
         found[parent].append(child)
     return np.array([[*row, -1, -1][:2] for row in found], dtype=np.int64)
 

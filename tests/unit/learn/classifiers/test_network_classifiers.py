@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane._core.classifiers import ADD, DELETE, REVERSE
+from counterpane._core.classifiers import ADD, DROP, TURN
 from counterpane.data import Schema, Table
 from counterpane.learn.classifiers import bayes_net_classifier
 from counterpane.learn.classifiers.bayes_net_classifier import MIN_GAIN, ConditionalClimb
@@ -146,7 +146,7 @@ def test_the_best_move_into_each_child():
             if gain > 1e-6:
                 assert gains[tuple(move.tolist())] == pytest.approx(gain, abs=1e-9)
                 kinds.add(int(move[0]))
-    assert kinds == {ADD, DELETE, REVERSE}
+    assert kinds == {ADD, DROP, TURN}
 
 
 def test_threads_and_copies_do_not_matter():

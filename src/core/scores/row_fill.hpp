@@ -1,13 +1,17 @@
-// Filling rows where no cell is missing: one call scores every single-parent toggle of a family.
+// Filling rows: one call scores every single-parent toggle of a family.
 //
 // The rows of each of the family's cells are one bit set, and a parent y is added by popcounts: cell by
 // state. Work is saved where it does not change a number: each y's last state is what the others leave of
 // the cell, the fullest cell is what the other cells leave of the state, and a cell of few rows is counted
 // row by row. Where popcounts would be too many, a histogram counts (family, y).
+//
+// With GAPS a family is counted on the rows in which none of its cells is missing: a parent that is added takes
+// rows away, and one that is removed may bring some back. A missing cell has the code after the last state, and
+// lies in none of the bit sets of its column's states.
 #pragma once
+#include "counts/cells.hpp"
 #include "counts/pairs.hpp"
-#include "counts/radix.hpp"
-#include "scores/family_row.hpp"
+#include "scores/family.hpp"
 
 namespace cp::scores {
 
@@ -23,17 +27,17 @@ Int few_rows(const RowData<Code>& data, Int width) {
   return data.by_row.empty() ? 0 : width / RARE;
 }
 
-// The parents that are added by popcounts, and where their counts begin; each one's last state is left out.
+// The parents that are added by popcounts, and where their counts begin; each one's last state is left out, but for
+// those with gaps.
 struct AddedStates {
   Ints added;
   Array<Int, 1> from;    // the first state of added[i]
   Array<Int, 1> states;  // bit sets of all states
 
   template <class Code>
-  AddedStates(const RowData<Code>& data, Ints parents) : added(parents), from(added.size() + 1) {
-    from[0] = 0;
-    for (Int i = 0; i < added.size(); ++i) from[i + 1] = from[i] + data.cards[added[i]] - 1;
-    states = Array<Int, 1>(from.back());
+  AddedStates(const RowData<Code>& data, Ints parents)
+      : added(parents), from(offsets_of(added.size(), [&](Int i) { return data.cards[added[i]] - !data.has_gaps(added[i]); })),
+        states(from.back()) {
     for (Int i = 0; i < added.size(); ++i)
       for (Int s = from[i]; s < from[i + 1]; ++s) states[s] = data.first[added[i]] + s - from[i];
   }
@@ -43,27 +47,25 @@ struct AddedStates {
 template <class Code>
 void count_listed(const RowData<Code>& data, Words mask, Int from, const AddedStates& added, Vector<Int> counts) {
   const Ints parents = added.added, first = added.from;
-  for (Int w = 0; w < mask.size(); ++w) {
-    for (Word word = mask[w]; word != 0; word &= word - 1) {
-      const Vector<const Code> row = data.by_row[64 * (from + w) + lowest_bit(word)];
-      for (Int i = 0; i < parents.size(); ++i) {
-        const Int state = first[i] + Int(row[parents[i]]);
-        if (state < first[i + 1]) counts[state] += 1;
-      }
+  for_each_row(mask, [&](Int place) {
+    const Vector<const Code> row = data.by_row[64 * from + place];
+    for (Int i = 0; i < parents.size(); ++i) {
+      const Int state = first[i] + Int(row[parents[i]]);
+      if (state < first[i + 1]) counts[state] += 1;
     }
-  }
+  });
 }
 
 // Fill `table` with the counts of the family, and counts(cell, state) for the states of the added parents.
 //
 // The masks come filled for the first words.
-template <class Code>
+template <bool GAPS, class Code>
 void count_by_bits(const Family<Code>& family, const AddedStates& added, Matrix<Word> masks, Vector<Int> ones,
                    Matrix<Int> counts, Vector<double> table, Pulse& pulse) {
   const RowData<Code>& data = family.data;
   const Int n_words = data.words.shape(1), chunk = masks.shape(1), n_states = added.states.size();
-  const Int fullest = argmax(ones);
-  Array<Int, 1> dense(family.cells);  // the cells that are counted by popcounts
+  const Int fullest = GAPS ? -1 : argmax(ones);  // with gaps, the cells do not add up to the rows of a state
+  Array<Int, 1> dense(family.cells);             // the cells that are counted by popcounts
   table.fill(0.0);
   counts.fill(0);
   for (Int from = 0; from < n_words; from += chunk) {
@@ -80,6 +82,7 @@ void count_by_bits(const Family<Code>& family, const AddedStates& added, Matrix<
     counts::pair_popcounts(masks, passed, 0, data.words, added.states, from, width, false, passed, counts);
     pulse(family.cells * (width + n_states * width / 8));
   }
+  if (GAPS) return;
   const Vector<Int> rest = counts[fullest];
   for (Int j = 0; j < n_states; ++j) rest[j] = data.ones[added.states[j]];
   for (Int c = 0; c < family.cells; ++c)
@@ -119,30 +122,30 @@ double score_likelihood(const Family<Code>& family, Matrix<const Int> counts, Fl
 }
 
 // Fill `table` with the counts of the family, and `scores` of the added parents, by popcounts.
-template <class Code>
+template <bool GAPS, class Code>
 void add_by_bits(const Family<Code>& family, Ints parents, Matrix<Word> masks, Vector<Int> ones, Vector<double> table,
                  Vector<double> scores, Pulse& pulse) {
   const RowData<Code>& data = family.data;
   const AddedStates added(data, parents);
   Array<Int, 2> counts(family.cells, added.states.size());
-  count_by_bits(family, added, masks, ones, counts, table, pulse);
+  count_by_bits<GAPS>(family, added, masks, ones, counts, table, pulse);
   Array<Int, 1> last(family.r);
   Int largest = 1;
   for (Int y : parents) largest = std::max(largest, data.cards[y]);
-  Array<double, 1> joint(data.kind == LIKELIHOOD ? 0 : family.cells * largest);
+  Array<double, 1> joint(!GAPS && data.kind == LIKELIHOOD ? 0 : family.cells * largest);
   for (Int i = 0; i < parents.size(); ++i) {
-    const Int y = parents[i], card = data.cards[y], kept = card - 1, start = added.from[i];
+    const Int y = parents[i], card = data.cards[y], start = added.from[i], counted = added.from[i + 1] - start;
     double score;
-    if (data.kind == LIKELIHOOD) {
-      score = score_likelihood<Code>(family, counts, table, start, kept, last);
+    if (data.kind == LIKELIHOOD && counted < card) {
+      score = score_likelihood<Code>(family, counts, table, start, counted, last);
     } else {
       for (Int c = 0; c < family.cells; ++c) {
         double rest = table[c];
-        for (Int s = 0; s < kept; ++s) {
+        for (Int s = 0; s < counted; ++s) {
           joint[c * card + s] = double(counts(c, start + s));
           rest -= double(counts(c, start + s));
         }
-        joint[c * card + kept] = rest;
+        if (counted < card) joint[c * card + counted] = rest;
       }
       score = family.score(joint.part(0, family.cells * card), card);
     }
@@ -152,35 +155,48 @@ void add_by_bits(const Family<Code>& family, Ints parents, Matrix<Word> masks, V
 }
 
 // The same by histograms, weighted or not.
-template <class Code>
+//
+// With gaps, each table has one cell more, for the rows with a missing cell.
+template <bool GAPS, class Code>
 void add_by_rows(const Family<Code>& family, Ints added, Vector<double> table, Vector<double> scores, Pulse& pulse) {
-  using Cell = u32;
   const RowData<Code>& data = family.data;
   const Int n_rows = data.codes.shape(1);
-  const AddedTables tables(family, added);
-  Array<Cell, 1> cells(counts::BLOCK_ROWS), joint_cells(counts::BLOCK_ROWS), split(4 * counts::SPLIT_CELLS);
-  table.fill(0.0);
+  const u32 missing = u32(family.cells);  // that cell
+  const auto cells_with = [&](Int i) { return family.cells * data.cards[added[i]]; };
+  const Array<Int, 1> table_from = offsets_of(added.size(), [&](Int i) { return cells_with(i) + GAPS; });
+  const Array<double, 1> own = zeros<double>(family.cells + GAPS), tables = zeros<double>(table_from.back());
+  Array<u32, 1> cells(counts::BLOCK_ROWS), joint_cells(counts::BLOCK_ROWS), split(4 * counts::SPLIT_CELLS);
   for (Int from = 0; from < n_rows; from += counts::BLOCK_ROWS) {
     const Int to = std::min(from + counts::BLOCK_ROWS, n_rows);
-    const Vector<Cell> cell = cells.part(0, to - from), joint = joint_cells.part(0, to - from);
-    const auto add_rows = [&](Vector<const Cell> places, Vector<double> out) {
+    const Vector<u32> cell = cells.part(0, to - from), joint = joint_cells.part(0, to - from);
+    const auto add = [&](Vector<const u32> places, Vector<double> out) {
       pulse(2 * places.size());
-      if (data.weights.empty()) {
-        counts::histogram(places, split, out);
-      } else {
-        const Floats weights = data.weights.part(from, to);
-        for (Int j = 0; j < places.size(); ++j) out[places[j]] += weights[j];
-      }
+      if (data.weights.empty()) counts::histogram(places, split, out);
+      else counts::add_rows(places, data.weights.part(from, to), out);
     };
-    counts::code_rows(data.codes, family.scope, data.cards, from, to, cell);
-    add_rows(cell, table);
+    // Put the rows in which v, or a cell before it, is missing into the last cell of the table of `out`.
+    const auto set_apart = [&](Int v, Vector<u32> out, u32 last) {
+      const Vector<const Code> column = data.codes[v].part(from, to);
+      const u32 card = u32(data.cards[v]);
+      for (Int i = 0; i < out.size(); ++i) out[i] = cell[i] == missing || u32(column[i]) >= card ? last : out[i];
+    };
+    counts::code_rows(data.codes, family.scope, data.cards, from, cell);
+    if constexpr (GAPS)
+      for (Int v : family.scope) set_apart(v, cell, missing);
+    add(cell, own);
     for (Int i = 0; i < added.size(); ++i) {
       joint.copy_from(cell);
-      append_codes(joint, data.codes[added[i]].part(from, to), Cell(data.cards[added[i]]));
-      add_rows(joint, tables[i]);
+      append_codes(joint, data.codes[added[i]].part(from, to), u32(data.cards[added[i]]));
+      if constexpr (GAPS) set_apart(added[i], joint, u32(cells_with(i)));
+      add(joint, tables.part(table_from[i], table_from[i + 1]));
     }
   }
-  score_added(family, added, tables, scores, pulse);
+  table.copy_from(own.part(0, family.cells));
+  for (Int i = 0; i < added.size(); ++i) {
+    const Int y = added[i];
+    scores[y] = family.score(tables.part(table_from[i], table_from[i] + cells_with(i)), data.cards[y]) + family.prior(y, 1);
+    pulse(16 * cells_with(i));
+  }
 }
 
 // Score the family less one parent from the family's own table, without a look at the data.
@@ -203,11 +219,11 @@ void score_removals(const Family<Code>& family, Floats table, Vector<double> sco
   }
 }
 
-// Fill `scores` for all single-parent toggles of the family.
-template <class Code>
-void fill_complete_row(const Family<Code>& family, Vector<double> scores, Pulse& pulse) {
+// Fill `table` with the counts of the family, and `scores` of the parents that may be added; the others get −∞.
+template <bool GAPS, class Code>
+void score_additions(const Family<Code>& family, Vector<double> table, Vector<double> scores, Pulse& pulse) {
   const RowData<Code>& data = family.data;
-  const Int n = data.cards.size();
+  const Int n = scores.size();
   const bool with_masks = data.weights.empty() && family.cells <= MAX_MASKS;
   const Int width = with_masks ? family.mask_words() : 0;
   Array<Word, 2> masks(with_masks ? family.cells : 0, width);
@@ -226,26 +242,48 @@ void fill_complete_row(const Family<Code>& family, Vector<double> scores, Pulse&
     if (with_masks && n_dense * (data.cards[y] - 1) <= BIT_PASSES) by_bits[n_bits++] = y;
     else by_rows[n_rows++] = y;
   }
-  Array<double, 1> table(family.cells);
   // With nothing to add, the family is counted all the same.
   if (with_masks && (n_bits > 0 || n_rows == 0))
-    add_by_bits(family, by_bits.part(0, n_bits), masks, ones, table, scores, pulse);
+    add_by_bits<GAPS>(family, by_bits.part(0, n_bits), masks, ones, table, scores, pulse);
   if (!with_masks || n_rows > 0) {
     for_each_batch(family, by_rows.part(0, n_rows), [&](Ints added) {
-      add_by_rows(family, added, table, scores, pulse);
+      add_by_rows<GAPS>(family, added, table, scores, pulse);
     });
   }
+}
+
+// Fill `scores` for all single-parent toggles of the family.
+template <bool GAPS, class Code>
+void fill_row(const Family<Code>& family, Vector<double> scores, Pulse& pulse) {
+  Array<double, 1> table(family.cells);
+  score_additions<GAPS>(family, table, scores, pulse);
   scores[family.child] = family.score(table, 1) + family.prior(family.child, 0);
-  score_removals(family, table, scores);
+  if constexpr (!GAPS) return score_removals<Code>(family, table, scores);
+  Array<Int, 1> fewer(family.parents.size());
+  for (Int p : family.parents) {
+    std::remove_copy(family.scope.begin(), family.scope.end(), fewer.begin(), p);
+    const Family<Code> smaller(family.data, family.score_of, fewer);
+    const Vector<double> counts = table.part(0, smaller.cells);
+    score_additions<GAPS>(smaller, counts, scores.part(0, 0), pulse);
+    scores[p] = smaller.score(counts, 1) + family.prior(p, -1);
+  }
 }
 
 // Fill rows whose slots were claimed; different slots may be filled by different threads.
 template <class Code>
 void fill_slots(const RowData<Code>& data, const RowStore& store, Ints slots) {
+  TableScorer scorer(data.kind, data.a, data.logs);
+  Array<Int, 1> scope(data.cards.size() + 1);
   Pulse pulse;
-  fill_each(data, store, slots, [&](const Family<Code>& family, Vector<double> scores) {
-    fill_complete_row(family, scores, pulse);
-  });
+  for (Int slot : slots) {
+    Int size = 0;
+    for_each_bit(store.parents[slot], [&](Int p) { scope[size++] = p; });
+    scope[size++] = store.child[slot];
+    const Family<Code> family(data, scorer, scope.part(0, size));
+    if (data.gaps.empty()) fill_row<false>(family, store.scores[slot], pulse);
+    else fill_row<true>(family, store.scores[slot], pulse);
+    rank_row(store, slot);
+  }
 }
 
 }  // namespace cp::scores

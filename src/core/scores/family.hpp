@@ -1,4 +1,4 @@
-// What filling a row of a RowStore needs, with and without missing cells: the data, and one family.
+// What filling a row of a RowStore needs: the data, and one family.
 #pragma once
 #include "base/pulse.hpp"
 #include "levels/loops.hpp"
@@ -27,14 +27,13 @@ struct RowData {
   Matrix<const double> by_edge;  // and by (parent, child), or empty
   Int max_parents;
   Int max_cells;
+  Flags gaps;  // columns with missing cells; empty unless each family is counted on its own complete rows
 
   static constexpr const char* fields =
       "codes[n,rows] by_row[,n] words[states,words] ones[states] first[n] cards[n] weights[] logs[] kind a "
-      "by_count[n+1] by_edge[,] max_parents max_cells";
-  auto members() {
-    return std::tie(codes, by_row, words, ones, first, cards, weights, logs, kind, a, by_count, by_edge, max_parents,
-                    max_cells);
-  }
+      "by_count[n+1] by_edge[,] max_parents max_cells gaps[]";
+
+  bool has_gaps(Int v) const { return !gaps.empty() && gaps[v]; }
 };
 
 // The family whose row is filled.
@@ -99,31 +98,6 @@ struct Family {
   }
 };
 
-// The tables of (scope, y) for each y of `added`, filled with 0, one after the other.
-struct AddedTables {
-  Array<Int, 1> from;
-  Array<double, 1> values;
-
-  template <class Code>
-  AddedTables(const Family<Code>& family, Ints added) : from(added.size() + 1) {
-    from[0] = 0;
-    for (Int i = 0; i < added.size(); ++i) from[i + 1] = from[i] + family.cells * family.data.cards[added[i]];
-    values = zeros<double>(from.back());
-  }
-  Vector<double> operator[](Int i) const { return values.part(from[i], from[i + 1]); }
-};
-
-// Fill `scores` of the added parents from their tables.
-template <class Code>
-void score_added(const Family<Code>& family, Ints added, const AddedTables& tables, Vector<double> scores,
-                 Pulse& pulse) {
-  for (Int i = 0; i < added.size(); ++i) {
-    const Int y = added[i];
-    scores[y] = family.score(tables[i], family.data.cards[y]) + family.prior(y, 1);
-    pulse(16 * tables[i].size());
-  }
-}
-
 // Call visit(part) for parts of `added` whose tables fit into memory; at least once, if with none.
 template <class Code, class Visit>
 void for_each_batch(const Family<Code>& family, Ints added, Visit visit) {
@@ -134,21 +108,6 @@ void for_each_batch(const Family<Code>& family, Ints added, Visit visit) {
       size += family.cells * family.data.cards[added[stop]];
     visit(added.part(start, stop));
   } while (stop < added.size());
-}
-
-// Call fill(family, scores) for each of `slots`, which were claimed, and rank the rows.
-template <class Code, class Fill>
-void fill_each(const RowData<Code>& data, const RowStore& store, Ints slots, Fill fill) {
-  TableScorer scorer(data.kind, data.a, data.logs);
-  Array<Int, 1> scope(data.cards.size() + 1);
-  for (Int slot : slots) {
-    Int size = 0;
-    graphs::for_each_bit(store.parents[slot], [&](Int p) { scope[size++] = p; });
-    scope[size++] = store.child[slot];
-    const Family<Code> family(data, scorer, scope.part(0, size));
-    fill(family, store.scores[slot]);
-    rank_row(store, slot);
-  }
 }
 
 }  // namespace cp::scores

@@ -3,9 +3,12 @@
 // Local columns are numbered 0, 1, … and parents are bit sets. gains[x, y] is what adding y to the
 // parents of x brings, or dropping it if it is one; a move changes one row of it, a turn two.
 #pragma once
-#include "learn/hybrid/likelihood.hpp"
+#include "graphs/moves.hpp"
+#include "learn/hybrid/families.hpp"
 
 namespace cp::hybrid {
+
+using namespace graphs;  // moves
 
 // Score all families of x that differ from its present one by one parent.
 inline void refresh(Int x, Ints parents, Ints cards, Int rows, const Scratch& scratch, const Terms& terms,
@@ -52,35 +55,19 @@ inline bool turnable(Int p, Int x, Ints parents, Ints reach) {
   return true;
 }
 
-struct Move {
-  enum { none, toggle, turn } kind = none;
-  Int parent = -1, child = -1;
-};
-
-// The best improving move; of equals the first.
-//
-// Children come in order, for each its parents in order, dropping one before turning it. `best` is kept
-// a tolerance above the gain of the move: both directions of an edge score alike but for rounding, and
-// rounding must not choose between them.
+// The best improving move. Children come in order, for each its parents in order, dropping one before turning it.
 inline Move best_move(Ints parents, Matrix<const double> gains, Ints reach, double tolerance) {
-  double best = tolerance;
-  Move move;
+  BestMove best(tolerance);
   for (Int x = 0; x < parents.size(); ++x) {
     for (Int y = 0; y < parents.size(); ++y) {
       if (y == x) continue;
-      const double gain = gains(x, y);
+      const double gain = gains(x, y), turned = gain + gains(y, x);
       const bool is_parent = in_set(parents[x], y);
-      if (gain > best && (is_parent || !in_set(reach[x], y))) {
-        best = gain + tolerance;
-        move = {Move::toggle, y, x};
-      }
-      if (is_parent && gain + gains(y, x) > best && turnable(y, x, parents, reach)) {
-        best = gain + gains(y, x) + tolerance;
-        move = {Move::turn, y, x};
-      }
+      if (best.beaten_by(gain) && (is_parent || !in_set(reach[x], y))) best.take(is_parent ? DROP : ADD, y, x, gain);
+      if (is_parent && best.beaten_by(turned) && turnable(y, x, parents, reach)) best.take(TURN, y, x, turned);
     }
   }
-  return move;
+  return best.move;
 }
 
 // Fill `parents` with the network that no addition, deletion or turn of one edge improves.
@@ -101,9 +88,9 @@ inline void climb(Ints cards, Int rows, const Scratch& scratch, const Terms& ter
   while (true) {
     fill_reach(parents, reach);
     const Move move = best_move(parents, gains, reach, terms.tolerance);
-    if (move.kind == Move::none) return;
+    if (move.kind == NONE) return;
     toggle(move.parent, move.child);
-    if (move.kind == Move::turn) toggle(move.child, move.parent);
+    if (move.kind == TURN) toggle(move.child, move.parent);
   }
 }
 
@@ -158,6 +145,76 @@ void fill_tables(const Data<Code>& data, const Terms& terms, Ints variables, Mat
       pulse(2 * columns.size() * rows);
     }
   }
+}
+
+// ---- Blankets in local networks, and their unions
+
+// The parents, children and children's other parents of the local column a.
+inline Set blanket_of(Int a, Ints parents) {
+  Set blanket = parents[a];
+  for (Int c = 0; c < parents.size(); ++c)
+    if (in_set(parents[c], a)) blanket |= with(parents[c], c);
+  return without(blanket, a);
+}
+
+// Put v into its place by rank in a row that −1 fills up; false if there is no room left.
+inline bool insert(Int v, Ints rank, Vector<Int> row) {
+  const Int size = members_of(row).size();
+  Int place = 0;
+  while (place < size && rank[row[place]] < rank[v]) ++place;
+  if (place < size && row[place] == v) return true;
+  if (size == row.size()) return false;
+  std::copy_backward(row.begin() + place, row.begin() + size, row.begin() + size + 1);
+  row[place] = v;
+  return true;
+}
+
+// Put the columns relatives[i], up to the first −1, into out[first + i].
+inline void insert_relatives(Matrix<const Int> relatives, Int first, Ints rank, Matrix<Int> out) {
+  for (Int i = 0; i < relatives.shape(0); ++i)
+    for (Int v : members_of(relatives[i])) insert(v, rank, out[first + i]);
+}
+
+// Fill out[v] with v alone.
+inline void fill_alone(Matrix<Int> out) {
+  out.fill(-1);
+  for (Int v = 0; v < out.shape(0); ++v) out(v, 0) = v;
+}
+
+// Insert the blanket of the local column a into `row`; false if there is no room left.
+inline bool insert_blanket(Int a, Ints columns, Ints parents, Ints rank, Vector<Int> row) {
+  const Set blanket = blanket_of(a, parents.part(0, columns.size()));
+  for (Int b = 0; b < columns.size(); ++b)
+    if (in_set(blanket, b) && !insert(columns[b], rank, row)) return false;
+  return true;
+}
+
+// Fill out[v] with v and its blanket in its own network, by rank.
+inline void fill_blankets(Matrix<const Int> members, Matrix<const Set> parents, Ints rank, Matrix<Int> out) {
+  fill_alone(out);
+  for (Int v = 0; v < members.shape(0); ++v) {
+    const Ints columns = members_of(members[v]);
+    for (Int a = 0; a < columns.size(); ++a)
+      if (columns[a] == v) insert_blanket(a, columns, parents[v], rank, out[v]);
+  }
+}
+
+// Fill out[v] with v and the union of its blankets in all networks it is in, by rank.
+//
+// out[v, 0] is −1 if the union has no room.
+inline void unite(Matrix<const Int> members, Matrix<const Set> parents, Ints rank, Matrix<Int> out) {
+  const Int n = members.shape(0);
+  Array<bool, 1> fits = filled<bool>(true, n);
+  fill_alone(out);
+  for (Int j = 0; j < n; ++j) {
+    const Ints columns = members_of(members[j]);
+    for (Int a = 0; a < columns.size(); ++a) {
+      const Int v = columns[a];
+      fits[v] = fits[v] && insert_blanket(a, columns, parents[j], rank, out[v]);
+    }
+  }
+  for (Int v = 0; v < n; ++v)
+    if (!fits[v]) out(v, 0) = -1;
 }
 
 }  // namespace cp::hybrid
