@@ -163,7 +163,7 @@ def _predictions(model: Any, data: str, target: str | None, text: TextFormat) ->
     notes = tables.data_notes(model, raw, name)
     parts = [
         model.class_probabilities([c.take(rows) for c in columns], target)
-        for rows in row_blocks("predicting rows", n)
+        for rows in blocks_with_progress("predicting rows", n)
     ]
     true_class = next((c for c in columns if c.name == name), None)
     training = true_class is not None and _is_training_data(model, columns)
@@ -186,7 +186,7 @@ def _is_training_data(model: Any, columns: Sequence[Any]) -> bool:
     return bool(learners.digest(cp.MemoryCounts(table)) == provenance.get("data"))
 
 
-def row_blocks(what: str, n: int) -> Iterator[slice]:
+def blocks_with_progress(what: str, n: int) -> Iterator[slice]:
     """Blocks of `n` rows, with a progress bar if there are many."""
     with progress_bar() as report:
         for low in range(0, max(n, 1), BLOCK):

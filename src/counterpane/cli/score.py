@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 import counterpane as cp
 from counterpane.cli.app import check_output, console, emit, many, note, say, say_saved
 from counterpane.cli.options import Data, ModelFile, Printing, TextFormat
-from counterpane.cli.predict import row_blocks
+from counterpane.cli.predict import blocks_with_progress
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy
 
@@ -101,7 +101,7 @@ def _mean_score(metric: str, model: Any, table: Any, seed: int) -> tuple[float, 
         return score.mean, score.standard_error
     parts = [
         measure(model, table.take(np.arange(rows.start, rows.stop))).rows
-        for rows in row_blocks("scoring rows", table.n_rows)
+        for rows in blocks_with_progress("scoring rows", table.n_rows)
     ]
     logs = np.concatenate(parts)
     if np.isinf(logs).any():  # a row is impossible

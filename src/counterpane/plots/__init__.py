@@ -1,13 +1,11 @@
 """Pictures on matplotlib axes, an optional dependency: `pip install counterpane[plot]`."""
 
-from counterpane.plots.bars import comparison, interactions
+from counterpane.plots.bars import answer, comparison, interactions, marginals
 from counterpane.plots.calibration import calibration
 from counterpane.plots.graph import graph
 from counterpane.plots.hypergraph import hypergraph
-from counterpane.plots.learned import learned
+from counterpane.plots.learned import learned, trace
 from counterpane.plots.matrices import conditional_table, confusion, edge_probabilities
-from counterpane.plots.search import trace
-from counterpane.plots.shares import answer, marginals
 
 __all__ = [
     "answer",

@@ -1,4 +1,4 @@
-"""New matplotlib axes where none are given, and the colors of the style in use."""
+"""Matplotlib axes, labels and colors: new axes by default, colors of the style in use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from counterpane.errors import MissingExtraError
 
 BLUE = "#1f6fb4"
 MAX_INCHES = (16.0, 14.0)  # of a new figure
+MAX_LETTERS = 32  # of a name beside an axis
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] = (6.4, 4.0)) -> Any:
@@ -60,3 +61,19 @@ def _style() -> Any:
     import matplotlib
 
     return matplotlib.rcParams
+
+
+def literal(text: str) -> str:
+    """Text that matplotlib does not read as a formula."""
+    return text.replace("$", r"\$")
+
+
+def axis_label(name: str) -> str:
+    """A name that fits beside an axis, not read as a formula."""
+    return literal(name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…")
+
+
+def write_note(ax: Any, note: str) -> None:
+    """Write a note below the axes."""
+    ax.text(0.5, -0.02, note, transform=ax.transAxes, ha="center", va="top",
+            fontsize=8, color=ink(), alpha=0.8)  # fmt: skip

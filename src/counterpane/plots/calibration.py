@@ -1,4 +1,4 @@
-"""Whether probabilities are what they say: shares of what happened, beside what was told."""
+"""Calibration: observed shares beside predicted probabilities."""
 
 from __future__ import annotations
 
@@ -26,21 +26,42 @@ def calibration(
 ) -> Any:
     """Matplotlib axes with the observed share in each bin of predicted probabilities.
 
-    For two classes, `true` is whether the event happened, and `probabilities` its predictions. For
-    several, `probabilities` has a column for each of `classes`, and all classes of all rows are
-    shown together. Bars are 95 % intervals (Wilson, 1927); the columns at the bottom are the
-    numbers of rows in each bin.
+    Bars are 95 % intervals (Wilson, 1927); the columns at the bottom are the numbers of rows in
+    each bin.
 
+    Parameters
+    ----------
+    true : sequence
+        For two classes, whether the event happened; for several, the classes of the rows.
+    probabilities : array
+        For two classes, the predictions of the event; for several, a column for each of `classes`,
+        which are all shown together.
+    classes : sequence, optional
+        The classes of the columns of `probabilities`.
+    bins : int
+        The number of bins of equal width.
+    title : str
+        The title of the axes.
+    ax : matplotlib axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes.
+
+    Examples
+    --------
     >>> from matplotlib.figure import Figure
     >>> ax = calibration([0, 0, 0, 1], [0.25] * 4, ax=Figure().subplots())
     >>> ax.containers[0].lines[0].get_xydata().tolist()
     [[0.25, 0.25]]
     """
-    told, happened = _flat(true, probabilities, classes)
-    place: Ints = np.minimum((told * bins).astype(np.int64), bins - 1)
+    predicted, happened = _flat(true, probabilities, classes)
+    place: Ints = np.minimum((predicted * bins).astype(np.int64), bins - 1)
     n = np.bincount(place, minlength=bins)
     used = n > 0
-    told_mean = np.bincount(place, told, bins)[used] / n[used]
+    mean = np.bincount(place, predicted, bins)[used] / n[used]
     share = np.bincount(place, happened, bins)[used] / n[used]
     low, high = wilson(share, n[used])
     ax = axes_or_new(ax, (5.0, 5.0))
@@ -48,7 +69,7 @@ def calibration(
     ax.bar(edges[:-1], FOOT * n / n.max(), 1 / bins, align="edge", color=ink(), alpha=0.15)
     ax.plot([0, 1], [0, 1], color=ink(), alpha=0.4, linestyle="--", linewidth=1)
     spread = [np.maximum(share - low, 0), np.maximum(high - share, 0)]
-    bars = ax.errorbar(told_mean, share, yerr=spread, marker="o", capsize=2)
+    bars = ax.errorbar(mean, share, yerr=spread, marker="o", capsize=2)
     ax.containers[:] = [bars, *(c for c in ax.containers if c is not bars)]
     ax.set(title=title, xlabel="probability told", ylabel="share observed", xlim=(0, 1))
     ax.set_ylim(0, 1)
@@ -70,18 +91,20 @@ def wilson(share: Floats, n: Array, z: float = Z) -> tuple[Floats, Floats]:
 
 
 def _flat(true: Any, probabilities: Any, classes: Sequence[Any] | None) -> tuple[Floats, Floats]:
-    told = np.asarray(probabilities, dtype=np.float64)
+    predicted = np.asarray(probabilities, dtype=np.float64)
     labels = np.asarray(true, dtype=object)
-    if told.ndim == 1:
+    if predicted.ndim == 1:
         happened = labels.astype(np.float64)
-    elif classes is not None and told.shape[1] == len(classes):
+    elif classes is not None and predicted.shape[1] == len(classes):
         happened = (labels[:, None] == np.array(list(classes), dtype=object)[None]).astype(float)
     else:
         raise ParameterError(
-            f"probabilities of shape {told.shape} need classes=… with a name for each column."
+            f"probabilities of shape {predicted.shape} need classes=… with a name for each column."
         )
-    if happened.shape != told.shape or not told.size:
-        raise ParameterError(f"{len(labels)} outcomes and {len(told)} probabilities do not match.")
-    if not ((told >= 0) & (told <= 1 + 1e-9)).all():
+    if happened.shape != predicted.shape or not predicted.size:
+        raise ParameterError(
+            f"{len(labels)} outcomes and {len(predicted)} probabilities do not match."
+        )
+    if not ((predicted >= 0) & (predicted <= 1 + 1e-9)).all():
         raise ParameterError("probabilities must be from 0 to 1.")
-    return told.reshape(-1), happened.reshape(-1)
+    return predicted.reshape(-1), happened.reshape(-1)

@@ -1,4 +1,4 @@
-"""Graphs of models: boxes with names, edges as wide as they are sure."""
+"""Graphs of models: boxes with names, and edges whose width is their strength."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from counterpane.errors import ParameterError
 from counterpane.independence.edge_strength import UNIT
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.models.links import arrow_names, edge_text
-from counterpane.plots.axes import axes_or_new, ink, paper, points_per_unit, sized
+from counterpane.plots.axes import (
+    axes_or_new,
+    ink,
+    literal,
+    paper,
+    points_per_unit,
+    sized,
+    write_note,
+)
 
 MAX_NODES = 300
 MAX_LABELS = 30  # edges up to which numbers are written
@@ -34,12 +42,33 @@ def graph(
     """Matplotlib axes with the graph of a model, a learner, a bootstrap or networkx.
 
     An edge of a learned network has an arrowhead if the equivalence class or a constraint
-    determines its direction. `strengths`, 0 to 1 by edge (of either direction), are drawn as
-    widths, `labels` are written on the edges, and the `note` below the graph describes them. By
-    default they are a learned network's strengths in bits per row, and a bootstrap's shares of at
-    least 20 samples; graphs of more than 30 edges have no labels. `marked` nodes are filled. Colors
-    are those of the style in use, so that dark styles work.
+    determines its direction. Colors are those of the style in use, so that dark styles work.
 
+    Parameters
+    ----------
+    model : model, learner, BootstrapResult or networkx graph
+        At most 300 nodes.
+    strengths : mapping, optional
+        0 to 1 by edge (of either direction), drawn as widths; by default a learned network's
+        strengths in bits per row, or a bootstrap's shares of at least 20 samples.
+    labels : mapping, optional
+        Texts on the edges; by default the strengths of up to 30 edges.
+    note : str, optional
+        What the labels mean; it is written below the graph.
+    marked : collection of str
+        Nodes that are filled.
+    title : str
+        The title of the axes.
+    ax : matplotlib axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
@@ -68,8 +97,8 @@ def graph(
     unit = points_per_unit(ax, layout.size)
     written: list[Point] = []
     for edge, points in layout.routes.items():
-        known = strengths.get(edge, strengths.get(edge[::-1], 0.0)) if strengths else 1.0
-        width = unit * (0.5 + 2.5 * min(max(known, 0.0), 1.0)) if strengths else 1.3 * unit
+        strength = strengths.get(edge, strengths.get(edge[::-1], 0.0)) if strengths else 1.0
+        width = unit * (0.5 + 2.5 * min(max(strength, 0.0), 1.0)) if strengths else 1.3 * unit
         _draw_edge(ax, edge, points, layout.curved, edge in arrows, width)
     # Flat edges have least room for their labels, and come first.
     flat = sorted(layout.routes.items(), key=lambda route: abs(route[1][-1][1] - route[1][0][1]))
@@ -78,15 +107,14 @@ def graph(
         if text is not None:
             written.append(_label_edge(ax, points, text, unit, layout.height, written))
     if labels and note:
-        ax.text(0.5, -0.02, f"edges: {note}", transform=ax.transAxes, ha="center", va="top",
-                fontsize=8, color=ink(), alpha=0.8)  # fmt: skip
+        write_note(ax, f"edges: {note}")
     for name, point in layout.positions.items():
-        _draw_node(ax, name, point, layout, name in marked, unit)
+        _draw_named_box(ax, name, point, layout, name in marked, unit)
     return ax
 
 
 def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge, str], str]:
-    """(widths from 0 to 1, labels, what these are) of the edges, as far as they are known."""
+    """(widths from 0 to 1, labels, the meaning of the labels) of the edges, as far as known."""
     owner = getattr(model, "model_", model)
     if hasattr(owner, "edge_strengths"):
         edges = owner.edge_strengths()
@@ -97,9 +125,9 @@ def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge
     if samples is not None and samples < LEAST_SAMPLES:
         return {}, {}, ""
     shares = {
-        (str(a), str(b)): float(known)
-        for a, b, known in network.edges(data="strength")
-        if known is not None
+        (str(a), str(b)): float(share)
+        for a, b, share in network.edges(data="strength")
+        if share is not None
     }
     if samples is None:
         return shares, {}, ""
@@ -109,11 +137,11 @@ def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge
 
 def networkx_of(model: Any) -> Any:
     """The networkx graph of a model, a fitted learner, a bootstrap, or the graph itself."""
-    for found in ("graph_", "graph", "averaged_graph"):
-        if found != "graph" or not hasattr(model, "nodes"):
-            known = getattr(model, found, None)
-            if known is not None:
-                return known() if callable(known) and found == "averaged_graph" else known
+    for name in ("graph_", "graph", "averaged_graph"):
+        if name != "graph" or not hasattr(model, "nodes"):
+            graph = getattr(model, name, None)
+            if graph is not None:
+                return graph() if callable(graph) and name == "averaged_graph" else graph
     if hasattr(model, "nodes") and hasattr(model, "is_directed"):
         return model
     raise ParameterError(
@@ -172,7 +200,7 @@ def _label_edge(
     return middle
 
 
-def _draw_node(
+def _draw_named_box(
     ax: Any, name: str, point: Point, layout: GraphLayout, marked: bool, unit: float
 ) -> None:
     from matplotlib.patches import FancyBboxPatch
@@ -192,6 +220,6 @@ def _draw_node(
             linewidth=0.8 * unit, zorder=4,
         )
     )  # fmt: skip
-    text = short_label(name).replace("$", r"\$")  # no formula
+    text = literal(short_label(name))
     size = unit * height / 2
     ax.text(*point, text, ha="center", va="center_baseline", fontsize=size, zorder=5, color=ink())

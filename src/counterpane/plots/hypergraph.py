@@ -1,4 +1,4 @@
-"""Hypergraphs of classifiers: which features bear on the class, alone and together."""
+"""Hypergraphs of classifiers: the features that affect the class, alone and together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import numpy as np
 
 from counterpane.drawing.layout import label_width, lay_out_graph
 from counterpane.errors import ParameterError
-from counterpane.plots.axes import axes_or_new, ink, paper, points_per_unit, sized
+from counterpane.plots.axes import (
+    axes_or_new,
+    ink,
+    literal,
+    paper,
+    points_per_unit,
+    sized,
+    write_note,
+)
 
 COLORS = ("tab:green", "tab:blue", "tab:red")  # hyperedges with one, two, and more features
 MAX_HYPEREDGES = 200
@@ -29,11 +37,30 @@ def hypergraph(
 ) -> Any:
     """Matplotlib axes with the hyperedges in `records`: boxes, lines, and dashed stars.
 
-    A record has `hyperedge`, the names of its features (the class belongs to all and is not shown),
-    `share` (0 to 1, drawn as opacity) and `label`. A hyperedge of one feature colors its box, one
-    of two is a line, and a larger one a dashed star around its center. `positions` place the
-    features; by default those that share hyperedges are drawn together. `note` is written below.
+    A hyperedge of one feature colors its box, one of two is a line, and a larger one a dashed star
+    around its center.
 
+    Parameters
+    ----------
+    records : sequence of mappings
+        Each has `hyperedge`, the names of its features (the class belongs to all and is not
+        shown), `share` (0 to 1, drawn as opacity) and `label`.
+    note : str
+        A text below the graph.
+    positions : mapping, optional
+        The place of each feature; by default those that share hyperedges are drawn together.
+    title : str
+        The title of the axes.
+    ax : matplotlib axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes.
+
+    Examples
+    --------
     >>> from matplotlib.figure import Figure
     >>> pair = {"hyperedge": ("age", "sex"), "share": 1.0, "label": "0.3"}
     >>> ax = hypergraph([pair], ax=Figure().subplots())
@@ -58,7 +85,7 @@ def hypergraph(
         size = points_per_unit(ax, layout.size) * FONT
         where: Places = layout.positions
     else:
-        where = _given(positions, names)
+        where = _checked(positions, names)
         ax = axes_or_new(ax, (8, 6))
         ax.set_title(title)
         ax.set_axis_off()
@@ -70,8 +97,7 @@ def hypergraph(
     for name in names:
         _draw_node(ax, texts[name], alone.get(name), where[name], size)
     if note:
-        ax.text(0.5, -0.02, note, transform=ax.transAxes, ha="center", va="top",
-                fontsize=8, color=ink(), alpha=0.8)  # fmt: skip
+        write_note(ax, note)
     return ax
 
 
@@ -125,8 +151,10 @@ def _draw_node(
     tint = 0.1 + 0.4 * share if share else 0.0
     fill = (1 - tint) * np.array(to_rgba(paper())) + tint * np.array(to_rgba(COLORS[0]))
     box = {"boxstyle": "round,pad=0.35", "facecolor": tuple(fill), "edgecolor": "gray"}
-    shown = text.replace("$", r"\$")
-    ax.text(*point, shown, ha="center", va="center", fontsize=size, color=ink(), bbox=box, zorder=4)
+    ax.text(
+        *point, literal(text), ha="center", va="center", fontsize=size, color=ink(), bbox=box,
+        zorder=4,
+    )  # fmt: skip
 
 
 def _layout(records: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Any:
@@ -150,7 +178,7 @@ def _hub(members: Sequence[str]) -> str:
     return "\0".join(members)
 
 
-def _given(positions: Mapping[str, tuple[float, float]], names: Sequence[str]) -> Places:
+def _checked(positions: Mapping[str, tuple[float, float]], names: Sequence[str]) -> Places:
     for name in names:
         if name not in positions:
             raise ParameterError(f"positions lack {name!r}; every feature shown needs one.")

@@ -10,13 +10,12 @@ import numpy as np
 
 from counterpane.data.schema import state_text
 from counterpane.errors import ParameterError
-from counterpane.plots.axes import axes_or_new, ink, shades
+from counterpane.plots.axes import axes_or_new, axis_label, ink, literal, shades
 from counterpane.typing import Floats
 
 MAX_NUMBERS = 400  # cells up to which the numbers are written
 MAX_NAMES = 60  # rows or columns up to which all names are written
 MAX_ROWS = 40  # of a conditional table
-MAX_LETTERS = 32
 
 
 def edge_probabilities(
@@ -24,19 +23,35 @@ def edge_probabilities(
 ) -> Any:
     """Matplotlib axes with P(edge from row to column), of a learner, a bootstrap, or a matrix.
 
-    A matrix needs `names`; learners are those with `edge_probabilities_`.
+    Parameters
+    ----------
+    result : learner, bootstrap or matrix
+        A learner with `edge_probabilities_`, the result of `bootstrap`, or a matrix (from, to).
+    names : sequence of str, optional
+        The names of a matrix.
+    title : str
+        The title of the axes.
+    ax : matplotlib axes, optional
+        Where to draw; by default new axes.
 
+    Returns
+    -------
+    matplotlib axes
+        The axes.
+
+    Examples
+    --------
     >>> from matplotlib.figure import Figure
     >>> ax = edge_probabilities([[0, 0.9], [0.1, 0]], names=["a", "b"], ax=Figure().subplots())
     >>> [text.get_text() for text in ax.texts]
     ['0', '0.90', '0.10', '0']
     """
-    found = result
+    matrix = result
     for name in ("edge_probabilities_", "edge_probabilities"):
-        found = getattr(result, name, found)
-    if names is None and found is not result:
+        matrix = getattr(result, name, matrix)
+    if names is None and matrix is not result:
         names = result.names if hasattr(result, "names") else list(result.graph_.nodes)
-    values = np.asarray(found, dtype=np.float64) if names is not None else np.empty(0)
+    values = np.asarray(matrix, dtype=np.float64) if names is not None else np.empty(0)
     if names is None or values.shape != (len(names), len(names)):
         raise ParameterError(
             f"edge probabilities of shape {values.shape} need as many names; pass names=…, or a "
@@ -52,6 +67,24 @@ def conditional_table(model: Any, name: str, *, title: str | None = None, ax: An
 
     A row for each combination of the parents' states, the last parent fastest; at most 40.
 
+    Parameters
+    ----------
+    model : BayesianNetwork or learner
+        The network, or the learner that has it.
+    name : str
+        The variable.
+    title : str, optional
+        The title; by default P(name | parents).
+    ax : matplotlib axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> from matplotlib.figure import Figure
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
@@ -77,8 +110,8 @@ def conditional_table(model: Any, name: str, *, title: str | None = None, ax: An
     ax = heat_map(table, rows, [state_text(s) for s in model.schema[name].states], ax=ax)
     given = ", ".join(p.name for p in parents)
     default = f"P({name} | {given})" if parents else f"P({name})"
-    ax.set(title=plain(default if title is None else title), xlabel=plain(name))
-    ax.set_ylabel(plain(given))
+    ax.set(title=literal(default if title is None else title), xlabel=literal(name))
+    ax.set_ylabel(literal(given))
     return ax
 
 
@@ -94,6 +127,24 @@ def confusion(
 
     Colors are shares of the row.
 
+    Parameters
+    ----------
+    true, predicted : sequence
+        The classes of the rows.
+    classes : sequence, optional
+        The order of the classes; by default sorted.
+    title : str
+        The title of the axes.
+    ax : matplotlib axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes.
+
+    Examples
+    --------
     >>> from matplotlib.figure import Figure
     >>> ax = confusion(["a", "a", "b"], ["a", "b", "b"], ax=Figure().subplots())
     >>> [text.get_text() for text in ax.texts]
@@ -102,12 +153,12 @@ def confusion(
     true, predicted = np.asarray(true, dtype=object), np.asarray(predicted, dtype=object)
     if true.shape != predicted.shape:
         raise ParameterError(f"{true.shape} true classes and {predicted.shape} predicted differ.")
-    known = list(classes) if classes is not None else sorted({*true, *predicted}, key=str)
-    place = {c: k for k, c in enumerate(known)}
-    counts = np.zeros((len(known), len(known)))
+    order = list(classes) if classes is not None else sorted({*true, *predicted}, key=str)
+    place = {c: k for k, c in enumerate(order)}
+    counts = np.zeros((len(order), len(order)))
     np.add.at(counts, ([place[c] for c in true], [place[c] for c in predicted]), 1)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    labels = [str(c) for c in known]
+    labels = [str(c) for c in order]
     ax = heat_map(shares, labels, labels, ax=ax, texts=[f"{n:.0f}" for n in counts.flat])
     ax.set(title=title, xlabel="predicted", ylabel="true")
     return ax
@@ -127,7 +178,7 @@ def heat_map(
     image = ax.imshow(values, vmin=0.0, vmax=1.0, cmap=shades(), aspect="auto")
     for axis, names in ((ax.xaxis, columns), (ax.yaxis, rows)):
         shown = range(0, len(names), 1 + (len(names) - 1) // MAX_NAMES)
-        axis.set_ticks(list(shown), [plain(short(names[k])) for k in shown])
+        axis.set_ticks(list(shown), [axis_label(names[k]) for k in shown])
     if max(map(len, columns), default=0) * len(columns) > 40:
         ax.tick_params(axis="x", rotation=90)
     if values.size <= MAX_NUMBERS:
@@ -138,13 +189,3 @@ def heat_map(
             ax.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
     ax.figure.colorbar(image, ax=ax)
     return ax
-
-
-def short(name: str) -> str:
-    """A name that fits beside an axis."""
-    return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…"
-
-
-def plain(text: str) -> str:
-    """Text that matplotlib takes as it is, not as a formula."""
-    return text.replace("$", r"\$")
