@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.drawing.detours import routes_around
 from counterpane.drawing.layered import layered
-from counterpane.drawing.stress import spread
+from counterpane.drawing.stress import routes_around, spread
 from counterpane.errors import GraphError
 from counterpane.graphs.dag import Dag
 from counterpane.typing import Floats
@@ -32,7 +31,7 @@ class GraphLayout:
     `positions` are the centers of the node boxes, `widths` and `height` their sizes. `routes` give
     for each edge the points that it passes, the first on the border of its first node's box and the
     last on that of its second; where `curved`, edges run straight up and down at all these points,
-    as `counterpane.drawing.curves` draws them. `size` is the width and height of the whole.
+    as `counterpane.drawing.svg.edge_curve` draws them. `size` is the width and height of the whole.
     """
 
     positions: dict[str, Point]

@@ -1,12 +1,63 @@
-"""A laid-out graph as SVG text: named boxes and edges, in the colors of the text around it."""
+"""A laid-out graph as SVG text, its edges as curves with arrowheads, and a graph as DOT text."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import pairwise
+from typing import NamedTuple
 
-from counterpane.drawing.curves import arrow, edge_curve
 from counterpane.drawing.layout import Edge, GraphLayout, Point, short_label
+
+
+class Arrow(NamedTuple):
+    """An edge up to where its head begins, and the head's three corners, the tip first."""
+
+    points: tuple[Point, ...]
+    head: tuple[Point, Point, Point]
+
+
+def edge_curve(points: Sequence[Point], *, curved: bool) -> list[tuple[Point, ...]]:
+    """The pieces of an edge drawn through `points`: ends of lines, or cubic curves.
+
+    A piece is one point, the end of a line, or three: two controls and the end of a Bézier curve.
+    Where `curved`, curves leave and arrive vertically and so stay between the layers; else an edge
+    of three points is an arc.
+
+    >>> edge_curve([(0, 0), (0, 2), (4, 6)], curved=True)
+    [((0, 2),), ((0, 4.0), (4, 4.0), (4, 6))]
+    """
+    if not curved and len(points) == 3:
+        (x, y), (mid_x, mid_y), (to_x, to_y) = points
+        leave = (4 * mid_x - to_x) / 3, (4 * mid_y - to_y) / 3
+        arrive = (4 * mid_x - x) / 3, (4 * mid_y - y) / 3
+        return [(leave, arrive, (to_x, to_y))]
+    pieces: list[tuple[Point, ...]] = []
+    for (x, y), (to_x, to_y) in pairwise(points):
+        if curved and x != to_x:
+            middle = (y + to_y) / 2
+            pieces.append(((x, middle), (to_x, middle), (to_x, to_y)))
+        else:
+            pieces.append(((to_x, to_y),))
+    return pieces
+
+
+def arrow(points: Sequence[Point], *, curved: bool, length: float) -> Arrow:
+    """The edge through `points` with a head of `length` at its end.
+
+    >>> arrow([(0, 0), (0, 10)], curved=False, length=5).points
+    ((0, 0), (0.0, 5.0))
+    """
+    (x, y), before = points[-1], points[-2]
+    if not curved and len(points) == 3:
+        before = edge_curve(points, curved=False)[0][1]
+    dx, dy = (0.0, y - before[1]) if curved else (x - before[0], y - before[1])
+    size = max((dx * dx + dy * dy) ** 0.5, 1e-9)
+    dx, dy = length * dx / size, length * dy / size
+    left, right = (x - dx - 0.4 * dy, y - dy + 0.4 * dx), (x - dx + 0.4 * dy, y - dy - 0.4 * dx)
+    return Arrow((*points[:-1], (x - dx, y - dy)), ((x, y), left, right))
+
 
 ARROW = 7.0  # length of an arrowhead
 MARGIN = 10.0  # around a picture that is a file of its own
@@ -99,3 +150,43 @@ def _edge(points: Sequence[Point], curved: bool, pointed: bool, width: float) ->
 
 def _titled(drawn: str, title: str | None) -> str:
     return f"<g>{drawn}</g>" if title is None else f"<g><title>{escape(title)}</title>{drawn}</g>"
+
+
+def graph_dot(
+    nodes: Iterable[str],
+    edges: Iterable[Edge],
+    *,
+    arrows: Collection[Edge],
+    marked: Collection[str] = (),
+    hubs: Collection[str] = (),
+) -> Iterator[str]:
+    """The lines of a DOT file: `arrows` among the edges have a head, the others have none.
+
+    `marked` nodes are filled; `hubs` are drawn as points, which join more than two others.
+
+    >>> print("".join(graph_dot(["a", "b", "c"], [("a", "b"), ("b", "c")], arrows=[("a", "b")])))
+    digraph {
+      node [shape=box, style=rounded];
+      "a";
+      "b";
+      "c";
+      "a" -> "b";
+      "b" -> "c" [dir=none];
+    }
+    <BLANKLINE>
+    """
+    yield "digraph {\n  node [shape=box, style=rounded];\n"
+    for node in nodes:
+        look = ' [style="rounded,filled"]' if node in marked else ""
+        look = f" [shape=point, xlabel={_quoted(node)}]" if node in hubs else look
+        yield f"  {_quoted(node)}{look};\n"
+    for a, b in edges:
+        look = "" if (a, b) in arrows else " [dir=none]"
+        yield f"  {_quoted(a)} -> {_quoted(b)}{look};\n"
+    yield "}\n"
+
+
+def _quoted(name: str) -> str:
+    """A name as a string of DOT, in which backslashes are shown as they are."""
+    text = re.sub(r'["\\]', r"\\\g<0>", re.sub(r"[\x00-\x1f]+", " ", name))
+    return f'"{text}"'

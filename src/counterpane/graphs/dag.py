@@ -10,8 +10,7 @@ import numpy as np
 
 from counterpane._core.graphs import spread, topological, transpose
 from counterpane.errors import GraphError
-from counterpane.graphs.adjacency import BitGraph
-from counterpane.graphs.bits import Nodes, mask, members, node
+from counterpane.graphs.bits import BitGraph, Nodes, mask, members, node
 from counterpane.typing import Ints, Words
 
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from counterpane._core.graphs import eliminate, spanning_tree
 from counterpane.errors import GraphError, ParameterError
-from counterpane.graphs.adjacency import Edge
-from counterpane.graphs.bits import mask, members, n_words, unpack
+from counterpane.graphs.bits import Edge, mask, members, n_words, unpack
 from counterpane.graphs.undirected import UndirectedGraph
 from counterpane.typing import Floats, Words
 

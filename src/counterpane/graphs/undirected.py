@@ -9,8 +9,7 @@ import numpy as np
 
 from counterpane._core.graphs import spread, transpose
 from counterpane.errors import GraphError
-from counterpane.graphs.adjacency import BitGraph
-from counterpane.graphs.bits import mask, members, unpack
+from counterpane.graphs.bits import BitGraph, mask, members, unpack
 from counterpane.typing import Words
 
 

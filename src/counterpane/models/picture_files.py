@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from counterpane.drawing.dot import graph_dot
 from counterpane.drawing.layout import Edge, GraphLayout, label_width, lay_out_graph
-from counterpane.drawing.svg import graph_svg
+from counterpane.drawing.svg import graph_dot, graph_svg
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.models.formats.atomic import write_atomically
 from counterpane.models.formats.by_suffix import suffix_of

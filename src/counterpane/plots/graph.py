@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.drawing.curves import arrow, edge_curve
 from counterpane.drawing.layout import Edge, GraphLayout, Point, lay_out_networkx, short_label
+from counterpane.drawing.svg import arrow, edge_curve
 from counterpane.errors import ParameterError
 from counterpane.independence.edge_strength import UNIT
 from counterpane.learn.bootstrap import LEAST_SAMPLES

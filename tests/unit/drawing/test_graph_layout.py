@@ -10,7 +10,6 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from counterpane.drawing.curves import arrow, edge_curve
 from counterpane.drawing.layout import (
     MAX_LETTERS,
     MAX_NODES,
@@ -18,7 +17,7 @@ from counterpane.drawing.layout import (
     lay_out_graph,
     lay_out_networkx,
 )
-from counterpane.drawing.svg import graph_svg, svg_path
+from counterpane.drawing.svg import arrow, edge_curve, graph_svg, svg_path
 from counterpane.errors import GraphError
 from reference.drawing_reference import crossings, cut_boxes, on_border, overlapping
 
