@@ -138,7 +138,7 @@ class Printing:
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a file is written; the fields are options of `counterpane.data.files.read_any`."""
+    """How a file is written; the fields are options of `counterpane.data.files.read_columns`."""
 
     encoding: Annotated[
         str | None,

@@ -24,7 +24,7 @@ from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_c
 from counterpane.data.dates import date_texts
 from counterpane.data.encoder import cut_variable, encode_column
 from counterpane.data.export import column_list
-from counterpane.data.files import read_any
+from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
 from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
 from counterpane.errors import DataError, ParameterError, unknown_name
@@ -124,7 +124,7 @@ def read_input(
         categorical=categorical,
     )
     if len(prepared.columns) == (target is not None):
-        reason = prepared.told or "add columns."
+        reason = prepared.sentence or "add columns."
         raise DataError(f"no column is left to learn from beside {target!r}; {reason}")
     table = InputTable(prepared)
     if classes and target is not None:
@@ -162,9 +162,9 @@ def is_embedded(data: str) -> bool:
 
 
 def _read_file(data: str, options: Mapping[str, Any]) -> Any:
-    """The contents of a file, with a bar if that takes long; options are those of `read_any`."""
+    """The contents of a file, with a progress bar; options as in `read_columns`."""
     with progress_bar() as report:
-        return read_any(data, report=report, **options)
+        return read_columns(data, report=report, **options)
 
 
 def read_raw(data: str, text: TextFormat, model: Any) -> list[Column]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpane.data.clean import Cell, collect, number_column
 from counterpane.data.columns import Column, Labels, make_labels
-from counterpane.data.csv import open_text
+from counterpane.data.csv import FileOptions, open_text
 from counterpane.data.schema import Variable
 from counterpane.errors import FileFormatError
 from counterpane.typing import Array
@@ -50,9 +50,9 @@ class _Lines:
         return FileFormatError(f"file {str(self._path)!r}, line {self._number}: {words}.")
 
 
-def read_arff(path: Path, *, encoding: str) -> list[Column]:
+def read_arff(path: Path, options: FileOptions) -> list[Column]:
     """The columns of an ARFF file with dense or sparse rows; `?` is a missing cell."""
-    with open_text(path, encoding) as file:
+    with open_text(path, options.encoding) as file:
         lines = _Lines(file, path)
         attributes = _header(lines)
         columns = collect(_rows(lines, attributes), len(attributes))

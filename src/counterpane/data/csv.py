@@ -10,6 +10,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
@@ -25,10 +26,41 @@ from counterpane.errors import FileFormatError, ParameterError, Setting
 from counterpane.progress import Report
 from counterpane.typing import Array, Floats, Ints
 
+DELIMITERS = ",;\t|"
+EVERY = 10_000  # rows between two reports
+MEGABYTE = 1e6
+MAX_CODES = 2**24  # states of all columns of a Libra file together
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file is written; None is detected.
+
+    Without `encoding` text is UTF-8, UTF-16 if it begins so, otherwise Windows-1252. `sheet` is
+    one of an Excel file. `formats` are the formats of numbers that a model was learned from, by
+    column. Columns without a name are named after their position. If `strict`, they are refused,
+    and so is text that is not UTF-8. `report` is told how much was read.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    sheet: str | int | None = None
+    formats: Mapping[str, NumberFormat] | None = None
+    report: Report | None = None
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(Setting("decimal", self.decimal), "; '.' or ',' is allowed.")
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise ParameterError(Setting("delimiter", self.delimiter), "; one character is needed.")
+
 
 @contextmanager
-def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
+def open_text(path: Path, encoding: str | None) -> Iterator[IO[str]]:
     """The text of a file, unpacked where its name ends in .gz; every failure is one sentence."""
+    encoding = encoding or "utf-8-sig"
     try:
         codecs.lookup(encoding)
     except LookupError:
@@ -62,44 +94,35 @@ def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
         ) from None
 
 
-DELIMITERS = ",;\t|"
-EVERY = 10_000  # rows between two reports
-MEGABYTE = 1e6
-
-
-def read_delimited(
-    path: Path,
-    *,
-    delimiter: str | None,
-    encoding: str,
-    name_blanks: bool = False,
-    report: Report | None = None,
-    decimal: str | None = None,
-    formats: Mapping[str, NumberFormat] | None = None,
-) -> list[Column]:
+def read_delimited(path: Path, options: FileOptions) -> list[Column]:
     """The columns of a file with a header row; see `text_columns` for their kinds.
 
-    Without `delimiter`, it is the one of comma, semicolon, tab and bar that splits the header most.
-    Blank lines are skipped; a row with more or fewer fields than the header is refused, and so is
-    a column without a name, unless `name_blanks` calls it after its place.
+    The default delimiter is the one of comma, semicolon, tab and bar that splits the header most.
+    Blank lines are skipped; a row with more or fewer fields than the header is refused.
     """
-    with open_text(path, encoding) as file:
+    with open_text(path, options.encoding) as file:
         start: list[str] = []
         for line in file:
             start.append(line)
             if line.strip():
                 break
-        mark = delimiter or _sniff(start)
+        mark = options.delimiter or _sniff(start)
         reader = csv.reader(chain(start, file), delimiter=mark, strict=True)
         try:
-            header = _header(reader, path, name_blanks=name_blanks)
+            header = _header(reader, path, options)
             rows = _rows(reader, len(header), path)
-            if report is not None:
-                rows = _reported(rows, file, path.stat().st_size / MEGABYTE, report)
+            if options.report is not None:
+                rows = _reported(rows, file, path.stat().st_size / MEGABYTE, options.report)
             columns = collect(rows, len(header))
         except csv.Error as error:
             raise FileFormatError(f"file {str(path)!r}, line {reader.line_num}: {error}.") from None
-    return text_columns(header, columns, decimal=decimal, semicolons=mark == ";", formats=formats)
+    return text_columns(
+        header,
+        columns,
+        decimal=options.decimal,
+        semicolons=mark == ";",
+        formats=options.formats,
+    )
 
 
 def _sniff(lines: list[str]) -> str:
@@ -117,11 +140,11 @@ def _reported(
         yield row
 
 
-def _header(reader: Any, path: Path, *, name_blanks: bool) -> list[str]:
+def _header(reader: Any, path: Path, options: FileOptions) -> list[str]:
     header: list[str] = next(filter(None, reader), [])
     if not header:
         raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
-    if name_blanks:
+    if not options.strict:
         return [name or f"column {place}" for place, name in enumerate(header, start=1)]
     if "" in header:
         raise FileFormatError(
@@ -145,17 +168,14 @@ def _rows(reader: Any, width: int, path: Path) -> Iterator[list[str]]:
             )
 
 
-MAX_PLACES = 2**24  # states of all columns together
-
-
-def read_libra_data(path: Path, *, encoding: str) -> Table:
+def read_libra_data(path: Path, options: FileOptions) -> Table:
     """The table of a file of rows such as `0,2,*,1` or, with a weight, `2.5|0,2,*,1`.
 
     `*` is a missing cell. Columns are v0, v1, … with the states 0, 1, … up to the largest seen. A
     first row that exceeds all others in every column holds the numbers of states instead.
     """
     weights = array("d")
-    with open_text(path, encoding) as file:
+    with open_text(path, options.encoding) as file:
         rows = _libra_rows(file, path, weights)
         first = next(rows, None)
         if first is None:
@@ -167,13 +187,13 @@ def read_libra_data(path: Path, *, encoding: str) -> Table:
         cards, codes = head, rest
     else:
         cards = np.maximum(codes.max(axis=1) + 1, 1)
-    if cards.sum() > MAX_PLACES:
+    if cards.sum() > MAX_CODES:
         raise FileFormatError(
-            f"file {str(path)!r} has {cards.sum():,} states in all; {MAX_PLACES:,} are allowed."
+            f"file {str(path)!r} has {cards.sum():,} states in all; {MAX_CODES:,} are allowed."
         )
-    told = np.array(weights)[-codes.shape[1] :]
+    row_weights = np.array(weights)[-codes.shape[1] :]
     schema = Schema.from_cards(cards, prefix="v")
-    return Table(schema, np.where(codes < 0, cards[:, None], codes), _libra_weights(told))
+    return Table(schema, np.where(codes < 0, cards[:, None], codes), _libra_weights(row_weights))
 
 
 def _libra_rows(lines: Iterable[str], path: Path, weights: array[float]) -> Iterator[list[Cell]]:

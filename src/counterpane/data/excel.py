@@ -11,6 +11,7 @@ from typing import Any
 
 from counterpane.data.clean import typed_columns
 from counterpane.data.columns import Column
+from counterpane.data.csv import FileOptions
 from counterpane.errors import (
     DataError,
     FileFormatError,
@@ -28,14 +29,12 @@ class SheetChosen(UserWarning):
     """A workbook has several sheets, and the first of them was read."""
 
 
-def read_excel(
-    path: Path, *, sheet: str | int | None = None, name_blanks: bool = False
-) -> dict[str, Column | list[Any]]:
+def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]]:
     """The columns of a sheet: the first row that is not empty holds their names.
 
-    `sheet` is a name, or a number from 1; without it the first sheet is read, and a warning names
-    the others. Formulas count as the values that were stored with them, their errors as missing.
-    Rows and columns without any cell are passed over.
+    The sheet is given by its name, or its number from 1; without it the first sheet is read, and a
+    warning names the others. Formulas count as the values that were stored with them, their errors
+    as missing. Rows and columns without any cell are passed over.
     """
     try:
         openpyxl = importlib.import_module("openpyxl")
@@ -54,13 +53,13 @@ def read_excel(
                 f"file {str(path)!r} cannot be read as an Excel workbook: {words}"
             ) from None
         try:
-            page = _page(book, sheet, path)
+            page = _page(book, options.sheet, path)
             rows = _rows(page, path)
             header = next(rows, [])
-            cells = _columns(header, rows, path, name_blanks=name_blanks)
+            cells = _columns(header, rows, path, strict=options.strict)
         finally:
             book.close()
-    if sheet is None and len(book.worksheets) > 1:
+    if options.sheet is None and len(book.worksheets) > 1:
         others = ", ".join(repr(each.title) for each in book.worksheets[1:])
         warnings.warn(
             f"{str(path)!r} has {len(book.worksheets)} sheets; {page.title!r} was read, and not "
@@ -113,7 +112,7 @@ def _cell(value: Any) -> Any:
 
 
 def _columns(
-    header: list[Any], rows: Iterator[list[Any]], path: Path, *, name_blanks: bool
+    header: list[Any], rows: Iterator[list[Any]], path: Path, *, strict: bool
 ) -> dict[str, list[Any]]:
     """Cells by column name; all columns have the same length."""
     table = list(rows)
@@ -126,7 +125,7 @@ def _columns(
         cells = [row[place] if place < len(row) else None for row in table]
         if name is None and all(cell is None for cell in cells):
             continue
-        if name is None and not name_blanks:
+        if name is None and strict:
             raise FileFormatError(
                 f"file {str(path)!r}: column {place + 1} has no name in the first row; name each "
                 "column."

@@ -53,7 +53,7 @@ def read_links(
         return _of_matrix(X, items, schema)
     if items is not None:
         raise ParameterError("items name the columns of a matrix; an edge list has its own names.")
-    columns = columns_of(read_columns(X) if isinstance(X, str | os.PathLike) else X)
+    columns = columns_of(read_columns(X, strict=True) if isinstance(X, str | os.PathLike) else X)
     found = {column.name: column for column in columns}
     user, item = _link_columns(tuple(found), user, item)
     ends = [find_column(found, name) for name in (user, item)]

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from counterpane.errors import ParameterError, Setting
-
 SPACES = " \u00a0\u202f"
 APOSTROPHES = "'’"
 CURRENCIES = ("$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR")
@@ -84,12 +82,6 @@ class NumberFormat:
 
 
 PLAIN = NumberFormat()
-
-
-def check_decimal(decimal: str | None) -> None:
-    """Refuse a decimal mark that is none."""
-    if decimal not in (None, ".", ","):
-        raise ParameterError(Setting("decimal", decimal), "; '.' or ',' is allowed.")
 
 
 def is_number_like(text: str) -> bool:

@@ -53,7 +53,7 @@ class Prepared:
         return {name: value for name, value in values.items() if value}
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """What was left out, as one sentence; empty where nothing was."""
         each = [f"{name!r} ({why})" for name, why in self.left_out.items()]
         return f"left out: {', '.join(each)}." if each else ""
@@ -135,7 +135,7 @@ def prepare(
         if known:
             return prepare(columns, keep=known)
     if not done.columns:
-        raise DataError(f"no column is left to learn from; {done.told or 'drop fewer.'}")
+        raise DataError(f"no column is left to learn from; {done.sentence or 'drop fewer.'}")
     return done
 
 

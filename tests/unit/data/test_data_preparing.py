@@ -11,7 +11,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
-from counterpane.data.files import read_prepared
+from counterpane.data.files import read_columns
 from counterpane.data.prepare import ColumnsLeftOut, prepare, prepare_like
 from counterpane.errors import DataError, FileFormatError, ParameterError, UnknownNameError
 
@@ -157,7 +157,7 @@ def test_read_drops_where_asked_and_names_what_it_drops() -> None:
 def test_encodings_are_found(tmp_path, encoding: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text("größe;,\nä;1\nö;2\nä;1\n", encoding=encoding)
-    found = read_prepared(path, delimiter=";")
+    found = prepare(read_columns(path, delimiter=";"))
     assert [c.name for c in found.columns] == ["größe", ","]
     assert found.columns[0].states == ("ä", "ö")
 
@@ -165,19 +165,19 @@ def test_encodings_are_found(tmp_path, encoding: str) -> None:
 def test_blank_names_and_strange_bytes(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(",kind\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(N)))
-    assert list(read_prepared(path).left_out) == ["column 1"]
+    assert list(prepare(read_columns(path)).left_out) == ["column 1"]
     with pytest.raises(FileFormatError, match="no name in the header"):
         cp.read(path, discretize=None)
     path.write_bytes(b"a,b\n\x8f,\xff\n")
     with pytest.raises(FileFormatError, match="not utf-8-sig text"):
-        read_prepared(path)
+        prepare(read_columns(path))
 
 
 def test_reading_reports_how_far_it_is(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "x,y\nu,v\n" * 12_000)
     said = []
-    read_prepared(path, report=lambda *words: said.append(words))
+    prepare(read_columns(path, report=lambda *words: said.append(words)))
     assert [what for what, _, _ in said] == ["reading, megabytes"] * 3
     sizes = [done for _, done, _ in said]
     assert sizes == sorted(sizes)

@@ -15,7 +15,7 @@ import pytest
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers, columns_of
 from counterpane.data.excel import SheetChosen
-from counterpane.data.files import read_any
+from counterpane.data.files import read_columns
 from counterpane.errors import DataError, FileFormatError, MissingExtraError, ParameterError
 
 ROWS = [
@@ -65,7 +65,7 @@ def test_all_kinds_of_files_hold_the_same_table(tmp_path: Path) -> None:
 
 def test_cells_of_json(tmp_path: Path) -> None:
     records = [{"a": 1, "b": "x"}, {"b": None, "c": "$1,500"}, {"a": "NA", "c": "$20"}]
-    a, b, c = columns_of(read_any(lines(tmp_path / "t.jsonl", records)))
+    a, b, c = columns_of(read_columns(lines(tmp_path / "t.jsonl", records)))
     assert isinstance(a, Numbers) and a.missing.tolist() == [False, True, True]
     assert isinstance(b, Labels) and b.codes.tolist() == [0, -1, -1]
     assert isinstance(c, Numbers) and c.values[1:].tolist() == [1500, 20]
@@ -126,7 +126,7 @@ def test_messy_sheets(tmp_path: Path) -> None:
     path = workbook(tmp_path / "t.xlsx", {"only": rows})
     with pytest.raises(FileFormatError, match="column 7 has no name"):
         cp.read(path, discretize=None)
-    name, when, value, five, last = columns_of(read_any(path))
+    name, when, value, five, last = columns_of(read_columns(path))
     assert (name.name, five.name, last.name) == ("name", "5", "column 7")
     assert isinstance(name, Labels) and name.codes.tolist() == [0, -1, 1]
     assert isinstance(when, Numbers) and when.dated and when.values[1] - when.values[0] == 1

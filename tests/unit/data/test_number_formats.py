@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
-from counterpane.data.files import read_any
+from counterpane.data.files import read_columns
 from counterpane.data.number_formats import NumberFormat, file_decimal, find_format
 from counterpane.data.prepare import prepare, prepare_like
 from counterpane.errors import ParameterError
@@ -103,7 +103,7 @@ def euro_file(path: Path, n: int = 200) -> None:
 
 def test_a_european_file(tmp_path: Path) -> None:
     euro_file(tmp_path / "euro.csv")
-    found = prepare(read_any(tmp_path / "euro.csv"))
+    found = prepare(read_columns(tmp_path / "euro.csv"))
     price, weight, pieces, _ = found.columns
     assert isinstance(price, Numbers) and isinstance(weight, Numbers)
     assert price.values.min() >= 1 and 8000 < price.values.max() < 9000
@@ -121,7 +121,7 @@ def test_a_european_file(tmp_path: Path) -> None:
 def test_the_decimal_mark_can_be_given(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text("x\ty\n" + "".join(f"{i},{100 + i}\t{'ab'[i % 2]}\n" for i in range(1, 60)))
-    thousands, decimals = read_any(path)[0], read_any(path, decimal=",")[0]
+    thousands, decimals = read_columns(path)[0], read_columns(path, decimal=",")[0]
     assert thousands.values[:2].tolist() == [1101, 2102]
     assert decimals.values[:2].tolist() == [1.101, 2.102]
 
@@ -177,7 +177,7 @@ def test_dropping_all_but_an_id_leaves_it() -> None:
 
 def test_frames_of_texts_are_read_alike(tmp_path: Path) -> None:
     euro_file(tmp_path / "euro.csv")
-    done = prepare(read_any(tmp_path / "euro.csv"))
+    done = prepare(read_columns(tmp_path / "euro.csv"))
     table = cp.Table.from_frame(done.columns, discretize="quantile")
     told = {"number_formats": done.number_formats}
     raw = cp.Table.from_frame({"preis": ["1.234 €"], "gewicht": ["2,345"], "stück": ["8.500"]})

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
-from counterpane.data.files import read_any
+from counterpane.data.files import read_columns
 from counterpane.data.prepare import Prepared, prepare
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
@@ -26,7 +26,7 @@ def read_features(X: Any, unusable: dict[str, str] | None = None) -> tuple[bool,
     Columns of a kind that has no states raise, or are named in `unusable` with the reason.
     """
     if isinstance(X, str | os.PathLike):
-        return True, columns_of(read_any(X), unusable=unusable)
+        return True, columns_of(read_columns(X), unusable=unusable)
     if isinstance(X, Table):
         return True, list(X.labels())
     if isinstance(X, CountSource):
