@@ -25,7 +25,7 @@ from contract.test_count_sources import WEIGHT, cuts, files_of
 from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
 from counterpane.counts.engines import partitioned
 from counterpane.counts.engines.file_readers import open_files
-from counterpane.counts.engines.partitioned import ArrowPart, FilePart, run_part, split_files
+from counterpane.counts.engines.partitioned import ArrowPart, CountPart, FilePart, split_files
 from counterpane.data import Table
 from counterpane.errors import (
     DataError,
@@ -443,7 +443,7 @@ def test_parts_of_batches_and_tables_of_arrow():
     assert list(ArrowPart(nothing).cells(["a"])) == []
     with pytest.raises(DataError, match="column 'c' cannot be read"):
         list(ArrowPart(table).cells(["c"]))
-    assert run_part(PackedNothing(), len, [0]) is None
+    assert CountPart(None, len, [0])(PackedNothing()) is None
     assert FilePart(None, ()).places == ()
 
 

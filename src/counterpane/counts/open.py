@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from glob import has_magic
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,8 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.counts.engines.arrow import FileSource, FrameSource, ScanOptions
+from counterpane.counts.engines.arrow import ArrowSource, FileSource, FrameSource
+from counterpane.counts.engines.dask import DaskSource
 from counterpane.counts.engines.file_readers import file_kind
+from counterpane.counts.engines.partitioned import PartitionedSource
+from counterpane.counts.engines.spark import SparkSource
 from counterpane.counts.source import CountSource
 from counterpane.data.encoder import Discretize, Unseen
 from counterpane.data.files import read_table
@@ -149,9 +151,9 @@ def source_class(frame: nw.LazyFrame[Any]) -> Any:
     """The class of sources that counts a lazy frame."""
     engine = frame.implementation
     if engine.is_dask():
-        return import_module("counterpane.counts.engines.dask").DaskSource
+        return DaskSource
     if engine.is_pyspark() or engine.is_pyspark_connect():
-        return import_module("counterpane.counts.engines.spark").SparkSource
+        return SparkSource
     return FrameSource
 
 
@@ -165,12 +167,12 @@ def _lazy(source: Any) -> nw.LazyFrame[Any] | None:
     return frame if isinstance(frame, nw.LazyFrame) else None
 
 
-def _allowed(made: type[CountSource], options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are given, if the source knows them all."""
-    known = inspect.signature(made).parameters
-    names = {n for n, p in known.items() if p.kind is p.KEYWORD_ONLY}
-    if any(p.kind is p.VAR_KEYWORD for p in known.values()):
-        names |= ScanOptions.__annotations__.keys()
+def _allowed(
+    made: type[ArrowSource | PartitionedSource], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The options without those that are None; one that the source does not have is an error."""
+    parameters = inspect.signature(made).parameters.items()
+    names = made.option_names | {n for n, p in parameters if p.kind is p.KEYWORD_ONLY}
     given = {name: value for name, value in options.items() if value is not None}
     for name in sorted(given.keys() - names):
         raise ParameterError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from counterpane.counts.engines.arrow_cells import Block, Cells, family
 from counterpane.counts.engines.file_readers import BlockReader, Paths, open_files
 from counterpane.counts.engines.frame_readers import Engine, choose_readers, open_frame
 from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
-from counterpane.counts.engines.schema_scan import plan_schema_scan
+from counterpane.counts.engines.schema_scan import BlockDiscretize, ColumnOptions, plan_schema_scan
 from counterpane.counts.engines.stream_cuts import StreamCuts
 from counterpane.counts.layout import CountBatch, CountLayout
 from counterpane.counts.memory import MemoryCounts
@@ -34,19 +34,12 @@ else:
 
 LEAST_MEMORY = 2**26  # bytes: below, DuckDB cannot work
 DEFAULT_MEMORY = 2**30
-Discretize = Mapping[str, Sequence[float]] | Literal["quantile", "mdl"] | None
 
 
-class ScanOptions(TypedDict, total=False):
-    """The parameters that sources of Arrow blocks share; see `FileSource`."""
+class ScanOptions(ColumnOptions, total=False):
+    """The options that sources of Arrow blocks share; see `FileSource`."""
 
-    columns: Sequence[str] | None
-    states: Mapping[str, Sequence[State]] | None
-    schema: Schema | None
-    weights: str | None
-    discretize: Discretize
     target: str | None
-    max_states: int
     n_bins: int
     max_memory: int
     cache: bool
@@ -68,6 +61,7 @@ class ArrowSource(CountSource):
     not the reader's own. For the other parameters see `FileSource`.
     """
 
+    option_names: ClassVar[frozenset[str]] = frozenset(ScanOptions.__annotations__)
     n_rows: int
     total_weight: float
 
@@ -81,7 +75,7 @@ class ArrowSource(CountSource):
         states: Mapping[str, Sequence[State]] | None = None,
         schema: Schema | None = None,
         weights: str | None = None,
-        discretize: Discretize = None,
+        discretize: BlockDiscretize = None,
         target: str | None = None,
         max_states: int = 20,
         n_bins: int = 4,

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from os import PathLike
-from typing import Any
-
-import numpy as np
+from typing import Any, Unpack
 
 from counterpane.counts.engines.arrow_cells import ColumnTypes, RowEncoder, pyarrow_module
-from counterpane.counts.engines.file_readers import FileReader, open_files
-from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
+from counterpane.counts.engines.file_readers import open_files
+from counterpane.counts.engines.packed_rows import packed_bytes
 from counterpane.counts.engines.partitioned import (
-    ArrowPart,
-    EncodedPart,
-    FilePart,
+    PackPart,
+    PartitionedSource,
+    PartSum,
     add_parts,
-    pack_part,
-    run_part,
-    scan_part,
-    split_files,
 )
-from counterpane.counts.engines.schema_scan import SchemaScan, plan_schema_scan
+from counterpane.counts.engines.schema_scan import ColumnOptions
 from counterpane.counts.source import CountSource
-from counterpane.counts.tasks import solid
-from counterpane.data.schema import Schema
 from counterpane.errors import DataError, MissingExtraError, ParameterError, TableSizeError
 from counterpane.progress import Control
-from counterpane.typing import Ints, State
 
 FAN_IN = 8  # of results that one task adds up
 WATCH = 0.1  # seconds between two looks at the control while a part is counted
 LOCAL_MEMORY = 2**29  # bytes that packed rows may take where there is no cluster
 
 
-class DaskSource(CountSource):
+class DaskSource(PartitionedSource):
     """Counts of a Dask DataFrame, or of files that Dask's workers read themselves.
 
     `data` is a Dask DataFrame, or paths as `FileSource` takes them, which every worker must be able
@@ -58,75 +48,32 @@ class DaskSource(CountSource):
     ([[1, 0], [1, 1]], 2)
     """
 
-    n_rows: int
-    total_weight: float
-
     def __init__(
         self,
         data: Any,
         *,
-        columns: Sequence[str] | None = None,
-        states: Mapping[str, Sequence[State]] | None = None,
-        schema: Schema | None = None,
-        weights: str | None = None,
-        discretize: Mapping[str, Sequence[float]] | None = None,
-        max_states: int = 20,
         delimiter: str | None = None,
         client: Any = None,
         ctl: Control | None = None,
+        **options: Unpack[ColumnOptions],
     ) -> None:
         self._dask = _module("dask")
         self._client = _open_client() if client is None else client
-        self._parts: list[Any] = []  # where files are read; those of a frame depend on its columns
+        self._packed: list[Any] | None = None
         if _are_paths(data):
             table: ColumnTypes = open_files(data, delimiter=delimiter)
         else:
             self._frame = _named(data)
             table = ColumnTypes(_types(self._frame), what="the frame")
-        scan = plan_schema_scan(
-            table, columns=columns, states=states, schema=schema, weights=weights,
-            discretize=discretize, max_states=max_states,
-        )  # fmt: skip
-        if isinstance(table, FileReader):
-            self._parts = [self._node(p) for p in split_files(table, len(scan.names))]
-        self._packed: list[Any] | None = None
-        self.n_scans = 1
-        found = self._sum(partial(_scan, scan=scan), self._rows(scan.names),
-                          ctl, "reading states", None)  # fmt: skip
-        if found is None:
-            raise DataError("the partitions have no rows; at least one is needed.")
-        self._encoder = found[0].encoder()
-        self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
-        self.n_rows, self.total_weight = found[1], found[0].total_weight
-
-    def map_reduce(
-        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
-    ) -> Any:
-        columns = list(columns)
-        if self._packed is not None:
-            parts, work = self._packed, partial(run_part, fn=fn, columns=columns)
-        else:
-            self.n_scans += 1
-            parts = self._rows(self._encoder.names(columns))
-            work = partial(_count, encoder=self._encoder, fn=fn, columns=columns)
-        found = self._sum(work, parts, ctl, "counting rows", self.n_rows)
-        if found is None or found[1] != self.n_rows:
-            raise DataError(
-                f"the partitions had {self.n_rows} rows when the source was made, and have "
-                f"{0 if found is None else found[1]} now; make it again."
-            )
-        total = found[0]
-        return solid(total) if isinstance(total, np.ndarray) else total
+        self._scan_states(table, ctl, **options)
 
     def prepare(self) -> None:
         """Have the workers keep all columns, packed, if a quarter of their memory is enough."""
         weighted = self._encoder.weights is not None
         size = packed_bytes(self.counted_cards, self.n_rows, weighted)
         if self._packed is None and size <= _memory_of(self._client) // 4:
-            self.n_scans += 1
-            names = self._encoder.names(range(len(self.schema)))
-            pack = partial(_pack, encoder=self._encoder, cards=self.counted_cards)
-            packed = self._each(pack, self._rows(names))
+            rows, _ = self._rows_of(list(range(len(self.schema))))
+            packed = self._each(PackPart(self._encoder, self.counted_cards), rows)
             persist = self._dask.persist if self._client is None else self._client.persist
             with _plain_errors():
                 self._packed = list(persist(*packed) if self._client is None else persist(packed))
@@ -135,32 +82,39 @@ class DaskSource(CountSource):
         self.prepare()
         return self
 
-    def _rows(self, names: Sequence[str]) -> list[Any]:
-        """One delayed part of rows for each partition, of some columns at least."""
-        return self._parts or list(self._frame[list(names)].to_delayed())
+    def _cells_of(self, names: Sequence[str]) -> list[Any]:
+        """A delayed value for each part of the files or partition of the frame."""
+        self.n_scans += 1
+        if self._parts:
+            return list(map(self._delayed_value, self._parts))
+        return list(self._frame[list(names)].to_delayed())
 
-    def _node(self, value: Any) -> Any:
-        """A delayed value that travels as it is, once."""
+    def _rows_of(self, columns: list[int]) -> tuple[list[Any], RowEncoder | None]:
+        if self._packed is not None:
+            return self._packed, None
+        return self._cells_of(self._encoder.names(columns)), self._encoder
+
+    def _delayed_value(self, value: Any) -> Any:
+        """A delayed value that is sent as it is, once."""
         return self._dask.delayed(value, traverse=False, pure=False)
 
-    def _each(self, work: Callable[..., Any], parts: Sequence[Any]) -> list[Any]:
-        sent = self._node(work)
+    def _each(self, task: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        sent = self._delayed_value(task)
         return [self._call(_apply, sent, part) for part in parts]
 
-    def _call(self, fn: Callable[..., Any], *given: Any) -> Any:
-        return self._dask.delayed(fn, pure=False)(*given)
+    def _call(self, fn: Callable[..., Any], *arguments: Any) -> Any:
+        return self._dask.delayed(fn, pure=False)(*arguments)
 
     def _sum(
         self,
-        work: Callable[..., tuple[Any, int] | None],
-        parts: Sequence[Any],
-        ctl: Control | None,
+        task: Callable[[Any], PartSum],
+        rows: list[Any],
         what: str,
-        n_rows: int | None,
-    ) -> Any:
-        """What `work` gives on all parts, added in their order; None without rows."""
-        sums = self._each(work, parts)
-        sizes = [] if ctl is None else [self._call(_rows_of, part) for part in sums]
+        ctl: Control | None,
+        n_rows: int | None = None,
+    ) -> PartSum:
+        sums = self._each(task, rows)
+        sizes = [] if ctl is None else [self._call(_n_rows, part) for part in sums]
         while len(sums) > 1:
             groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
             sums = [self._call(_apply, add_parts, group) for group in groups]
@@ -185,41 +139,22 @@ class _TooLarge(Exception):
     """A `TableSizeError` on its way: Dask's pickling cannot make one, as it is a `MemoryError`."""
 
 
-def _apply(work: Callable[[Any], Any], part: Any) -> Any:
+def _apply(task: Callable[[Any], Any], rows: Any) -> Any:
     try:
-        return work(part)
+        return task(rows)
     except TableSizeError as error:
-        words = str(error)
-    raise _TooLarge(words)  # out here it does not carry the other
+        message = str(error)
+    raise _TooLarge(message)  # outside of the handler: without the other as its context
 
 
-def _part(rows: Any) -> FilePart | ArrowPart:
-    """A partition as a part."""
-    return rows if isinstance(rows, FilePart) else ArrowPart(rows)
-
-
-def _scan(rows: Any, scan: SchemaScan) -> tuple[SchemaScan, int] | None:
-    return scan_part(_part(rows), scan)
-
-
-def _count(
-    rows: Any, encoder: RowEncoder, fn: Callable[..., Any], columns: Sequence[int]
-) -> tuple[Any, int] | None:
-    return run_part(EncodedPart(_part(rows), encoder), fn, columns)
-
-
-def _pack(rows: Any, encoder: RowEncoder, cards: Ints) -> PackedRows:
-    return pack_part(EncodedPart(_part(rows), encoder), cards)
-
-
-def _rows_of(result: tuple[Any, int] | None) -> int:
+def _n_rows(result: PartSum) -> int:
     return 0 if result is None else result[1]
 
 
 # ---- what runs them ----------------------------------------------------------------------------
 
 
-def _run_locally(dask: Any, total: Any, sizes: list[Any], report: Callable[[int], None]) -> Any:
+def _run_locally(dask: Any, total: Any, sizes: list[Any], report: Callable[[int], None]) -> PartSum:
     """The value of `total` by the local scheduler, which calls back after each task."""
     keys = {size.key for size in sizes}
 
@@ -228,12 +163,14 @@ def _run_locally(dask: Any, total: Any, sizes: list[Any], report: Callable[[int]
             report(rows)
 
     own = importlib.import_module("dask.callbacks").Callback.active  # the user's, such as a bar
-    return dask.compute(total, *sizes, callbacks=[*own, (None, None, None, after, None)])[0]
+    callbacks = [*own, (None, None, None, after, None)]
+    result: PartSum = dask.compute(total, *sizes, callbacks=callbacks)[0]
+    return result
 
 
 def _run_on_cluster(
     client: Any, total: Any, sizes: list[Any], report: Callable[[int], None], ctl: Control | None
-) -> Any:
+) -> PartSum:
     """The value of `total` by a cluster, where nothing is left to do if this ends early."""
     wait = importlib.import_module("distributed").wait
     futures = client.compute([total, *sizes])
@@ -247,7 +184,8 @@ def _run_on_cluster(
                 except TimeoutError:
                     continue
             report(future.result())
-        return futures[0].result()
+        result: PartSum = futures[0].result()
+        return result
     except BaseException:
         with suppress(Exception):  # where the cluster is lost, the first error says so
             client.cancel(futures)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -29,6 +29,20 @@ from counterpane.data.encoder import infer_schema, plain_number
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
 from counterpane.errors import DataError, DiscretizeError, ParameterError, WeightError
 from counterpane.typing import Array, State
+
+BlockDiscretize = Mapping[str, Sequence[float]] | Literal["quantile", "mdl"] | None
+"""How numbers that are read block by block become states."""
+
+
+class ColumnOptions(TypedDict, total=False):
+    """The options of a source that describe its columns; see `FileSource`."""
+
+    columns: Sequence[str] | None
+    states: Mapping[str, Sequence[State]] | None
+    schema: Schema | None
+    weights: str | None
+    discretize: BlockDiscretize
+    max_states: int
 
 
 class SchemaScan:
@@ -100,15 +114,15 @@ class SchemaScan:
 def plan_schema_scan(
     table: ColumnTypes,
     *,
-    columns: Sequence[str] | None,
-    states: Mapping[str, Sequence[State]] | None,
-    schema: Schema | None,
-    weights: str | None,
-    discretize: Mapping[str, Sequence[float]] | None,
-    max_states: int,
+    columns: Sequence[str] | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    schema: Schema | None = None,
+    weights: str | None = None,
+    discretize: BlockDiscretize = None,
+    max_states: int = 20,
     cuts: bool = False,
 ) -> SchemaScan:
-    """The survey that finds what the options of a source leave open, still empty."""
+    """An empty scan that will find what the options of a source leave open."""
     names = columns_to_count(columns, table.types if schema is None else schema.names, weights)
     table.check([*names, *([] if weights is None else [weights])])
     if schema is None:
@@ -122,7 +136,7 @@ def variables_from_options(
     table: ColumnTypes,
     names: Sequence[str],
     states: Mapping[str, Sequence[State]],
-    cuts: Mapping[str, Sequence[float]] | None,
+    cuts: BlockDiscretize,
 ) -> Iterator[Variable]:
     """The variables of the columns whose states or cuts are given."""
     if cuts is not None and not isinstance(cuts, Mapping):

@@ -1,33 +1,35 @@
-"""Counts on a Spark cluster: the workers read files, or take packed rows, and run our kernels."""
+"""Counts on a Spark cluster: workers read files, or take packed rows, and run the kernels."""
 
 from __future__ import annotations
 
+import gc
 import importlib
+import os
 import pickle
+import re
+import sys
+import threading
+import uuid
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from counterpane.counts.distinct import DistinctTask
 from counterpane.counts.engines.arrow_cells import Block, RowEncoder
 from counterpane.counts.engines.file_readers import open_files
-from counterpane.counts.engines.packed_rows import PackedRows
 from counterpane.counts.engines.partitioned import (
-    EncodedPart,
-    FilePart,
+    PackPart,
     Partition,
+    PartitionedSource,
+    PartSum,
     add_parts,
-    pack_part,
-    run_part,
-    scan_part,
-    split_files,
 )
-from counterpane.counts.engines.schema_scan import plan_schema_scan
+from counterpane.counts.engines.schema_scan import ColumnOptions
 from counterpane.counts.engines.spark_frames import (
     PackedEncoder,
     Place,
@@ -36,16 +38,12 @@ from counterpane.counts.engines.spark_frames import (
     files_of,
     pack_columns,
 )
-from counterpane.counts.engines.spark_jobs import find_session, refusable, run_job
-from counterpane.counts.source import CountSource
-from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import CounterpaneError, DataError, MissingExtraError, ParameterError
 from counterpane.progress import Control
-from counterpane.typing import Ints, State
 
 
-class SparkSource(CountSource):
+class SparkSource(PartitionedSource):
     """Counts of files or of a DataFrame, by the workers of a Spark cluster.
 
     `data` is what `FileSource` takes, paths that all workers can read, or a DataFrame. The workers
@@ -67,72 +65,27 @@ class SparkSource(CountSource):
     >>> model = cp.HillClimb().fit(cp.SparkSource(frame)).model_            # doctest: +SKIP
     """
 
-    n_rows: int
-    total_weight: float
-
     def __init__(
         self,
         data: Any,
         *,
-        columns: Sequence[str] | None = None,
-        states: Mapping[str, Sequence[State]] | None = None,
-        schema: Schema | None = None,
-        weights: str | None = None,
-        discretize: Mapping[str, Sequence[float]] | None = None,
-        max_states: int = 20,
         spark: Any | None = None,
         cache: bool = True,
         delimiter: str | None = None,
         ctl: Control | None = None,
+        **options: Unpack[ColumnOptions],
     ) -> None:
-        self._frame = data if hasattr(data, "mapInArrow") else None
-        if self._frame is None and not isinstance(data, str | PathLike | list | tuple):
+        frame = data if hasattr(data, "mapInArrow") else None
+        if frame is None and not isinstance(data, str | PathLike | list | tuple):
             raise ParameterError(
                 f"data={type(data).__name__}; a Spark DataFrame or paths of files are allowed."
             )
-        self._spark = find_session(spark if self._frame is None else data.sparkSession)
-        files = open_files(data, delimiter=delimiter) if self._frame is None else files_of(data)
-        table = files or column_types(data)
-        scan = plan_schema_scan(
-            table, columns=columns, states=states, schema=schema, weights=weights,
-            discretize=discretize, max_states=max_states,
-        )  # fmt: skip
-        self._parts: list[FilePart] = []
-        if files is not None:
-            self._frame = None
-            self._parts = split_files(files, len(scan.names))
+        self._spark = find_session(spark if frame is None else data.sparkSession)
+        files = open_files(data, delimiter=delimiter) if frame is None else files_of(data)
+        self._frame = frame if files is None else None
         self._cache = cache
         self._kept: tuple[Any, dict[int, Place]] | None = None
-        self.n_scans = 0
-        found = add_parts(self._run(partial(scan_part, scan=scan),
-                                    list(map(column_of, scan.names)) if files is None else [],
-                                    "reading states", ctl))  # fmt: skip
-        if found is None:
-            raise DataError("the data has no rows; at least one is needed.")
-        scan = found[0]
-        self._encoder: RowEncoder = scan.encoder()
-        self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
-        self.n_rows, self.total_weight = scan.n_rows, scan.total_weight
-
-    def map_reduce(
-        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
-    ) -> Any:
-        columns = list(columns)
-        selected: list[Any] = []
-        if self._frame is not None:
-            selected, encoder = self._packed(columns)
-            work = partial(_count, encoder, fn, columns)
-        elif self._kept is None:
-            work = partial(_count, self._encoder, fn, columns)
-        else:
-            work = partial(run_part, fn=fn, columns=columns)
-        found = add_parts(self._run(work, selected, "counting rows", ctl))
-        if found is None or found[1] != self.n_rows:
-            raise DataError(
-                f"the data had {self.n_rows} rows when the source was made, and has another number "
-                "now; make it again, from a DataFrame that gives the same rows each time."
-            )
-        return found[0]
+        self._scan_states(files or column_types(data), ctl, **options)
 
     def _distinct(self, where: list[int], limit: int | None, ctl: Control | None) -> Table:
         """The distinct rows of some columns.
@@ -143,13 +96,13 @@ class SparkSource(CountSource):
         real = self._encoder.weights is not None and self._encoder.weight_dtype == np.float64
         if self._frame is None or real or not where:
             return super()._distinct(where, limit, ctl)
-        selected, encoder = self._packed(where)
+        selected, encoder = self._packed_words(where)
         if any(not encoder.places[v].bits for v in where):
             return super()._distinct(where, limit, ctl)
         F = importlib.import_module("pyspark.sql.functions")
         *words, weight = selected if self._weight else [*selected, F.lit(1)]
         names = [f"w{i}" for i in range(len(words))]
-        rows = self._rows.select(*(w.alias(n) for w, n in zip(words, names, strict=True)),
+        rows = self._stored.select(*(w.alias(n) for w, n in zip(words, names, strict=True)),
                                  weight.cast("double").alias("n"))  # fmt: skip
         groups = rows.groupBy(*names).agg(F.sum("n").alias("n"))
         groups = groups if limit is None else groups.limit(limit + 1)
@@ -162,13 +115,13 @@ class SparkSource(CountSource):
         return task(encoder.encode(block, where), counted).table
 
     def prepare(self) -> None:
-        """Have the workers keep all columns, packed, from the next question on."""
+        """Have the workers keep all columns, packed, from the next call on."""
         if not self._cache or self._kept is not None:
             return
         places: dict[int, Place] = {}
         if self._frame is None:
-            pack_one = partial(_pack, self._encoder, self.counted_cards)
-            rows = self._each_file().map(partial(refusable, pack_one))
+            task = PackPart(self._encoder, self.counted_cards)
+            rows = self._file_parts().map(partial(refusable, task))
         else:
             arrays, places = pack_columns(self._frame, self._encoder, range(len(self.schema)))
             arrays += self._weight
@@ -180,20 +133,29 @@ class SparkSource(CountSource):
     # ---- jobs ------------------------------------------------------------------------------
 
     @property
-    def _rows(self) -> Any:
-        """What to ask: a DataFrame, or a list of files or of packed rows that the workers have."""
+    def _stored(self) -> Any:
+        """The DataFrame, or the RDD of file parts or packed rows, that tasks run on."""
         if self._kept is not None:
             return self._kept[0]
-        return self._each_file() if self._frame is None else self._frame
+        return self._file_parts() if self._frame is None else self._frame
 
-    def _each_file(self) -> Any:
+    def _file_parts(self) -> Any:
         return self._spark.sparkContext.parallelize(self._parts, len(self._parts))
 
     @property
     def _weight(self) -> list[Any]:
         return [] if self._encoder.weights is None else [column_of(self._encoder.weights)]
 
-    def _packed(self, columns: Sequence[int]) -> tuple[list[Any], PackedEncoder]:
+    def _cells_of(self, names: Sequence[str]) -> list[Any]:
+        """The columns to select from a DataFrame."""
+        return [] if self._frame is None else list(map(column_of, names))
+
+    def _rows_of(self, columns: list[int]) -> tuple[list[Any], RowEncoder | None]:
+        if self._frame is not None:
+            return self._packed_words(columns)
+        return [], self._encoder if self._kept is None else None
+
+    def _packed_words(self, columns: Sequence[int]) -> tuple[list[Any], PackedEncoder]:
         """What to select from a DataFrame for some columns, weights last, and what decodes it."""
         if self._kept is None:
             arrays, places = pack_columns(self._frame, self._encoder, columns)
@@ -204,34 +166,39 @@ class SparkSource(CountSource):
             places = {v: places[v]._replace(array=used.index(places[v].array)) for v in columns}
             arrays = [column_of(f"c{i}") for i in used]
             arrays += [column_of(rows.columns[-1])] if self._weight else []
-        if not arrays:  # no columns are asked for, only how many rows there are
+        if not arrays:  # only the number of rows is needed
             arrays = [importlib.import_module("pyspark.sql.functions").lit(0)]
         return arrays, PackedEncoder(self._encoder, places)
 
-    def _run(
-        self, work: Callable[[Any], Any], selected: list[Any], what: str, ctl: Control | None
-    ) -> list[Any]:
-        """What `work` gives for each part, in order: of files, or the `selected` of a DataFrame."""
+    def _sum(
+        self,
+        task: Callable[[Any], PartSum],
+        rows: list[Any],
+        what: str,
+        ctl: Control | None,
+        n_rows: int | None = None,
+    ) -> PartSum:
+        """The sum of a task over file parts or packed rows, or over the columns of a DataFrame."""
 
-        def over_files() -> list[Any]:
-            return list(self._rows.map(partial(refusable, work)).collect())
+        def over_parts() -> list[Any]:
+            return list(self._stored.map(partial(refusable, task)).collect())
 
         def over_frame() -> list[Any]:
-            chosen = self._rows.select(*(a.alias(f"a{i}") for i, a in enumerate(selected)))
-            found = chosen.mapInArrow(partial(_streamed, work), "outcome binary")
-            return [pickle.loads(row[0]) for row in found.collect()]
+            selected = self._stored.select(*(a.alias(f"a{i}") for i, a in enumerate(rows)))
+            outcomes = selected.mapInArrow(partial(_streamed, task), "outcome binary")
+            return [pickle.loads(row[0]) for row in outcomes.collect()]
 
         self.n_scans += 1
-        collect = over_files if self._frame is None else over_frame
-        return run_job(self._spark, collect, what, n_rows=getattr(self, "n_rows", None), ctl=ctl)
+        collect = over_parts if self._frame is None else over_frame
+        return add_parts(run_job(self._spark, collect, what, n_rows=n_rows, ctl=ctl))
 
 
 # ---- what runs on the workers ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _BatchPart:
-    """The rows of a DataFrame's partition, as they come."""
+class BatchPart(Partition):
+    """The rows of a partition of a DataFrame, as they come."""
 
     batches: Iterator[Any]
 
@@ -240,18 +207,10 @@ class _BatchPart:
             yield batch.columns
 
 
-def _count(encoder: RowEncoder, fn: Callable[..., Any], columns: list[int], part: Partition) -> Any:
-    return run_part(EncodedPart(part, encoder), fn, columns)
-
-
-def _pack(encoder: RowEncoder, cards: Ints, part: Partition) -> PackedRows:
-    return pack_part(EncodedPart(part, encoder), cards)
-
-
-def _streamed(work: Callable[[Partition], Any], batches: Iterator[Any]) -> Iterator[Any]:
-    """One row for a partition of a DataFrame: what `work` gives for it, pickled."""
+def _streamed(task: Callable[[Partition], Any], batches: Iterator[Any]) -> Iterator[Any]:
+    """One row for a partition of a DataFrame: the result of a task, pickled."""
     pa = importlib.import_module("pyarrow")
-    outcome = refusable(work, _BatchPart(batches))
+    outcome = refusable(task, BatchPart(batches))
     yield pa.record_batch([pa.array([pickle.dumps(outcome)], pa.binary())], ["outcome"])
 
 
@@ -259,3 +218,158 @@ def _forget(spark: Any, kept: Any) -> None:
     """Free what the workers keep, if the session still runs."""
     if spark.sparkContext._jsc is not None:
         kept.unpersist()
+
+
+GLANCE = 0.05  # seconds between two looks at a running job
+
+
+def find_session(spark: Any | None) -> Any:
+    """The session given, or the one that is active, else a new one of this machine's cores."""
+    try:
+        sql = importlib.import_module("pyspark.sql")
+    except ImportError:
+        raise MissingExtraError(
+            "SparkSource needs pyspark, which is not installed; install counterpane[spark] and "
+            "Java 17."
+        ) from None
+    if spark is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for a session that is made here
+        spark = sql.SparkSession.getActiveSession() or sql.SparkSession.builder.getOrCreate()
+    if not isinstance(spark, sql.SparkSession) or not hasattr(spark, "_jsparkSession"):
+        raise ParameterError(
+            f"spark={spark!r}; a session in this process is needed, not one over Spark Connect: "
+            "make it by SparkSession.builder.master(…).getOrCreate()."
+        )
+    return spark
+
+
+class Refusal:
+    """An error of ours that a worker met: handed back as a result, for a retry would not help."""
+
+    def __init__(self, error: CounterpaneError) -> None:
+        self.error = error
+
+
+def refusable(work: Callable[..., Any], *given: Any) -> Any:
+    """What some work on a worker gives, or a `Refusal`; what Spark may mend is raised."""
+    for refused in given:  # by what came before
+        if isinstance(refused, Refusal):
+            return refused
+    try:
+        return work(*given)
+    except CounterpaneError as error:
+        return Refusal(error)
+    finally:
+        _settle_in()
+
+
+@cache
+def _settle_in() -> None:
+    """Have the collector pass over what a worker has loaded, once its first task is done.
+
+    Spark collects garbage after each task, and would go through all modules each time.
+    """
+    gc.freeze()
+
+
+def run_job(
+    spark: Any,
+    collect: Callable[[], list[Any]],
+    what: str,
+    *,
+    n_rows: int | None = None,
+    ctl: Control | None = None,
+) -> list[Any]:
+    """What `collect` brings back from the workers, raised if one of them refused.
+
+    It runs in a job group of its own, in a thread: this one reports the share of tasks that are
+    done, of `n_rows` rows where that is known, and cancels the group when it is told to stop.
+    """
+    group = f"counterpane-{uuid.uuid4()}"
+    answers: list[Any] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            spark.sparkContext.setJobGroup(group, f"counterpane: {what}", interruptOnCancel=True)
+            answers.extend(collect())
+        except Exception as error:
+            errors.append(error)
+
+    watch = _Watch(spark.sparkContext, group, what, n_rows, ctl)
+    watch.report(0.0)
+    thread = importlib.import_module("pyspark").InheritableThread(target=work, session=spark)
+    thread.daemon = True
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(GLANCE)
+            watch.look()
+    except BaseException:
+        _cancel(spark.sparkContext, group, thread)
+        raise
+    if errors:
+        raise _failure(what, errors[0]) from None
+    for answer in answers:
+        if isinstance(answer, Refusal):
+            raise answer.error
+    watch.report(1.0)
+    return answers
+
+
+class _Watch:
+    """How far the jobs of a group are."""
+
+    def __init__(
+        self, context: Any, group: str, what: str, n_rows: int | None, ctl: Control | None
+    ) -> None:
+        self._tracker = context.statusTracker()
+        self._group = group
+        self._what = what
+        self._n_rows = n_rows
+        self._ctl = ctl
+        self._done = -1.0
+
+    def look(self) -> None:
+        """Report the share of the tasks that are done, if it has grown; stop if told to."""
+        if self._ctl is None:
+            return
+        self._ctl.check()
+        tasks = done = 0
+        for job in self._tracker.getJobIdsForGroup(self._group):
+            found = self._tracker.getJobInfo(job)
+            for stage in found.stageIds if found is not None else ():
+                info = self._tracker.getStageInfo(stage)
+                tasks += 0 if info is None else info.numTasks
+                done += 0 if info is None else info.numCompletedTasks
+        if tasks:
+            self.report(done / tasks)
+
+    def report(self, share: float) -> None:
+        if self._ctl is not None and share > self._done:
+            self._done = share
+            done = share if self._n_rows is None else int(share * self._n_rows)
+            self._ctl.report(self._what, done, 1 if self._n_rows is None else self._n_rows)
+
+
+def _cancel(context: Any, group: str, thread: threading.Thread) -> None:
+    """End the jobs of a group; again and again, as one may begin just now."""
+    while thread.is_alive():
+        context.cancelJobGroup(group)
+        thread.join(GLANCE)
+
+
+def _failure(what: str, error: Exception) -> CounterpaneError:
+    """What stopped Spark, in one sentence instead of a Java stack."""
+    if isinstance(error, CounterpaneError):
+        return error
+    java = getattr(error, "java_exception", None)
+    words = str(error if java is None else java.getMessage() or java.toString())
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)\b", line)]
+    said = raised[-1] if raised else (lines or [type(error).__name__])[0]
+    cause = said.rpartition("most recent failure: ")[2][:300].rstrip(".")
+    return DataError(
+        f"Spark gave up {what}: {cause}; check that the workers live, and that they have "
+        "counterpane, what it needs, and the files at the same paths."
+    )
