@@ -20,10 +20,19 @@ from counterpane.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class BeliefPropagation:
-    """How long to iterate: until no message changes by `tolerance`, at most `max_iter` times.
+    """The settings of loopy belief propagation, an approximate method of queries.
 
-    `damping` is the share of its old value that a message keeps; it helps if messages oscillate.
+    Parameters
+    ----------
+    max_iter : int
+        The largest number of iterations.
+    tolerance : float
+        The iteration ends when no message changes by more.
+    damping : float
+        The share of its old value in a new message; above 0 it helps if messages oscillate.
 
+    Examples
+    --------
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     >>> round(model.query("survived", {"sex": "female"}, method=cp.BeliefPropagation())["yes"], 2)

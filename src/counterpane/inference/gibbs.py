@@ -25,12 +25,28 @@ TOGETHER = 2**22  # sums of chains in memory at a time
 
 @dataclass(frozen=True)
 class Gibbs:
-    """How to sample: `n_chains` of `burn_in` and then `n_samples` sweeps over all free variables.
+    """The settings of Gibbs sampling, an approximate method of queries.
 
-    Each chain has its own stream of random numbers, so the answer does not depend on `n_jobs`, the
-    number of threads. Chains start at uniformly drawn states, or at `start`, {name: state}, which
-    may name some of the variables. If some rows are impossible, a possible one is found first.
+    Each chain has its own stream of random numbers, so the answer does not depend on `n_jobs`. If
+    some rows are impossible, the chains first search for a possible one.
 
+    Parameters
+    ----------
+    n_chains : int
+        Number of independent chains.
+    burn_in : int
+        Sweeps over all free variables before the first sample.
+    n_samples : int
+        Sweeps of each chain that enter the estimate.
+    start : dict, optional
+        States by name at which the chains start; other variables start at uniformly drawn states.
+    random_state : int, Generator or None
+        Seed of the chains.
+    n_jobs : int
+        Number of threads.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     >>> answer = model.query("survived", {"status": "first"}, method=cp.Gibbs(n_samples=2000))

@@ -23,8 +23,17 @@ SWEEPS = 1000  # limit for conditionals that are inconsistent and lead in a circ
 
 @dataclass(frozen=True)
 class ICM:
-    """Iterated conditional modes (Besag 1986) from `restarts` uniformly drawn rows.
+    """The settings of iterated conditional modes (Besag 1986), for `map_query`.
 
+    Parameters
+    ----------
+    restarts : int
+        Number of uniformly drawn rows from which the method climbs.
+    random_state : int, Generator or None
+        Seed of these rows.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     >>> model.map_query(evidence={"survived": "yes"}, method=cp.ICM())
@@ -41,8 +50,19 @@ class ICM:
 
 @dataclass(frozen=True)
 class MaxProduct(BeliefPropagation):
-    """Max-product belief propagation, then hill climbing from the row that it finds.
+    """The settings of max-product belief propagation, then hill climbing, for `map_query`.
 
+    Parameters
+    ----------
+    max_iter : int
+        The largest number of iterations.
+    tolerance : float
+        The iteration ends when no message changes by more.
+    damping : float
+        The share of its old value in a new message.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     >>> model.map_query(evidence={"survived": "yes"}, method=cp.MaxProduct())

@@ -18,8 +18,17 @@ from counterpane.typing import Floats
 
 @dataclass(frozen=True)
 class MeanField:
-    """How long to iterate: until probabilities change by less than `tolerance`, or `max_iter`.
+    """The settings of mean field, an approximate method of queries.
 
+    Parameters
+    ----------
+    max_iter : int
+        The largest number of iterations.
+    tolerance : float
+        The iteration ends when probabilities change by less.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     >>> round(model.query("survived", {"sex": "female"}, method=cp.MeanField())["yes"], 2)

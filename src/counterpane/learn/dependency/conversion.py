@@ -51,18 +51,35 @@ def to_markov_network(
 ) -> MarkovNetwork:
     """The Markov network of a dependency network; exact if the conditionals are consistent.
 
-    `orders`: the mean over "all" orders of the variables; over the n rotations of the schema's
-    order ("linear"; with `reverse`, of its reverse too); that order alone ("single"); or over one
-    or several orders given as names or positions. `base`: the row that gives the values of later
-    variables, {name: state} or states in order; or the mean over rows drawn from the "marginals" of
-    `data` (a table, frame or source; (count + 1/r) / (N + 1) for r states, N rows) or "uniform"
-    ones. The default is the marginals if there is `data`, otherwise uniform.
-
     A feature of k variables has 2^(k−1) sub-features over all orders, k over rotations, one in an
-    order. A feature of more than `max_length` variables uses rotations instead of all orders (by
-    default from 9 on), and the order alone instead of its rotations (by default never). Equal
-    features are merged. Cost: the number of sub-features.
+    order. Equal features are merged. Cost: the number of sub-features.
 
+    Parameters
+    ----------
+    network : DependencyNetwork
+        The conditionals to convert.
+    orders : {"all", "linear", "single"} or sequence
+        The mean over all orders of the variables; over the n rotations of the schema's order; that
+        order alone; or one or several orders, as names or positions.
+    base : {"marginals", "uniform"}, dict or sequence, optional
+        The row that gives the values of later variables: {name: state} or states in order; or the
+        mean over rows drawn from the marginals of `data`, (count + 1/r) / (N + 1) for r states and
+        N rows, or from uniform ones. By default the marginals if there is `data`, else uniform.
+    data : table, frame or count source, optional
+        Rows for the marginals.
+    reverse : bool
+        With "linear", also the rotations of the reversed order.
+    max_length : int, optional
+        A feature of more variables uses rotations instead of all orders (by default from 9 on), and
+        the order alone instead of its rotations (by default never).
+
+    Returns
+    -------
+    MarkovNetwork
+        A network of rules over the same schema.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> from counterpane.features import Potential
     >>> schema, pair = cp.Schema.from_cards([2, 2]), Potential((0, 1), np.log([[4, 1], [1, 4]]))

@@ -38,22 +38,49 @@ Local = Literal["tree", "logistic"]
 class DependencyNetworkLearner(DensityLearner):
     """Learns P(x_v | all others) for each variable: by a probability tree, or by L1 regression.
 
-    `local="tree"`: a greedy tree with splits "one value against the rest". Each split must raise
-    the log-likelihood by more than −ln `kappa` nats and leave `min_count` rows on both sides;
-    leaves are (count + prior / states) / (rows + prior). `local="logistic"`: a regression of the
-    variable on the states of the others that maximizes the conditional log-likelihood − `l1` · Σ
-    |w|, with the intercepts in the sum; each variable's first state has the weight 0.
+    A tree is greedy, with splits "one value against the rest". A regression of the variable on the
+    states of the others maximizes the conditional log-likelihood − `l1` · Σ |w|, with the
+    intercepts in the sum; each variable's first state has the weight 0. If `kappa` or `l1` is a
+    list, `fit` needs `validation` rows and chooses the value with the largest likelihood of these
+    rows. Trees for all κ are grown at once.
 
-    `kappa` and `l1` may be lists. `fit` then needs `validation` rows and chooses the value with the
-    largest likelihood of these rows. None means 10^-8 … 1 for `kappa` and 1000, 500, 200 … 0.1 for
-    `l1` with validation rows, and `kappa` = 0.01 or `l1` = 1 without. Trees for all κ are grown at
-    once. With `k`, a tree uses only the `k` variables of largest χ² with its variable; among equal
-    ones those of smallest entropy.
+    Parameters
+    ----------
+    local : {"tree", "logistic"}
+        The kind of conditionals.
+    kappa : float or list of float, optional
+        A split must raise the log-likelihood by more than −ln `kappa` nats. None means 10^-8 … 1
+        with validation rows, else 0.01.
+    min_count : float
+        The least number of rows on both sides of a split.
+    prior : float
+        Leaves are (count + prior / states) / (rows + prior).
+    l1 : float or list of float, optional
+        The penalty of regressions. None means 1000, 500, 200 … 0.1 with validation rows, else 1.
+    k : int, optional
+        A tree uses only the `k` variables of largest χ² with its variable, among equal ones those
+        of smallest entropy.
+    **options
+        `missing`, `time_limit`, `n_jobs`, `progress`, `checkpoint` and the other parameters of
+        every learner.
 
-    Results: `model_` (a `DependencyNetwork`), `graph_` (networkx, directed), `kappa_` or `l1_`,
-    `validation_scores_` (the mean log pseudo-likelihood of a validation row, in nats, for each
-    value that was tried), `score_` (the log pseudo-likelihood of the training rows), `trace_`.
+    Attributes
+    ----------
+    model_ : DependencyNetwork
+        The learned network.
+    graph_ : networkx.DiGraph
+        An edge from each variable that a conditional depends on.
+    kappa_, l1_ : float
+        The value that was chosen, for trees or regressions.
+    validation_scores_ : dict
+        The mean log pseudo-likelihood of a validation row, in nats, for each value tried.
+    score_ : float
+        The log pseudo-likelihood of the training rows.
+    trace_ : list of dict
+        A record of each step.
 
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.DependencyNetworkLearner().fit(cp.load_dataset("titanic"))
     >>> learner.model_

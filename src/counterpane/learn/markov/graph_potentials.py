@@ -42,15 +42,37 @@ def fit_potentials(
     provenance: dict[str, Any] | None = None,
     ctl: Control | None = None,
 ) -> MarkovNetwork:
-    """The Markov network of `graph`, whose node i is column i, fitted to the counts of `source`.
+    """The Markov network of an undirected graph, fitted to counts.
 
     If the graph is chordal, there is a closed form from one batch of counts: each P is the mean
-    under a Dirichlet prior of `equivalent_sample_size`, spread evenly over the joint states, so
-    cliques agree on their separators and Z = 1. Otherwise the potentials maximize the
-    pseudo-likelihood with a Gaussian prior of `prior_sd` on every log-value, from the distinct rows
-    of each variable and its neighbors. If `ctl` stops the search, the result is the best so far,
-    with a warning. Missing cells are an error, and so are tables of more than `max_cells`.
+    under a Dirichlet prior, spread evenly over the joint states, so cliques agree on their
+    separators and Z = 1. Otherwise the potentials maximize the pseudo-likelihood, from the distinct
+    rows of each variable and its neighbors. Missing cells are an error.
 
+    Parameters
+    ----------
+    source : CountSource
+        The data.
+    graph : UndirectedGraph
+        Node i is column i.
+    equivalent_sample_size : float
+        The weight of the Dirichlet prior.
+    prior_sd : float
+        Standard deviation of the Gaussian prior on every log-value of the pseudo-likelihood.
+    max_cells : int
+        The largest number of cells of all tables; more are a `TableSizeError`.
+    provenance : dict, optional
+        Is stored in the network.
+    ctl : Control, optional
+        May stop the search: the result is then the best so far, with a warning.
+
+    Returns
+    -------
+    MarkovNetwork
+        A network with a table for each maximal clique.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))  # status, age, sex, survived
     >>> model = fit_potentials(source, cp.UndirectedGraph(4, [(0, 3), (2, 3), (0, 2)]))

@@ -60,15 +60,40 @@ class PartnerSearch(Search[Partners]):
 class PairwiseMarkovLearner(DensityLearner):
     """Learns a Markov network with a table for each edge of the graph of most dependent pairs.
 
-    Parameters: `k`, the number of neighbors that each variable adds, by χ² (ties go to the later
-    column; independent pairs are not joined), `prior_sd`, the standard deviation of the
-    Gaussian prior on each weight (inf is none), `tolerance` (nats a row) and `max_steps` of the
-    weights' search, and those of every learner. Single variables have no weights: a variable
-    without neighbors is uniform. A checkpoint has the counts, not the weights.
+    Single variables have no weights: a variable without neighbors is uniform. A checkpoint has the
+    counts, not the weights.
 
-    Results: `model_` (a `MarkovNetwork`), `graph_` (networkx), `undirected_`, `n_features_` (joint
-    states of all edges), `score_` (the penalized pseudo-log-likelihood, nats), `trace_`.
+    Parameters
+    ----------
+    k : int
+        The number of neighbors that each variable adds, by χ²; ties go to the later column, and
+        independent pairs are not joined.
+    prior_sd : float
+        Standard deviation of the Gaussian prior on each weight; inf means no prior.
+    tolerance : float
+        The search for weights ends when no slope is above it, in nats per row.
+    max_steps : int
+        The largest number of steps of that search.
+    **options
+        The parameters of every learner.
 
+    Attributes
+    ----------
+    model_ : MarkovNetwork
+        The learned network.
+    graph_ : networkx.Graph
+        Its graph.
+    undirected_ : UndirectedGraph
+        The same graph by column numbers.
+    n_features_ : int
+        The number of joint states of all edges.
+    score_ : float
+        The penalized pseudo-log-likelihood, in nats.
+    trace_ : list of dict
+        A record of each step.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.PairwiseMarkovLearner(k=1).fit(cp.load_dataset("titanic"))
     >>> sorted(learner.graph_.edges), learner.n_features_

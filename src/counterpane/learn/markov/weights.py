@@ -73,19 +73,48 @@ def fit_weights(
     """The Markov network of a model's features with the weights of the largest pseudo-likelihood.
 
     Maximizes Σ rows weight · Σ v ln P(x_v | rest) − Σ w² / (2 · prior_sd²) − l1 · Σ |w| by L-BFGS,
-    by OWL-QN if l1 > 0, from w = 0 or from the weights of the model. prior_sd=inf means no prior.
-    `model` is a Markov, dependency or Bayesian network, of which only the features are used
-    (tables, rules, the leaves of trees), or a list of potentials and rules over the columns of `X`.
-    Features that hold in the same rows are merged; rules with weight zero by L1 are left out.
+    by OWL-QN if l1 > 0. Features that hold in the same rows are merged; rules with weight zero by
+    L1 are left out.
 
-    `X` is a frame, an array, a path, a `Table`, or a `CountSource`, whose rows are streamed if they
-    do not fit. With `validation` rows, several values of prior_sd (by default `PRIOR_SDS`), or of
-    l1 if it is not zero, are tried. The strongest prior comes first, and each search starts from
-    the weights of the previous one; the loop ends when the validation rows become less probable,
-    and the best weights are returned. A search ends when no slope is above `tolerance` nats per
-    row, after `max_steps`, or, with a warning, after `time_limit` seconds in total or Ctrl-C.
-    `provenance` records the prior, the steps, and whether the search converged.
+    Parameters
+    ----------
+    model : MarkovNetwork, DependencyNetwork, BayesianNetwork or list
+        Only the features are used (tables, rules, the leaves of trees); or a list of potentials and
+        rules over the columns of `X`.
+    X : frame, array, path, Table or CountSource
+        The rows; those of a source are streamed if they do not fit into memory.
+    prior_sd, l1 : float or sequence of float
+        The prior and the penalty; prior_sd=inf means no prior. With `validation`, several values of
+        prior_sd (by default `PRIOR_SDS`), or of l1 if it is not zero, are tried, the strongest
+        prior first; each search starts from the weights of the previous one, and the loop ends when
+        the validation rows become less probable.
+    start : {"zero", "model"}
+        The first weights.
+    tolerance : float
+        A search ends when no slope is above it, in nats per row.
+    max_steps : int
+        The largest number of steps of a search.
+    validation : like X, optional
+        Rows by which the prior is chosen.
+    sample_weight : array, optional
+        Weights of the rows.
+    missing : {"error", "drop"}
+        What missing cells lead to.
+    time_limit : float, optional
+        Seconds in total; when they are over, or with Ctrl-C, the result is the best so far, with a
+        warning.
+    n_jobs : int
+        Number of threads.
+    progress : bool or callable
+        Whether progress is shown.
 
+    Returns
+    -------
+    MarkovNetwork
+        `provenance` records the prior, the steps, and whether the search converged.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> pair = cp.load_dataset("titanic").select(["sex", "survived"])
     >>> model = cp.fit_weights([Potential((0, 1), np.zeros((2, 2)))], pair, prior_sd=100.0)
