@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +34,7 @@ from counterpane.scores import (
     score_families,
     score_names,
 )
-from counterpane.scores.pairs import score_pairs
+from counterpane.scores.base import score_pairs
 from reference import score_reference as reference
 from reference.model_reference import network_joint
 from reference.random_codes import random_codes, random_weights
@@ -86,6 +88,21 @@ def expert(child, parents):
     return sum(math.log(ODDS[p, child]) for p in parents)
 
 
+def printed_score(text):
+    """The score that CONTRIBUTING shows."""
+    code = re.search(r"```python\n(# scores/hannan_quinn.py\n.*?)```", text, re.DOTALL)
+    names: dict = {}
+    exec(code[1], names)
+    return names["HannanQuinn"]()
+
+
+def hannan_quinn(codes, weights, cards, child, parents):
+    likelihood = reference.loglik(codes, weights, cards, child, parents)
+    n_parameters = likelihood - reference.aic(codes, weights, cards, child, parents)
+    total = codes.shape[1] if weights is None else weights.sum()
+    return likelihood - n_parameters * math.log(max(math.log(max(total, 1.0)), 1.0))
+
+
 CASES = {
     "loglik": Case(LogLikelihood(), reference.loglik),
     "aic": Case(AIC(), reference.aic),
@@ -113,6 +130,9 @@ CASES = {
         expert,
     ),
 }
+DOCUMENT = Path(__file__).parents[2] / "CONTRIBUTING.md"
+if DOCUMENT.exists():
+    CASES["contributing"] = Case(printed_score(DOCUMENT.read_text()), hannan_quinn)
 cases = pytest.mark.parametrize("case", [pytest.param(c, id=name) for name, c in CASES.items()])
 
 

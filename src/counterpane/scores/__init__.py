@@ -2,9 +2,8 @@
 
 from counterpane.scores.base import LocalScore, score_dag, score_families
 from counterpane.scores.dirichlet import K2, BDe, BDeu
-from counterpane.scores.likelihood import AIC, BIC, LogLikelihood
+from counterpane.scores.likelihood import AIC, BIC, LogLikelihood, NodeAverageLikelihood
 from counterpane.scores.names import as_score, score_names
-from counterpane.scores.node_average import NodeAverageLikelihood
 from counterpane.scores.priors import (
     EdgeOdds,
     EdgePrior,

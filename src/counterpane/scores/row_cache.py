@@ -16,8 +16,7 @@ from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
-from counterpane.scores.base import Form, LocalScore, clogc_table
-from counterpane.scores.pairs import score_pairs
+from counterpane.scores.base import Form, LocalScore, clogc_table, score_pairs
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
@@ -25,7 +24,7 @@ MAX_BY_ROW = 2**27  # bytes of a second copy of the codes, row after row
 
 
 @dataclass(frozen=True)
-class Row:
+class ScoreRow:
     """Scores of a child with each single parent toggled.
 
     `toggled[y]` is the score with parent y added, or removed if it is one; −∞ where that is not
@@ -86,7 +85,7 @@ class RowCache:
         self.data = self._make_data()
         self.fused = self.data.codes.shape[1] > 0  # else rows are filled by batches of counts
 
-    def row(self, child: int, parents: Iterable[int] = ()) -> Row:
+    def row(self, child: int, parents: Iterable[int] = ()) -> ScoreRow:
         """The row of a family, filled if it is not kept."""
         given = sorted(parents)
         self._check(child, given)
@@ -94,7 +93,7 @@ class RowCache:
         store = self.store
         found = int(store.n_improving[slot])
         scores = store.scores[slot].copy()
-        return Row(float(scores[child]), scores, store.improving[slot, :found].copy())
+        return ScoreRow(float(scores[child]), scores, store.improving[slot, :found].copy())
 
     def fetch(self, child: int, family: Words) -> int:
         """The slot in `store` of the row of (child, the set `family`), filled if needed."""

@@ -14,7 +14,7 @@ from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, FitError, ParameterError
 from counterpane.scores import BIC, LocalScore, as_score, score_dag, score_families
-from counterpane.scores.pairs import score_pairs
+from counterpane.scores.base import score_pairs
 from counterpane.scores.row_cache import RowCache
 from reference.completion_reference import node_average
 from reference.random_codes import random_codes, random_weights

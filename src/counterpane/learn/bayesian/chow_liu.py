@@ -28,7 +28,7 @@ from counterpane.learn.driver import Search, to_end
 from counterpane.learn.order import intrinsic_order
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, LogLikelihood, UniformPrior
-from counterpane.scores.pairs import score_pairs
+from counterpane.scores.base import score_pairs
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Bools, Floats, Ints
 

@@ -19,8 +19,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, score_families
-from counterpane.scores.base import clogc_table
-from counterpane.scores.pairs import score_pairs
+from counterpane.scores.base import clogc_table, score_pairs
 from counterpane.typing import Floats, Ints
 
 SPLIT = 6  # the first members of a set choose its step: at most 2⁶ steps
