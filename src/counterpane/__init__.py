@@ -62,7 +62,7 @@ _HOMES = {
         "structural_hamming_distance",
     ),
     "counterpane.learn.ranking.ranker": ("LinkRanker",),
-    "counterpane.models.certainty": ("InexactAnswer",),
+    "counterpane.models.estimate": ("InexactAnswer",),
     "counterpane.errors": ("CounterpaneError",),
     "counterpane.report": ("write_report",),
 }
@@ -164,7 +164,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.models import MarkovNetwork as MarkovNetwork
     from counterpane.models import Mixture as Mixture
     from counterpane.models import load as load
-    from counterpane.models.certainty import InexactAnswer as InexactAnswer
+    from counterpane.models.estimate import InexactAnswer as InexactAnswer
     from counterpane.report import write_report as write_report
     from counterpane.scores import AIC as AIC
     from counterpane.scores import BIC as BIC

@@ -240,7 +240,7 @@ def check_output(path: Path | None, *, model: bool = False) -> None:
     if path is None:
         return
     if model:
-        suffixes = (formats.NATIVE, *formats.SUFFIXES)
+        suffixes = (formats.NATIVE, *formats.FORMAT_OF)
         if formats.suffix_of(path) not in suffixes:
             raise ParameterError(
                 f"{str(path)!r} has no suffix of a model file; {', '.join(suffixes)} are known."

@@ -23,7 +23,7 @@ from counterpane.errors import ParameterError, StateError, unknown_name
 from counterpane.lazy import lazy
 
 columns_of = lazy("counterpane.data.columns")
-explaining = lazy("counterpane.models.explaining")
+explaining = lazy("counterpane.models.effects")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
 tables = lazy("counterpane.cli.tables")

@@ -106,7 +106,9 @@ def _completed(model: Any, raw: Sequence[Any], draws: int | None, seed: int | No
         and isinstance(before, columns_of.Labels)
         and isinstance(column, columns_of.Numbers)
     }
-    completed: list[Any] = imputing.impute(model, list(raw), draws, seed, read=read, fixed=observed)
+    completed: list[Any] = imputing.impute_frame(
+        model, list(raw), draws, seed, read=read, fixed=observed
+    )
     return completed
 
 

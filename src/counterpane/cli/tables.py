@@ -28,7 +28,7 @@ from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
 from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
 from counterpane.errors import DataError, ParameterError, unknown_name
-from counterpane.models.formats.atomic import write_atomically
+from counterpane.models.formats.files import write_atomically
 from counterpane.typing import Array, Bools
 
 CUTS = ("auto", "mdl", "quantile", "none")

@@ -7,7 +7,7 @@ from typing import Any
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.markup import folded, framed, grid
 from counterpane.models.links import arrow_names
-from counterpane.models.notebook import edge_titles, graph_html
+from counterpane.models.pictures import edge_titles, graph_html
 
 LISTED = 15
 

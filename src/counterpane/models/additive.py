@@ -17,11 +17,17 @@ from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.base import ClassModel
-from counterpane.models.column_evidence import ColumnEvidence, read_column
-from counterpane.models.effects import CAPTION, Effects, log_odds
-from counterpane.models.explaining import Explanation, check_one, explanation, one_row
-from counterpane.models.kept_rows import TrainingRows
-from counterpane.models.partial_evidence import RowAverage
+from counterpane.models.effects import (
+    CAPTION,
+    Effects,
+    Explanation,
+    check_one,
+    explanation,
+    log_odds,
+    one_row,
+)
+from counterpane.models.row_average import RowAverage
+from counterpane.models.training_rows import ColumnEvidence, TrainingRows, read_column
 from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -189,7 +195,7 @@ class AdditiveClassifier(ClassModel):
         """P(class | row) for each row of a frame, shape (rows, classes).
 
         Columns are found by name. A column that the frame lacks is averaged over, and so is a cell
-        in a state that training did not see; see `counterpane.models.partial_evidence`. The class
+        in a state that training did not see; see `counterpane.models.row_average`. The class
         is the only `target` that may be named.
         """
         if target not in (None, self.target.name):
@@ -218,7 +224,7 @@ class AdditiveClassifier(ClassModel):
         Only the class can be asked. Evidence on a column is a state, a number, a set of states, or
         a mapping from states to weights (likelihoods). A missing value is a state where training
         had such cells, and else not given. The answer's `basis` says which rows it is averaged
-        over; see `counterpane.models.partial_evidence`. A model without rows needs evidence on all
+        over; see `counterpane.models.row_average`. A model without rows needs evidence on all
         columns.
         """
         if method not in ("auto", "exact"):
@@ -354,7 +360,7 @@ class AdditiveClassifier(ClassModel):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, or a frame of one row; a column that it lacks is
-        missing. See `counterpane.models.explaining.explanation` for the records; the one whose
+        missing. See `counterpane.models.effects.explanation` for the records; the one whose
         columns are None holds what the smoothing of the probabilities takes back.
         """
         if target not in (None, self.target.name):

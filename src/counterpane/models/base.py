@@ -20,8 +20,8 @@ from counterpane.models.formats import (
     Conditionals,
     Factors,
     Network,
-    formats_of,
     suffix_of,
+    suffixes_for,
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
@@ -29,12 +29,11 @@ from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Floats
 
 if TYPE_CHECKING:
-    from counterpane.models import notebook, picture_files
-    from counterpane.models.explaining import Explanation
+    from counterpane.models import pictures
+    from counterpane.models.effects import Explanation
     from counterpane.models.links import ModelLinks
 else:
-    notebook = lazy("counterpane.models.notebook")
-    picture_files = lazy("counterpane.models.picture_files")
+    pictures = lazy("counterpane.models.pictures")
 
 
 @dataclass(frozen=True)
@@ -134,10 +133,10 @@ class Model(ABC):
 
         Arrows are the edges whose direction the data decide; the others are lines.
         """
-        picture_files.write_picture(self, path)
+        pictures.write_picture(self, path)
 
     def _repr_html_(self) -> str:
-        return notebook.model_html(self, repr(self))
+        return pictures.model_html(self, repr(self))
 
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a file; `counterpane.load` reads it back.
@@ -155,10 +154,10 @@ class Model(ABC):
         if suffix == NATIVE:
             content = Content(self.kind, self.schema, self.to_arrays(), self.provenance)
             write_native(path, content)
-        elif network is not None and suffix in formats_of(network):
+        elif network is not None and suffix in suffixes_for(network):
             write_network(path, network, plain_names=plain_names)
         else:
-            suffixes = ", ".join([NATIVE, *formats_of(network)])
+            suffixes = ", ".join([NATIVE, *suffixes_for(network)])
             raise ParameterError(
                 f"{_with_article(type(self).__name__)} cannot be saved as {suffix!r}; known "
                 f"suffixes: {suffixes}, each also with .gz."

@@ -18,9 +18,8 @@ from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
 from counterpane.inference.elimination import answer_interval, sample_forward
 from counterpane.lazy import lazy
-from counterpane.models.answer import Answer
-from counterpane.models.answers import Interval
-from counterpane.models.approximate import Approximator
+from counterpane.models.answer import Answer, Interval
+from counterpane.models.estimate import Approximator
 from counterpane.models.evidence import Evidence, likelihood_potentials
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel, check_n_rows

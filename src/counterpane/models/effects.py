@@ -1,16 +1,20 @@
-"""How much each interaction of a classifier changes its log-odds: the one definition of effects.
+"""Effects of a classifier's interactions on log-odds, and the explanation of one row by them.
 
-All that shows effects (the command, its JSON, reports, pictures, `explain`) takes them from here.
+The only definition of effects: the command, its JSON, reports, pictures and `explain` use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpane.typing import Array, Floats
+from counterpane.data.columns import Labels, Numbers
+from counterpane.data.schema import Schema
+from counterpane.errors import DataError
+from counterpane.features import Potential
+from counterpane.typing import Array, Floats, State
 
 MIN_SAMPLES = 20  # samples below which a share is not shown
 CAPTION = "numbers: effect on log-odds"
@@ -19,6 +23,9 @@ MEANING = (
     "the log-odds of the class, in nats. Interactions are purified: each has the mean zero over "
     "each of its columns."
 )
+Explanation = list[dict[str, Any]]
+NEGLIGIBLE = 1e-9
+LEAST = -700.0  # the log that stands for that of an impossible cell
 
 
 def log_odds(logs: Floats) -> Floats:
@@ -90,3 +97,120 @@ def measure_effects(contributions: Floats, weights: Floats, class_shares: Floats
     variance = float(shared.sum())
     explained = shared / variance if variance > 0 else np.zeros(len(shared))
     return Effects(np.sqrt(variances), explained, np.full(len(shared), np.nan))
+
+
+def explanation(
+    faces: Sequence[tuple[str, ...] | None],
+    states: Sequence[tuple[State, ...]],
+    values: Floats,
+    shares: Sequence[float | None],
+    log_proba: Floats,
+    classes: Array,
+) -> Explanation:
+    """What moved the probabilities of one row, the largest first.
+
+    `values`, (faces, classes), are what each interaction adds to the log-odds of each class, as
+    `counterpane.models.effects.log_odds` has them. A record has `columns` (the names; empty for the
+    classes as such), also as a tuple called `face`, `states` of the row, `share` (the weight of the
+    structures that hold the interaction, or the share of half samples; None where neither is
+    known), `contributions`, the values by class, and `size`, the largest of these. The
+    contributions to a class sum over the records to exactly its log-odds, ln P(class) / P(other
+    class) for two classes; where averaging over structures is no sum over interactions, what is
+    left over is the record whose columns are None.
+
+    >>> logs = np.log(np.array([0.2, 0.8]))
+    >>> odds = log_odds(logs)[None]
+    >>> record, = explanation([("x",)], [("a",)], odds, [1.0], logs, np.array(["n", "y"]))
+    >>> record["columns"], round(record["contributions"]["y"], 4)
+    (['x'], 1.3863)
+    """
+    left = log_odds(log_proba) - values.sum(axis=0)
+    rows = list(zip(faces, states, shares, values, strict=True))
+    if np.abs(left).max() > NEGLIGIBLE:
+        rows.append((None, (), None, left))
+    labels = classes.tolist()
+    records = [
+        {
+            "columns": None if face is None else list(face),
+            "face": face,
+            "states": own,
+            "share": None if share is None else float(share),
+            "contributions": dict(zip(labels, row.tolist(), strict=True)),
+            "size": float(np.abs(row).max()),
+        }
+        for face, own, share, row in rows
+    ]
+    return sorted(records, key=lambda record: -record["size"])
+
+
+def explain_by_potentials(
+    parts: Iterable[tuple[float, Iterable[Potential]]],
+    schema: Schema,
+    target: int,
+    cells: Mapping[int, int],
+    log_proba: Floats,
+) -> Explanation:
+    """The explanation of one row by models that are products of potentials, with their weights.
+
+    An interaction is the other columns of a potential that holds the class. It adds the logs of the
+    potential at the row's `cells` (variable → code): in a Bayesian network the log-likelihood
+    ratios of the children of the class. A potential with a column that the row does not tell is
+    left out; what that and the mean over several models leave is the record without columns.
+    """
+    found: dict[tuple[int, ...], Floats] = {}
+    shares: dict[tuple[int, ...], float] = {}
+    for weight, potentials in parts:
+        for potential in potentials:
+            others = tuple(sorted(v for v in potential.scope if v != target))
+            if target not in potential.scope or not cells.keys() >= set(others):
+                continue
+            values = np.maximum(potential.at(cells).log_values, LEAST)
+            found[others] = found.get(others, 0.0) + weight * values
+            shares[others] = shares.get(others, 0.0) + weight
+    classes = np.empty(schema[target].card, dtype=object)
+    classes[:] = schema[target].states
+    return explanation(
+        [tuple(schema.names[v] for v in others) for others in found],
+        [tuple(schema[v].states[cells[v]] for v in others) for others in found],
+        log_odds(np.array(list(found.values())).reshape(-1, len(classes))),
+        [min(share, 1.0) for share in shares.values()],
+        np.maximum(log_proba, LEAST),
+        classes,
+    )
+
+
+def explained_probabilities(records: Explanation) -> dict[State, float]:
+    """P(class) of the row that was explained, from the sum of the contributions.
+
+    >>> logs = np.log(np.array([0.2, 0.8]))
+    >>> odds = log_odds(logs)[None]
+    >>> records = explanation([("x",)], [("a",)], odds, [1.0], logs, np.array(["n", "y"]))
+    >>> {state: round(p, 4) for state, p in explained_probabilities(records).items()}
+    {'n': 0.2, 'y': 0.8}
+    """
+    classes = list(records[0]["contributions"])
+    sums = np.array([sum(r["contributions"][c] for r in records) for c in classes])
+    logs = sums / 2 if len(classes) == 2 else sums
+    weights = np.exp(logs - logs.max())
+    return dict(zip(classes, (weights / weights.sum()).tolist(), strict=True))
+
+
+def one_row(row: Any) -> Any:
+    """A single row (a mapping, a series, a list, a frame of one row) as a frame of one row."""
+    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        return {
+            k: [v] if isinstance(v, str) or not hasattr(v, "__len__") else v for k, v in row.items()
+        }
+    if isinstance(row, list) and row and isinstance(row[0], Labels | Numbers):
+        return row
+    if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
+        return np.array([row], dtype=object if isinstance(row, list | tuple) else row.dtype)
+    return row
+
+
+def check_one(n_rows: int) -> None:
+    """Refuse more than one row."""
+    if n_rows != 1:
+        raise DataError(f"{n_rows} rows were given to explain; pass one row at a time.")

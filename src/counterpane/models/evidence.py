@@ -123,7 +123,7 @@ def _likelihoods(variable: Variable, given: Any) -> Floats:
     return values
 
 
-def read_rows(
+def evidence_rows(
     schema: Schema, frame: Any, asked: Sequence[int], unseen: Unseen = "error"
 ) -> tuple[tuple[int, ...], Codes]:
     """(the variables that the frame tells of, without those asked; their codes, one row each)."""

@@ -58,7 +58,7 @@ class ExactAnswers(ClassModel):
 
     def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
-        columns = None if variables is None else self.schema.indices(listed(variables))
+        columns = None if variables is None else self.schema.indices(name_list(variables))
         return self.blanket.full_conditionals(self._codes(X), columns)
 
     def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
@@ -173,6 +173,6 @@ class ExactAnswers(ClassModel):
         return table.codes
 
 
-def listed(variables: str | Iterable[str]) -> list[str]:
+def name_list(variables: str | Iterable[str]) -> list[str]:
     """The names asked, of which one may stand alone."""
     return [variables] if isinstance(variables, str) else list(variables)

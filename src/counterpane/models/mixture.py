@@ -17,13 +17,12 @@ from counterpane.features import Potential
 from counterpane.inference.elimination import log_sum
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
-from counterpane.models.approximate import Method
-from counterpane.models.column_evidence import ColumnEvidence
+from counterpane.models.estimate import Method
 from counterpane.models.evidence import Evidence, VirtualEvidence
-from counterpane.models.exact import listed
-from counterpane.models.kept_rows import TrainingRows
-from counterpane.models.partial_evidence import Averages, RowAverage
+from counterpane.models.exact import name_list
 from counterpane.models.query import JointModel
+from counterpane.models.row_average import Averages, RowAverage
+from counterpane.models.training_rows import ColumnEvidence, TrainingRows
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Mixture(JointModel):
 
     Models of classifiers describe the class given all columns, not the columns. With training
     `rows`, the answer to P(class | evidence) is the average over rows that match, where the class
-    is the last variable; see `counterpane.models.partial_evidence`.
+    is the last variable; see `counterpane.models.row_average`.
 
     >>> from counterpane.graphs import Dag
     >>> from counterpane.models import BayesianNetwork
@@ -155,7 +154,7 @@ class Mixture(JointModel):
 
     def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
-        asked = list(self.schema.indices(listed(variables or self.schema.names)))
+        asked = list(self.schema.indices(name_list(variables or self.schema.names)))
         codes = self._codes(X).copy()
         if len(asked) == 1:  # its own cell is not read, so it may be missing
             codes[asked[0], codes[asked[0]] == self.schema.cards[asked[0]]] = 0
@@ -213,7 +212,7 @@ class Mixture(JointModel):
             variables, evidence, virtual_evidence=virtual_evidence, method=method
         )
         given, likelihoods = self._known(evidence, virtual_evidence)
-        found = self._over_rows(self.schema.indices(listed(variables)), given, likelihoods)
+        found = self._over_rows(self.schema.indices(name_list(variables)), given, likelihoods)
         if found is not None:
             known = {*given, *likelihoods}
             rest = [v.name for i, v in enumerate(self.schema) if i not in known][:-1]

@@ -12,8 +12,8 @@ from counterpane.data.fill import gaps_in
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
-from counterpane.models.completing import missing_marginals
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.imputing import missing_marginals
 from counterpane.models.query import JointModel
 from counterpane.typing import Bools, Codes, Floats, Ints, State
 

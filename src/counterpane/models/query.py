@@ -14,25 +14,27 @@ from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
 from counterpane.inference.gibbs import Gibbs
 from counterpane.lazy import lazy
-from counterpane.models.answer import Answer
-from counterpane.models.answers import Answers
-from counterpane.models.approximate import (
+from counterpane.models.answer import Answer, Answers
+from counterpane.models.effects import Explanation, check_one, explain_by_potentials, one_row
+from counterpane.models.estimate import (
     Approximator,
+    Certainty,
     MapMethod,
     Method,
     as_map_method,
     as_method,
+    first_part,
+    warn_if_inexact,
+    warn_inexact,
 )
-from counterpane.models.certainty import Certainty, report, warn
 from counterpane.models.evidence import (
     Evidence,
     Unseen,
     VirtualEvidence,
+    evidence_rows,
     read_known,
-    read_rows,
 )
-from counterpane.models.exact import ExactAnswers, listed
-from counterpane.models.explaining import Explanation, check_one, explain_by_potentials, one_row
+from counterpane.models.exact import ExactAnswers, name_list
 from counterpane.typing import Codes, Floats, State
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class JointModel(ExactAnswers):
         0.3143
         """
         given, likelihoods = self._known(evidence, virtual_evidence)
-        asked = self._asked(listed(variables), given)
+        asked = self._asked(name_list(variables), given)
         told = [self.schema[v] for v in asked]
         exact, how, why = self._exactly(
             method, asked, given, lambda: self._ask(asked, given, likelihoods)
@@ -97,7 +99,7 @@ class JointModel(ExactAnswers):
             return Answer(told, probabilities, log_evidence)
         estimator = self._estimator({*asked, *given, *likelihoods})
         probabilities, certainty = estimator.joint(asked, given, likelihoods, how)
-        report(certainty, why)
+        warn_if_inexact(certainty, why)
         late = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return Answer(told, probabilities, late, certainty)
 
@@ -132,7 +134,7 @@ class JointModel(ExactAnswers):
         else:
             each, sure = self._approximator.each(rest, given, likelihoods, how)
             if sure:
-                report(max(sure, key=lambda c: (not c.converged, c.rhat or 1.0)), why)
+                warn_if_inexact(max(sure, key=lambda c: (not c.converged, c.rhat or 1.0)), why)
             log_evidence = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return {
             self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty)
@@ -176,8 +178,8 @@ class JointModel(ExactAnswers):
         """
         if impossible not in ("error", "prior"):
             raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")
-        asked = self._asked(listed(variables), {})
-        columns, codes = read_rows(self.schema, frame, asked, unseen)
+        asked = self._asked(name_list(variables), {})
+        columns, codes = evidence_rows(self.schema, frame, asked, unseen)
         told = [self.schema[v] for v in asked]
         shape = (-1, *(v.card for v in told))
         full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
@@ -188,7 +190,7 @@ class JointModel(ExactAnswers):
         if exact is None:
             estimator = self._estimator({*asked, *columns})
             found, certainty = estimator.rows(asked, columns, codes, how)
-            report(certainty, why)
+            warn_if_inexact(certainty, why)
             late = partial(self._late_evidence, asked, columns, codes)
             answers = Answers(told, found.reshape(shape), late, certainty)
             answers.frame_kind = frame_kind_of(frame)
@@ -226,7 +228,7 @@ class JointModel(ExactAnswers):
         how = as_map_method(method)
         given, likelihoods = self._known(evidence)
         rest = [n for i, n in enumerate(self.schema.names) if i not in given]
-        asked = self._asked(rest if variables is None else listed(variables), given)
+        asked = self._asked(rest if variables is None else name_list(variables), given)
         partly = len(asked) < len(rest)
         if isinstance(how, str):
             try:
@@ -237,7 +239,7 @@ class JointModel(ExactAnswers):
             except TableSizeError as error:
                 if how == "exact" or partly or not self._estimates:
                     raise
-                warn(f"{str(error).split(';')[0]}; the best row found may not be the best one.")
+                warn_inexact(f"{first_part(error)}; the best row found may not be the best one.")
         if partly:
             raise ParameterError(
                 f"{len(asked)} of {len(rest)} variables are asked; what is neither asked nor given "
@@ -279,7 +281,7 @@ class JointModel(ExactAnswers):
         )
         if exact is None:
             if why is not None:
-                warn(f"{str(why).split(';')[0]}; rows along Gibbs chains are drawn instead.")
+                warn_inexact(f"{first_part(why)}; rows along Gibbs chains are drawn instead.")
             codes = self._approximator.draw(rows, given, likelihoods, how, rng)
         elif exact[0] is None:
             raise self._impossible(given, likelihoods, evidence=evidence)
@@ -300,12 +302,12 @@ class JointModel(ExactAnswers):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, or a frame of one row. Interactions are those of
-        `counterpane.models.explaining.explain_by_potentials`: the columns that a potential joins
+        `counterpane.models.effects.explain_by_potentials`: the columns that a potential joins
         with the class. Without `target` it is the class that the model was learned for.
         """
         index = self.schema.index(self._class_name(target))
         frame = one_row(row)
-        columns, codes = read_rows(self.schema, frame, [index], "unknown")
+        columns, codes = evidence_rows(self.schema, frame, [index], "unknown")
         check_one(codes.shape[1])
         cells = dict(zip(columns, codes[:, 0].tolist(), strict=True))
         known = {v: code for v, code in cells.items() if code < self.schema.cards[v]}
@@ -337,7 +339,7 @@ class JointModel(ExactAnswers):
         >>> model.impute({"sex": ["female", None], "survived": [None, "no"], "cabin": ["a", "b"]})
         {'sex': ['female', 'male'], 'survived': ['yes', 'no'], 'cabin': ['a', 'b']}
         """
-        done = imputing.impute(self, frame, draws, random_state, cells=False)
+        done = imputing.impute_frame(self, frame, draws, random_state, cells=False)
         return done[0].frame if draws is None else [part.frame for part in done]
 
     def impute_cells(self, frame: Any) -> list[ImputedCell]:
@@ -352,7 +354,7 @@ class JointModel(ExactAnswers):
         0 survived yes 0.7317
         1 sex male 0.9153
         """
-        return imputing.impute(self, frame, None, None)[0].cells
+        return imputing.impute_frame(self, frame, None, None)[0].cells
 
     def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> list[OddRow]:
         """The `n` rows that the model finds least probable, the oddest first, and why.

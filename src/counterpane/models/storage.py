@@ -12,8 +12,8 @@ from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.formats import (
+    FORMAT_OF,
     NATIVE,
-    SUFFIXES,
     Conditionals,
     Network,
     read_network,
@@ -59,10 +59,10 @@ def load(path: str | os.PathLike[str]) -> Model:
     if not Path(path).is_file():
         raise no_file(Path(path))
     if not is_native(path) and (suffix := suffix_of(path)) != NATIVE:
-        if suffix not in SUFFIXES:
+        if suffix not in FORMAT_OF:
             raise FileFormatError(
                 f"{str(path)!r} is not a model file that is known; "
-                f"{', '.join([NATIVE, *SUFFIXES])} are read, also with .gz."
+                f"{', '.join([NATIVE, *FORMAT_OF])} are read, also with .gz."
             )
         found = read_network(path)
         if isinstance(found, Network):

@@ -19,7 +19,7 @@ from counterpane.learn.classifiers.class_measures import ClassMeasures
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.certainty import InexactAnswer
+from counterpane.models.estimate import InexactAnswer
 from counterpane.report.rows import Rows
 from counterpane.typing import Floats, Ints
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from counterpane.errors import ParameterError, Setting
-from counterpane.models.formats.atomic import write_atomically
+from counterpane.models.formats.files import write_atomically
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
 from counterpane.report.content import confidence_of, content_of, kind_of, target_of

@@ -17,8 +17,7 @@ from counterpane.errors import (
     UnknownNameError,
 )
 from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.additive_member import DENSE_CELLS, Member
-from counterpane.models.coding import Coding
+from counterpane.models.additive_member import DENSE_CELLS, Coding, Member
 from counterpane.models.effects import measure_effects
 from counterpane.models.purified import purified
 

@@ -19,7 +19,7 @@ from counterpane.inference.belief_propagation import BeliefPropagation
 from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
-from counterpane.models.certainty import InexactAnswer
+from counterpane.models.estimate import InexactAnswer
 
 LONG = Gibbs(n_samples=5000)
 METHODS = ["gibbs", "mean_field", "bp", LONG, MeanField(), BeliefPropagation(damping=0.2)]

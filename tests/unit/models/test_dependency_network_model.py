@@ -10,7 +10,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import FileFormatError, ParameterError, ScopeError
 from counterpane.features import Potential, Rules, Tree
-from counterpane.models import part_arrays
+from counterpane.models import dependency_network
 
 CARDS = (2, 3, 2)
 NAMES = ("a", "b", "c")
@@ -160,17 +160,17 @@ def test_files_keep_every_bit(tmp_path, suffix, impossible):
 
 def test_damaged_arrays_are_refused(tmp_path):
     arrays = make().to_arrays()
-    good = part_arrays.from_part_arrays(SCHEMA.cards, arrays)
+    good = dependency_network.from_part_arrays(SCHEMA.cards, arrays)
     assert [len(own) for own in good] == [1, 2, 0]
     for name, array in arrays.items():
         for changed in (np.append(array, array[:1]), array[:-1], np.append(array, 0)):
             if changed.size == array.size:
                 continue
             with pytest.raises((ScopeError, ParameterError, LookupError, ValueError)):
-                part_arrays.from_part_arrays(SCHEMA.cards, {**arrays, name: changed})
+                dependency_network.from_part_arrays(SCHEMA.cards, {**arrays, name: changed})
     for kinds in ([-1, 1, 0], [3, 1, 0]):
         with pytest.raises((ScopeError, LookupError)):
-            part_arrays.from_part_arrays(SCHEMA.cards, {**arrays, "kinds": np.array(kinds)})
+            dependency_network.from_part_arrays(SCHEMA.cards, {**arrays, "kinds": np.array(kinds)})
     model = make()
     model.to_arrays = lambda: {**arrays, "tree_sizes": np.array([2**40])}
     model.save(tmp_path / "model.cp")
@@ -188,5 +188,5 @@ def test_what_does_not_fit_is_refused():
         cp.DependencyNetwork(SCHEMA, [[], [tree], []])
     with pytest.raises(ScopeError, match="does not fit"):
         cp.DependencyNetwork(SCHEMA, [[Potential((0, 1), np.zeros((2, 2)))], [], []])
-    with pytest.raises(ParameterError, match=r"saved as '\.uai'; known suffixes: \.cp, \.dn, \.cn"):
+    with pytest.raises(ParameterError, match=r"saved as '\.uai'; known suffixes: \.cp, \.cn, \.dn"):
         make().save("model.uai")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.models.explaining import explained_probabilities
+from counterpane.models.effects import explained_probabilities
 
 ROW = {"status": "third", "age": "adult", "sex": "male"}
 

@@ -11,10 +11,9 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import EvidenceError, FileFormatError, ParameterError, UnknownNameError
-from counterpane.models import kept_rows, partial_evidence
-from counterpane.models.column_evidence import ColumnEvidence
-from counterpane.models.kept_rows import TrainingRows
-from counterpane.models.partial_evidence import RowAverage
+from counterpane.models import row_average, training_rows
+from counterpane.models.row_average import RowAverage
+from counterpane.models.training_rows import ColumnEvidence, TrainingRows
 from reference.partial_evidence_reference import average, conditional, frequencies
 
 
@@ -146,7 +145,7 @@ def by_loops(rows, evidence, enough):
     "evidence", [{}, {0: 1}, {0: 2, 1: 1}, {2: 7.0}, {2: 7.5}, {0: 1, 2: 3.0}, {0: 1, 1: 0, 2: 3.5}]
 )
 def test_averages_are_those_of_plain_loops(monkeypatch, enough, evidence):
-    monkeypatch.setattr(partial_evidence, "ENOUGH", (enough,))
+    monkeypatch.setattr(row_average, "ENOUGH", (enough,))
     rows = make_rows()
     given = [ColumnEvidence(c, np.array([int(x)])) for c, x in evidence.items() if c < 2]
     if 2 in evidence:
@@ -324,7 +323,7 @@ def test_nonsense_in_kept_rows_is_refused(fitted, tmp_path, monkeypatch, name, c
 
 
 def test_a_sample_of_the_rows_is_kept_where_they_are_many(frame, fitted, monkeypatch):
-    monkeypatch.setattr(kept_rows, "MAX_ROWS", 150)
+    monkeypatch.setattr(training_rows, "MAX_ROWS", 150)
     some = cp.InteractionClassifier().fit(frame, "y").model_
     assert len(some.rows) <= 150
     assert some.rows.seen == fitted.model_.rows.seen > 500
@@ -429,7 +428,7 @@ def test_a_column_that_is_not_there_is_named(ages):
 
 
 def test_one_more_column_is_one():
-    basis = partial_evidence.Basis(tuple("abcdefg"), 12.0, 12.0, False)
+    basis = row_average.Basis(tuple("abcdefg"), 12.0, 12.0, False)
     assert str(basis).startswith("Not given: a, b, c, d, e, f and 1 more column; ")
     estimated = basis._replace(columns=("a",), estimated=True)
     assert str(estimated) == (

@@ -14,7 +14,7 @@ import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.graphs import Dag
-from counterpane.models import picture_files
+from counterpane.models import pictures
 
 SVG = "{http://www.w3.org/2000/svg}"
 ODD = ('say "hi"', "back\\slash", "<b> & co", "two\nlines")
@@ -83,7 +83,7 @@ def test_other_suffixes_and_a_missing_library_are_told(tmp_path, monkeypatch):
         collider().save_picture(tmp_path / "net.gif")
     real = importlib.util.find_spec
     monkeypatch.setattr(
-        picture_files, "find_spec", lambda name: None if name == "matplotlib" else real(name)
+        pictures, "find_spec", lambda name: None if name == "matplotlib" else real(name)
     )
     with pytest.raises(MissingExtraError, match=r"install counterpane\[plot\], or write \.svg"):
         collider().save_picture(tmp_path / "net.png")

@@ -1,25 +1,23 @@
 """Model files: the native one, and those that other tools read. They know nothing of models."""
 
-from counterpane.models.formats.by_suffix import (
-    FORMATS,
+from counterpane.models.formats.network import Conditionals, Factors, Network
+from counterpane.models.formats.suffixes import (
+    FORMAT_OF,
     NATIVE,
-    SUFFIXES,
-    formats_of,
     read_network,
     suffix_of,
+    suffixes_for,
     write_network,
 )
-from counterpane.models.formats.network import Conditionals, Factors, Network
 
 __all__ = [
-    "FORMATS",
+    "FORMAT_OF",
     "NATIVE",
-    "SUFFIXES",
     "Conditionals",
     "Factors",
     "Network",
-    "formats_of",
     "read_network",
     "suffix_of",
+    "suffixes_for",
     "write_network",
 ]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.data.schema import Variable
+from counterpane.models.formats.files import Source
+from counterpane.models.formats.names import bare_or_quoted, spelled
 from counterpane.models.formats.network import Declared, Family, Fill, Network, assemble
-from counterpane.models.formats.source import Source
-from counterpane.models.formats.spelling import bare_or_quoted, spelled
 from counterpane.models.formats.tokens import Tokens, token_pattern
 from counterpane.typing import Floats, Ints
 
@@ -24,7 +24,7 @@ TOKEN = token_pattern(
 )
 
 
-class Row(NamedTuple):
+class BifRow(NamedTuple):
     """One line of a probability block; `keyword` is table, default, or empty before states."""
 
     keyword: str
@@ -112,21 +112,21 @@ def _read_variable(tokens: Tokens) -> Declared:
 def _read_family(tokens: Tokens) -> Family:
     child, parents = tokens.family("the head of a probability block", needs_bar=False)
     inside = f"the probability block of {child.text!r}"
-    rows: list[Row] = []
+    rows: list[BifRow] = []
     while (token := tokens.next(inside)).syntax != "}":
         if token.syntax == "property":
             tokens.skip(";", "a property")
         elif token.syntax in ("table", "default"):
-            rows.append(Row(token.text, [], tokens.numbers(";", inside), token.line))
+            rows.append(BifRow(token.text, [], tokens.numbers(";", inside), token.line))
         elif token.syntax == "(":
             states = tokens.names(")", inside)
-            rows.append(Row("", states, tokens.numbers(";", inside), token.line))
+            rows.append(BifRow("", states, tokens.numbers(";", inside), token.line))
         else:
             tokens.misplaced(token, inside)
     return Family(child.text, parents, _given(tokens, rows, child.line), child.line)
 
 
-def _given(tokens: Tokens, rows: Sequence[Row], line: int) -> Fill:
+def _given(tokens: Tokens, rows: Sequence[BifRow], line: int) -> Fill:
     """A table given row by row, with a default for the other rows, or as a whole."""
 
     def fill(family: Sequence[Variable]) -> tuple[Floats, Ints]:
@@ -151,7 +151,7 @@ def _given(tokens: Tokens, rows: Sequence[Row], line: int) -> Fill:
 
 
 def _check_counts(
-    tokens: Tokens, rows: Sequence[Row], child: Variable, total: int, line: int
+    tokens: Tokens, rows: Sequence[BifRow], child: Variable, total: int, line: int
 ) -> None:
     """Refuse too few rows or numbers, before a table is made for them."""
     if len(rows) < total and all(not row.keyword for row in rows):
@@ -168,7 +168,7 @@ def _check_counts(
             )
 
 
-def _configuration(tokens: Tokens, row: Row, parents: Sequence[Variable]) -> tuple[int, ...]:
+def _configuration(tokens: Tokens, row: BifRow, parents: Sequence[Variable]) -> tuple[int, ...]:
     if len(row.states) != len(parents):
         tokens.fail(
             row.line, f"{len(row.states)} states are given for {len(parents)} parents in one row"

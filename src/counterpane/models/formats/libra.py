@@ -9,17 +9,20 @@ of `(v1_0 then otherwise)` and numbers. Factors of one block are summed.
 from __future__ import annotations
 
 import math
+import os
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane.data.schema import MAX_STATES, Schema
+from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
 from counterpane.features import MAX_CELLS, Blanket, Potential, Rules, Tree
-from counterpane.models.formats.libra_trees import ScalarTree, grown
+from counterpane.models.formats.files import Source, write_atomically
+from counterpane.models.formats.libra_trees import ScalarTree, grown, tree_text
 from counterpane.models.formats.network import (
     MAX_AXES,
     MAX_VARIABLES,
@@ -32,7 +35,6 @@ from counterpane.models.formats.network import (
     Part,
     assemble,
 )
-from counterpane.models.formats.source import Source
 from counterpane.models.formats.tokens import Tokens, token_pattern
 from counterpane.typing import Floats, Ints
 
@@ -40,6 +42,7 @@ TOKEN = token_pattern(comment=r"\#[^\n]*+", marks="(){}", word=r'[^\s,(){}"#]++'
 CONDITION = re.compile(r"([+-]?)v([0-9]{1,9})_([0-9]{1,9})")
 MAX_PLACES = 2**24  # states of all variables together
 BLOCK_CELLS = 2**24  # codes made at one time
+BLOCK_ROWS = 2**14
 
 
 class _Features(NamedTuple):
@@ -57,7 +60,7 @@ def read_libra(source: Source) -> Network | Factors | Conditionals:
 
     The tables of a Bayesian network are brought to sum to 1, as its features need not.
     """
-    reader = _Reader(source)
+    reader = _LibraReader(source)
     kind = reader.cards_and_kind()
     schema = Schema.from_cards(reader.cards, prefix="v")
     if kind == "MN":
@@ -71,7 +74,7 @@ def read_libra(source: Source) -> Network | Factors | Conditionals:
     return _bayesian_network(source, schema, conditionals, lines)
 
 
-class _Reader:
+class _LibraReader:
     """Reads a file from front to back; `self.token` is the one that comes next."""
 
     def __init__(self, source: Source) -> None:
@@ -299,3 +302,76 @@ def _filled(source: Source, blanket: Blanket, v: int, parents: Sequence[int], li
         return rows, line
 
     return fill
+
+
+def write_libra(
+    network: Network | Factors | Conditionals, *, plain_names: bool = True
+) -> Iterator[str]:
+    """The text of a `.bn`, `.dn`, `.cn` or `.mn` file; names and states are not kept."""
+    yield f"{','.join(map(str, network.schema.cards.tolist()))}\n"
+    if isinstance(network, Factors):
+        yield "MN {\n"
+        yield from _parts(network.parts)
+        yield "}\n"
+        return
+    yield "BN {\n" if isinstance(network, Network) else "DN {\n"
+    for v, parts in enumerate(_conditionals(network)):
+        yield f"v{v} {{\n"
+        yield from _parts(parts)
+        yield "}\n"
+    yield "}\n"
+
+
+def write_libra_data(path: str | os.PathLike[str], table: Table) -> None:
+    """Write the codes of a table as Libra's `.data`, whole or not at all; a missing cell is `*`.
+
+    With `.gz` at the end of the name it is packed. `counterpane.read` reads it back.
+    """
+    write_atomically(path, (text.encode() for text in _rows(table)))
+
+
+def _conditionals(network: Network | Conditionals) -> Iterator[Iterable[Part]]:
+    if isinstance(network, Conditionals):
+        yield from network.conditionals
+        return
+    for v, table in enumerate(network.tables):
+        with np.errstate(divide="ignore"):
+            yield [Potential((*network.dag.parents(v), v), np.log(table))]
+
+
+def _parts(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Potential):
+            yield "table {\n"
+            for states in np.ndindex(part.log_values.shape):
+                where = "".join(f" +v{v}_{s}" for v, s in zip(part.scope, states, strict=True))
+                yield f"{float(part.log_values[states])!r}{where}\n"
+        elif isinstance(part, Rules):
+            yield "features {\n"
+            yield from _features(part)
+        else:
+            yield "tree {\n"
+            yield from tree_text(part)
+        yield "}\n"
+
+
+def _features(rules: Rules) -> Iterator[str]:
+    signs = np.where(rules.negated, "-", "+").tolist()
+    conditions = [
+        f" {sign}v{v}_{s}"
+        for sign, v, s in zip(signs, rules.variables.tolist(), rules.values.tolist(), strict=True)
+    ]
+    offsets = rules.offsets.tolist()
+    for r, weight in enumerate(rules.weights.tolist()):
+        yield f"{weight!r}{''.join(conditions[offsets[r] : offsets[r + 1]])}\n"
+
+
+def _rows(table: Table) -> Iterator[str]:
+    cards = table.schema.cards
+    for start in range(0, table.n_rows, BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        codes = table.codes[:, block]
+        cells = np.where(codes == cards[:, None], "*", codes.astype(str)).T.tolist()
+        weights = None if table.weights is None else table.weights[block].tolist()
+        heads = ["" for _ in cells] if weights is None else [f"{w!r}|" for w in weights]
+        yield "".join(f"{h}{','.join(row)}\n" for h, row in zip(heads, cells, strict=True))

@@ -18,8 +18,7 @@ import numpy as np
 
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, VersionError
-from counterpane.models.formats.atomic import write_atomically
-from counterpane.models.formats.source import Source
+from counterpane.models.formats.files import Source, write_atomically
 from counterpane.typing import Array
 
 MAGIC = b"\x93CPMOD\r\n"  # not text, and a changed line end shows

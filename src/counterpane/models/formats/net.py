@@ -7,10 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from counterpane.data.schema import Variable
-from counterpane.models.formats.network import Declared, Family, Fill, Network, assemble, listed
-from counterpane.models.formats.plain_words import KEYWORDS
-from counterpane.models.formats.source import Source
-from counterpane.models.formats.spelling import bare_or_quoted, quoted, spelled
+from counterpane.models.formats.files import Source
+from counterpane.models.formats.names import KEYWORDS, bare_or_quoted, quoted, spelled
+from counterpane.models.formats.network import (
+    Declared,
+    Family,
+    Fill,
+    Network,
+    assemble,
+    fill_from_numbers,
+)
 from counterpane.models.formats.tokens import Tokens, token_pattern
 from counterpane.typing import Floats, Ints
 
@@ -145,7 +151,7 @@ def _read_data(source: Source, tokens: Tokens, inside: str, line: int) -> Fill:
             numbers.append(tokens.probability(token, inside))
         else:
             tokens.misplaced(token, f"{inside} where data in parentheses are needed")
-    whole = listed(source, numbers, line)
+    whole = fill_from_numbers(source, numbers, line)
 
     def fill(family: Sequence[Variable]) -> tuple[Floats, int | Ints]:
         card = family[-1].card

@@ -14,7 +14,7 @@ from counterpane.errors import CounterpaneError, GraphError, unknown_name
 from counterpane.features import MAX_CELLS, Potential, Rules, Tree
 from counterpane.graphs import Dag
 from counterpane.lazy import lazy
-from counterpane.models.formats.source import Source
+from counterpane.models.formats.files import Source
 from counterpane.typing import Floats, Ints
 
 nx = lazy("networkx")
@@ -49,6 +49,9 @@ class Conditionals(NamedTuple):
     conditionals: Sequence[Sequence[Part]]
 
 
+AnyNetwork: TypeAlias = Network | Factors | Conditionals
+
+
 class Declared(NamedTuple):
     """A variable as a file declares it, and the line."""
 
@@ -73,7 +76,7 @@ class Family(NamedTuple):
     line: int
 
 
-def listed(source: Source, numbers: array[float], line: int) -> Fill:
+def fill_from_numbers(source: Source, numbers: array[float], line: int) -> Fill:
     """A table given by all its numbers, the child's states fastest, then the last parent's."""
 
     def fill(family: Sequence[Variable]) -> tuple[Floats, int]:

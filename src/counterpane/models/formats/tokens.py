@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from counterpane.data.schema import MAX_STATES
-from counterpane.models.formats.source import MAX_TOKEN, Source
+from counterpane.models.formats.files import MAX_TOKEN, Source
 
 
 def token_pattern(*, comment: str, marks: str, word: str) -> re.Pattern[str]:

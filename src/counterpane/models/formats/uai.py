@@ -14,6 +14,8 @@ import numpy as np
 from counterpane.data.schema import MAX_STATES, Schema
 from counterpane.errors import ParameterError
 from counterpane.features import MAX_CELLS, Potential
+from counterpane.models.formats.files import Source
+from counterpane.models.formats.names import notes_of
 from counterpane.models.formats.network import (
     MAX_AXES,
     MAX_VARIABLES,
@@ -23,10 +25,8 @@ from counterpane.models.formats.network import (
     Network,
     assemble,
     declared_variables,
-    listed,
+    fill_from_numbers,
 )
-from counterpane.models.formats.originals import notes_of
-from counterpane.models.formats.source import Source
 from counterpane.models.formats.tokens import Tokens, token_pattern
 from counterpane.typing import Floats
 
@@ -37,7 +37,7 @@ TOKEN = token_pattern(comment=r"\#[^\n]*+", marks="(){};", word=r'[^\s,(){};"#]+
 def read_uai(source: Source) -> Network | Factors:
     """The network in a UAI file: variables x0, x1, … with states 0, 1, …
 
-    Comments of ours give them their names (see `originals`).
+    Comments of ours give them their names (see `names`).
 
     The numbers of a table run over its scope as listed, the last one fastest; in a Bayesian network
     each scope ends with the child. (aGrUM up to 3.3 lets the first parent run faster than the
@@ -73,41 +73,39 @@ def read_uai(source: Source) -> Network | Factors:
     families = []
     for scope, (numbers, line) in zip(scopes, tables, strict=True):
         *parents, child = (f"x{v}" for v in scope)
-        families.append(Family(child, parents, listed(source, numbers, line), line))
+        families.append(Family(child, parents, fill_from_numbers(source, numbers, line), line))
     return assemble(source, declared, families)
 
 
-def write_uai(network: Network, *, plain_names: bool) -> Iterator[str]:
-    """The text of a UAI file; with `plain_names` the names and states follow as comments."""
-    scopes = [(*network.dag.parents(i), i) for i in range(len(network.schema))]
-    yield from _text("BAYES", network.schema, scopes, network.tables)
-    if plain_names:
-        yield _names(network.schema)
+def write_uai(network: Network | Factors, *, plain_names: bool) -> Iterator[str]:
+    """The text of a UAI file; with `plain_names` the names and states follow as comments.
+
+    That of a Markov network has dense tables, of numbers and not of their logs.
+    """
+    schema = network.schema
+    if isinstance(network, Factors):
+        potentials = [p for part in network.parts for p in part.to_potentials()]
+        scopes, tables = [p.scope for p in potentials], [*map(_table, potentials)]
+        yield from _text("MARKOV", schema, scopes, tables)
+    else:
+        scopes = [(*network.dag.parents(i), i) for i in range(len(schema))]
+        yield from _text("BAYES", schema, scopes, network.tables)
+    if plain_names:  # readers that count numbers stop before the comments
+        plain = [f"x{i}" for i in range(len(schema))]
+        states = [[str(k) for k in range(v.card)] for v in schema]
+        yield "".join(f"# {note}\n" for note in notes_of(schema, plain, states))
 
 
-def write_uai_factors(factors: Factors, *, plain_names: bool) -> Iterator[str]:
-    """The text of a UAI file for a Markov network: tables only, themselves and not their logs."""
-    potentials = [p for part in factors.parts for p in part.to_potentials()]
-    tables = []
-    for potential in potentials:
-        with np.errstate(over="ignore", under="ignore"):
-            table = np.exp(potential.log_values)
-        if ((table == 0) != (potential.log_values == -np.inf)).any() or (table == np.inf).any():
-            raise ParameterError(
-                f"{potential!r} holds logs beyond the range of numbers, and UAI files hold the "
-                "numbers; save the network as .cp."
-            )
-        tables.append(table)
-    yield from _text("MARKOV", factors.schema, [p.scope for p in potentials], tables)
-    if plain_names:
-        yield _names(factors.schema)
-
-
-def _names(schema: Schema) -> str:
-    """Names and states as comments; readers that count numbers stop before them."""
-    plain = [f"x{i}" for i in range(len(schema))]
-    states = [[str(k) for k in range(v.card)] for v in schema]
-    return "".join(f"# {note}\n" for note in notes_of(schema, plain, states))
+def _table(potential: Potential) -> Floats:
+    """exp of the potential's logs, which must be within the range of numbers."""
+    with np.errstate(over="ignore", under="ignore"):
+        table: Floats = np.exp(potential.log_values)
+    if ((table == 0) != (potential.log_values == -np.inf)).any() or (table == np.inf).any():
+        raise ParameterError(
+            f"{potential!r} holds logs beyond the range of numbers, and UAI files hold the "
+            "numbers; save the network as .cp."
+        )
+    return table
 
 
 def _text(

@@ -15,7 +15,7 @@ from counterpane.learn.classifiers.interactions.fold_rows import (
     sorted_rows,
     unit_weight,
 )
-from counterpane.models.coding import Coding, parted
+from counterpane.models.additive_member import Coding, parted
 
 
 def make_raw(rows=50, seed=0):

@@ -11,7 +11,7 @@ import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import FileFormatError
 from counterpane.graphs import Dag
-from counterpane.models.formats.plain_words import plain_word
+from counterpane.models.formats.names import plain_word
 from reference.plain_files import uncommented
 
 SUFFIXES = ["bif", "bifxml", "net", "xdsl"]

@@ -11,8 +11,8 @@ import pytest
 import counterpane as cp
 from counterpane.errors import CounterpaneError, DataError, FileFormatError
 from counterpane.features import Rules, Tree
-from counterpane.models.formats import libra, libra_trees, source
-from counterpane.models.formats.libra_text import write_libra_data
+from counterpane.models.formats import files, libra, libra_trees
+from counterpane.models.formats.libra import write_libra_data
 
 DN = """2,3,2
 DN {
@@ -217,7 +217,7 @@ def test_pieces_of_any_size_read_alike(tmp_path, monkeypatch):
     path = written(tmp_path, "net.dn", DN)
     expected = cp.load(path).to_arrays()
     for size in (1, 2, 3, 7, 64):
-        monkeypatch.setattr(source, "PIECE", size)
+        monkeypatch.setattr(files, "PIECE", size)
         found = cp.load(path).to_arrays()
         assert all((found[name] == expected[name]).all() for name in expected)
 

@@ -15,7 +15,7 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.errors import FileFormatError, ParameterError, VersionError
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork, load
-from counterpane.models.formats import atomic, native
+from counterpane.models.formats import files, native
 
 
 def small_model(**more):
@@ -166,7 +166,7 @@ def test_a_failed_save_leaves_the_old_file_alone(saved, monkeypatch):
 
     for name in ("fsync", "replace"):
         with monkeypatch.context() as patch:
-            patch.setattr(atomic.os, name, fail)
+            patch.setattr(files.os, name, fail)
             with pytest.raises(OSError, match="disk full"):
                 small_model().save(saved)
         assert saved.read_bytes() == before

@@ -11,7 +11,7 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.errors import FileFormatError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork, load
-from counterpane.models.formats import xml_records
+from counterpane.models.formats import xml_networks
 from reference.plain_files import uncommented
 
 XMLBIF = """<?xml version="1.0" encoding="US-ASCII"?>
@@ -201,7 +201,7 @@ def test_what_could_swell_or_reach_out_is_refused(parsed, text, words):
 
 
 def test_a_record_holds_only_so_many_elements(parsed, monkeypatch):
-    monkeypatch.setattr(xml_records, "MAX_ELEMENTS", 1000)
+    monkeypatch.setattr(xml_networks, "MAX_ELEMENTS", 1000)
     with pytest.raises(FileFormatError, match="too many elements"):
         parsed("<BIF><NETWORK><VARIABLE>" + "<OUTCOME/>" * 1001)
 

@@ -25,11 +25,10 @@ from counterpane.learn.classifiers.features import read_features
 from counterpane.learn.classifiers.held_out import MIN_WEIGHT, Fold, folds_of, joined
 from counterpane.learn.classifiers.training import Training
 from counterpane.learn.driver import to_end
-from counterpane.models.effects import log_odds
-from counterpane.models.explaining import Explanation, check_one, explanation, one_row
-from counterpane.models.kept_rows import TrainingRows, keep_rows
+from counterpane.models.effects import Explanation, check_one, explanation, log_odds, one_row
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
+from counterpane.models.training_rows import TrainingRows, keep_rows
 from counterpane.plotting import draw_plot
 from counterpane.progress import Control
 from counterpane.typing import Codes, Floats, Ints
@@ -216,7 +215,7 @@ class MarkovClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.explaining.explanation` for the records.
+        `counterpane.models.effects.explanation` for the records.
         """
         self._check_fitted()
         codes, _ = self._encoded(*read_features(one_row(row)))

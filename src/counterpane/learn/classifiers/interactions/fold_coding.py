@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpane._core.classifiers import normal_scores
 from counterpane.data.intervals import mdl_cuts, quantile_cuts
-from counterpane.models.coding import Coding
+from counterpane.models.additive_member import Coding
 from counterpane.typing import Codes, Floats, Ints
 
 EDGE = 0.001  # normal scores are those of probabilities from EDGE to 1 - EDGE

@@ -36,10 +36,9 @@ from counterpane.learn.classifiers.training import Training
 from counterpane.learn.driver import Driver
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Face, Member
-from counterpane.models.effects import CAPTION, Effects, measure_effects
-from counterpane.models.explaining import Explanation, one_row
-from counterpane.models.kept_rows import TrainingRows, keep_rows
+from counterpane.models.effects import CAPTION, Effects, Explanation, measure_effects, one_row
 from counterpane.models.purified import purified
+from counterpane.models.training_rows import TrainingRows, keep_rows
 from counterpane.plotting import draw_plot
 from counterpane.typing import Codes, Floats
 
@@ -194,7 +193,7 @@ class InteractionClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.explaining.explanation` for the records; the one whose columns are None
+        `counterpane.models.effects.explanation` for the records; the one whose columns are None
         has the effect of the smoothing of the probabilities and of averaging over unknown cells.
         """
         self._check_fitted()

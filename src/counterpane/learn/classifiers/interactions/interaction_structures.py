@@ -15,7 +15,7 @@ from counterpane.learn.classifiers.interactions.fold_coding import RawRows, find
 from counterpane.learn.classifiers.interactions.fold_rows import unit_weight
 from counterpane.learn.classifiers.interactions.leave_one_out_search import leave_one_out_faces
 from counterpane.learn.classifiers.interactions.score_search import score_search
-from counterpane.models.coding import Coding
+from counterpane.models.additive_member import Coding
 from counterpane.typing import Codes, Floats, Ints
 
 SINGLES = "singles"

@@ -1,11 +1,12 @@
-"""Answers by sampling, mean field, belief propagation or climbing, from a model's blanket."""
+"""Estimated answers: Gibbs sampling, mean field, belief propagation, and how certain they are."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,13 +14,13 @@ from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError, unknown_name
 from counterpane.features import Blanket, Potential
 from counterpane.inference.belief_propagation import BeliefPropagation, propagate
-from counterpane.inference.gibbs import Gibbs, Sampler
+from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
 from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
 from counterpane.inference.mean_field import Approximation, MeanField, mean_field
-from counterpane.models.certainty import Certainty
 from counterpane.models.evidence import likelihood_potentials, read_evidence
 from counterpane.typing import Array, Codes, Floats, Ints
 
+AGREED = 1.1  # R-hat up to which chains are taken to agree
 Method: TypeAlias = str | Gibbs | MeanField | BeliefPropagation
 """How a question is answered: "auto", "exact", "gibbs", "mean_field", "bp", or their settings."""
 
@@ -32,6 +33,68 @@ METHODS: dict[str, Callable[[], Gibbs | MeanField | BeliefPropagation]] = {
     "bp": BeliefPropagation,
 }
 MAP_METHODS: dict[str, Callable[[], ICM | MaxProduct]] = {"icm": ICM, "max_product": MaxProduct}
+
+
+class InexactAnswer(UserWarning):
+    """Warns that an answer is an estimate instead of exact, or has not converged.
+
+    >>> import warnings
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always", cp.InexactAnswer)
+    ...     answer = model.query("survived", {"status": "first"}, method=cp.MeanField(max_iter=1))
+    >>> told[0].category.__name__, answer.certainty.converged
+    ('InexactAnswer', False)
+    """
+
+
+class Certainty(NamedTuple):
+    """`method`, and what it tells of its answer.
+
+    Gibbs sampling tells `standard_errors`, in the shape of the probabilities, and of one question
+    the largest `rhat` and the least `effective_size` of all states; the others whether they have
+    `converged`.
+    """
+
+    method: str
+    converged: bool = True
+    standard_errors: Floats | None = None
+    rhat: float | None = None
+    effective_size: float | None = None
+
+    @classmethod
+    def of_chains(cls, found: Estimate) -> Certainty:
+        """Of an answer by Gibbs sampling."""
+        worst, size = float(found.rhat.max()), float(found.effective_size.min())
+        return cls("gibbs", not worst > AGREED, found.standard_errors, worst, size)
+
+    def __str__(self) -> str:
+        if self.standard_errors is None:
+            return f"{self.method}, {'converged' if self.converged else 'not converged'}"
+        errors = self.standard_errors
+        told = f"{self.method}, standard errors "
+        told += "unknown" if np.isnan(errors).all() else f"up to {np.nanmax(errors):.2g}"
+        return told if self.rhat is None else f"{told}, R-hat up to {self.rhat:.3g}"
+
+
+def warn_if_inexact(certainty: Certainty, reason: Exception | None = None) -> None:
+    """Warn of an estimate where, for a reason, no exact answer was found, and of a bad one."""
+    if reason is not None:
+        warn_inexact(f"{first_part(reason)}; this is an estimate instead ({certainty}).", 4)
+    elif not certainty.converged:
+        way = "more sweeps" if certainty.method == "gibbs" else "a larger max_iter, or damping"
+        warn_inexact(f"the answer is not settled ({certainty}); use {way}, or another method.", 4)
+
+
+def first_part(error: Exception) -> str:
+    """The message up to its first semicolon: what is wrong, without the advice."""
+    return str(error).partition(";")[0]
+
+
+def warn_inexact(sentence: str, depth: int = 3) -> None:
+    """Warn whoever called the method that calls this."""
+    warnings.warn(sentence, InexactAnswer, stacklevel=depth)
 
 
 def as_method(method: Method) -> Method:

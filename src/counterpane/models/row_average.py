@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane.models.column_evidence import ColumnEvidence
-from counterpane.models.kept_rows import TrainingRows
+from counterpane.models.training_rows import ColumnEvidence, TrainingRows
 from counterpane.typing import Bools, Codes, Floats, Ints
 
 ENOUGH = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)  # rows
