@@ -18,14 +18,27 @@ States: TypeAlias = dict[str, tuple[State, ...]]
 
 
 def load_dataset(name: str, **options: Any) -> Table:
-    """The table called `name`, one of `dataset_names()`.
+    """The embedded table called `name`; its class is the last column.
 
     titanic: the 2201 people aboard (Dawson 1995). tictactoe: the 958 boards on which a game can
     end. monks1, monks2, monks3: all 432 robots with their true class (Thrun et al. 1991). balance:
     all 625 loads of a balance (Siegler 1976). iris, wine and breast_cancer are scikit-learn's, cut
-    by Fayyad–Irani against `class`. The class is the last column. `options` are those of
-    `Table.from_frame`, such as discretize="quantile".
+    by Fayyad–Irani against `class`.
 
+    Parameters
+    ----------
+    name : str
+        One of `dataset_names()`.
+    **options
+        Options of `Table.from_frame`, such as discretize="quantile".
+
+    Returns
+    -------
+    Table
+        The rows.
+
+    Examples
+    --------
     >>> load_dataset("titanic")
     Table(2201 rows × 4 columns: Schema(status:4, age:2, sex:2, survived:2))
     """
@@ -37,6 +50,13 @@ def load_dataset(name: str, **options: Any) -> Table:
 def dataset_names() -> tuple[str, ...]:
     """The names that `load_dataset` knows.
 
+    Returns
+    -------
+    tuple of str
+        The names.
+
+    Examples
+    --------
     >>> dataset_names()[:2]
     ('titanic', 'tictactoe')
     """

@@ -25,9 +25,19 @@ class MDLDiscretizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Each column is cut on its own; see `counterpane.data.intervals.mdl_cuts` for the rule. A column
     unrelated to the class gets one interval. Weights are counts: a row of weight 2 is two rows.
 
-    Attributes: `cuts_`, the rising cuts of each column; `classes_`; `n_features_in_`;
-    `feature_names_in_` if the columns had names.
+    Attributes
+    ----------
+    cuts_ : list of array
+        The rising cuts of each column.
+    classes_ : array
+        The classes.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : array of str
+        Their names, if they had names.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> [cuts.round(2).tolist() for cuts in MDLDiscretizer().fit(X, y).cuts_[2:]]

@@ -37,12 +37,28 @@ def read_links(
 ) -> Links:
     """The links in a sparse or dense matrix (users × items), an edge list, or a table of 0 and 1.
 
-    An edge list is a frame, a mapping of columns or the path of a file, with one row per link;
-    `user` and `item` name its columns. By default these are the columns `user` and `item`, or the
-    two columns of a list with two columns, the user first. Duplicate links count once. Users and
-    items are in the order of their sorted names. `items` names the columns of a matrix. With
-    `schema` the items are those of a model, and other items are an error.
+    An edge list is a frame, a mapping of columns or the path of a file, with one row per link.
+    Duplicate links count once. Users and items are in the order of their sorted names.
 
+    Parameters
+    ----------
+    X : matrix, frame, mapping or path
+        The links.
+    items : sequence, optional
+        The names of the columns of a matrix.
+    user, item : str, optional
+        The columns of an edge list; by default `user` and `item`, or the first and the second of
+        two columns.
+    schema : Schema, optional
+        The items of a model; other items are an error.
+
+    Returns
+    -------
+    Links
+        The table, and the users in the order of its rows.
+
+    Examples
+    --------
     >>> links = read_links({"user": ["ann", "ann", "bob"], "item": ["tea", "jam", "tea"]})
     >>> links.table.schema.names, links.users, links.table.codes.T.tolist()
     (('jam', 'tea'), ('ann', 'bob'), [[1, 1], [0, 1]])

@@ -19,12 +19,21 @@ from counterpane.typing import Floats, State
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers or dates from `low` to `high`, as evidence: `low` included, `high` not.
+    """The numbers or dates from `low` to `high`, as evidence on a column.
 
-    None leaves a side open. The column was cut into intervals, or its states are numbers or dates.
-    If an interval is only partly in the range, it is weighted by the share of its values in the
-    range, from the quantiles that the column keeps.
+    The column was cut into intervals, or its states are numbers or dates. An interval that is
+    partly in the range is weighted by the share of its values in the range, which the quantiles of
+    the column tell.
 
+    Parameters
+    ----------
+    low, high : number, date or None
+        The two ends; None leaves a side open.
+    include_low, include_high : bool
+        Whether an end belongs to the range; by default `low` does and `high` does not.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
     >>> round(model.query("class", {"petal_width": cp.Range(low=2)})["virginica"], 2)

@@ -28,12 +28,21 @@ MISSING = "(missing)"  # how the state None, the missing cell, is written wherev
 class Variable:
     """A discrete variable: a name and its states in order.
 
-    `cuts` is set for a numeric column that was discretized: state i holds the values in
-    [cuts[i-1], cuts[i]), so that new numbers can be encoded without the old data. A last state
-    None, the missing cell, has no interval. Numbers are drawn from `quantiles`, those of the values
-    in each interval, and are multiples of `step` (1 for whole numbers, .01 for two decimals, a day
-    for dates). Comparison of variables ignores both.
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    states : tuple
+        The states in the order of their codes. A last state None is the missing cell.
+    cuts : tuple of float, optional
+        Of a numeric column that was discretized: state i holds the values in [cuts[i-1], cuts[i]).
+    quantiles : tuple, optional
+        The quantiles of the values in each interval, from which numbers are drawn.
+    step : float, optional
+        Numbers are drawn as multiples of it: 1 for whole numbers, .01 for two decimals.
 
+    Examples
+    --------
     >>> age = Variable("age", ("[0, 18)", "[18, 99]"), cuts=(18.0,))
     >>> age.card, age.code("[18, 99]")
     (2, 1)
@@ -164,6 +173,13 @@ def code_dtype(cards: Ints) -> np.dtype[np.unsignedinteger[Any]]:
 class Schema(Sequence[Variable]):
     """The ordered variables of a table; final, compared by value.
 
+    Parameters
+    ----------
+    variables : iterable of Variable
+        One for each column; their names differ.
+
+    Examples
+    --------
     >>> schema = Schema([Variable("smoke", ("no", "yes")), Variable("lung", ("no", "yes"))])
     >>> schema.index("lung"), schema.cards.tolist()
     (1, [2, 2])

@@ -34,17 +34,31 @@ Missing = Literal["state", "drop", "error"]
 
 
 class Table(Exportable):
-    """Codes of `schema`'s variables, shape (n_variables, n_rows); a missing cell has code `card`.
+    """A read-only table of state codes, made by `Table.from_frame`, `read` or `load_dataset`.
 
-    `Table.from_frame`, `counterpane.read` and `load_dataset` make tables; this constructor takes
-    codes. `preparation` records what `counterpane.read` did to the columns, and `notes` has a
-    sentence for each change. `numbers`, name → floats, are the numbers of columns that were cut,
-    NaN if missing; tables that were sampled from a model have them. A table that was read has
-    intervals only.
+    `to_pandas`, `to_polars` and `to_arrow` make a frame (without the weights), and `to_frame` a
+    frame of the kind that was read. `table["name"]` is a column as an array.
 
-    `to_pandas`, `to_polars` and `to_arrow` make a frame, and `to_frame` a frame of the kind that
-    was read. `table["name"]` is a column as an array. Frames do not have the weights.
+    Parameters
+    ----------
+    schema : Schema
+        The variables.
+    codes : array of int, shape (n_columns, n_rows)
+        The code of each cell; a missing cell has the number of states as its code.
+    weights : array of shape (n_rows,), optional
+        Weights of the rows, by default 1.
+    numbers : mapping of str to array, optional
+        Numbers of columns that were cut into intervals, NaN if missing, as sampled from a model.
 
+    Attributes
+    ----------
+    preparation : dict
+        What `counterpane.read` did to the columns; `notes` has a sentence for each change.
+    has_missing : array of bool, shape (n_columns,)
+        Whether a column has missing cells.
+
+    Examples
+    --------
     >>> table = Table(Schema.from_cards([2, 3]), [[0, 1, 1], [2, 0, 3]])
     >>> len(table), table.has_missing.tolist(), table["x0"].tolist()
     (3, [False, True], [0, 1, 1])
@@ -105,18 +119,40 @@ class Table(Exportable):
     ) -> Table:
         """The table of a pandas, polars or pyarrow frame, 2-D array or mapping of columns.
 
-        Texts, booleans, categories and whole numbers of at most `max_states` values are states;
-        categories keep their declared order and unobserved states. Other numbers are cut by
-        `discretize`: "mdl" (Fayyad–Irani against `target`), "quantile" (`n_bins` of equal weight),
-        "auto" ("mdl" if there is a discrete target, else "quantile"), {column: cuts}, or an
-        object whose `fit` sets `cuts_` or `bin_edges_`.
+        Texts, booleans, categories and whole numbers of few values are states; categories keep
+        their declared order and unobserved states. Other numbers are cut into intervals.
 
-        `states` declares states by column. `schema` encodes new data like an older table: columns
-        are found by name, and others are ignored. A value that is not a state is an error; with
-        unseen="missing" it is missing, and with "unknown" it has the code `card` even if missing
-        is a state. `weights`
-        is an array, or the name of a column that holds them.
+        Parameters
+        ----------
+        frame : frame, array or mapping
+            The columns.
+        schema : Schema, optional
+            Encodes new data like an older table: columns are found by name, others are ignored.
+        states : mapping of str to sequence, optional
+            The states of columns, in order.
+        weights : str or array, optional
+            Weights of the rows, or the name of the column that holds them.
+        discretize : "auto", "mdl", "quantile", mapping, object or None
+            How numbers are cut: "mdl" by Fayyad–Irani against `target`, "quantile" into `n_bins` of
+            equal weight, "auto" by "mdl" if there is a discrete target, otherwise by "quantile",
+            {column: cuts}, or an object whose `fit` sets `cuts_` or `bin_edges_`. None refuses.
+        target : str, optional
+            The class column.
+        unseen : "error", "missing" or "unknown"
+            What a value is that is not a state; "unknown" has the code `card` even if missing is a
+            state.
+        max_states : int
+            Whole numbers of at most so many values are states.
+        n_bins : int
+            Intervals of a column that is cut by quantiles.
 
+        Returns
+        -------
+        Table
+            The encoded rows.
+
+        Examples
+        --------
         >>> frame = {"smoke": ["no", "yes", None], "packs": [0, 2, 1]}
         >>> table = Table.from_frame(frame, states={"smoke": ("yes", "no", "rarely")})
         >>> table.schema["smoke"].states, table.codes.tolist()

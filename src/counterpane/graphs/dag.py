@@ -16,11 +16,24 @@ from counterpane.typing import Ints, Words
 
 @final
 class Dag(BitGraph):
-    """A directed acyclic graph on the nodes 0 … n−1, from (parent, child) pairs.
+    """A directed acyclic graph on the nodes 0 … n−1.
 
-    `parent_bits` and `child_bits` are read-only uint64 arrays of shape (n, ceil(n / 64)): bit p of
-    row c of `parent_bits` is set if p → c. A cycle, a loop or an unknown node raises `GraphError`.
+    A cycle, a loop or an unknown node raises `GraphError`.
 
+    Parameters
+    ----------
+    n : int
+        The number of nodes.
+    edges : iterable of (int, int)
+        The (parent, child) pairs.
+
+    Attributes
+    ----------
+    parent_bits, child_bits : array of uint64, shape (n, ceil(n / 64))
+        Read-only sets of nodes: bit p of row c of `parent_bits` is set if p → c.
+
+    Examples
+    --------
     >>> dag = Dag(4, [(0, 2), (1, 2), (2, 3)])
     >>> dag.parents(2), dag.children(2), dag.topological_order()
     ((0, 1), (3,), (0, 1, 2, 3))

@@ -15,11 +15,24 @@ from counterpane.typing import Words
 
 @final
 class UndirectedGraph(BitGraph):
-    """An undirected graph on the nodes 0 … n−1, from pairs in either order.
+    """An undirected graph on the nodes 0 … n−1.
 
-    `neighbor_bits` is a read-only, symmetric uint64 array of shape (n, ceil(n / 64)): bit j of
-    row i is set if i – j. A loop, an unknown node or asymmetric rows raise `GraphError`.
+    A loop, an unknown node or asymmetric bit rows raise `GraphError`.
 
+    Parameters
+    ----------
+    n : int
+        The number of nodes.
+    edges : iterable of (int, int)
+        Pairs of nodes, in either order.
+
+    Attributes
+    ----------
+    neighbor_bits : array of uint64, shape (n, ceil(n / 64))
+        Read-only, symmetric sets of nodes: bit j of row i is set if i – j.
+
+    Examples
+    --------
     >>> graph = UndirectedGraph(4, [(2, 0), (0, 1)])
     >>> graph.neighbors(0), graph.edges, graph.components()
     ((1, 2), ((0, 1), (0, 2)), ((0, 1, 2), (3,)))

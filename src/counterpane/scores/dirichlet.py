@@ -34,6 +34,13 @@ def _check_size(equivalent_sample_size: Any) -> float:
 class K2(FormScore):
     """Marginal likelihood with α_ijk = 1 (Cooper & Herskovits 1992). Not score-equivalent.
 
+    Parameters
+    ----------
+    structure_prior : StructurePrior, optional
+        Prior probabilities of networks, by default uniform.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> round(cp.HillClimb(cp.K2()).fit(cp.load_dataset("titanic")).score_, 1)
     -5223.2
@@ -49,6 +56,15 @@ class K2(FormScore):
 class BDeu(FormScore):
     """Marginal likelihood with α_ijk = equivalent_sample_size / (r_i q_i).
 
+    Parameters
+    ----------
+    equivalent_sample_size : float
+        The weight of the prior, in rows.
+    structure_prior : StructurePrior, optional
+        Prior probabilities of networks, by default uniform.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> round(cp.GES(cp.BDeu(10)).fit(cp.load_dataset("titanic")).score_, 1)
     -5231.6
@@ -84,6 +100,17 @@ class BDe(LocalScore):
     The prior is a network over the same variables in the same order. If a cell has probability zero
     in the prior but occurs in the data, the score of its family is −∞.
 
+    Parameters
+    ----------
+    prior : model
+        The prior network.
+    equivalent_sample_size : float
+        The weight of the prior, in rows.
+    structure_prior : StructurePrior, optional
+        Prior probabilities of networks, by default uniform.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> expected = cp.ChowLiu().fit(table).model_

@@ -16,6 +16,13 @@ from counterpane.scores.base import Form, FormScore
 class LogLikelihood(FormScore):
     """Maximized log-likelihood, in nats; it never falls when an edge is added.
 
+    Parameters
+    ----------
+    structure_prior : StructurePrior, optional
+        Prior probabilities of networks, by default uniform.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> round(cp.ChowLiu(cp.LogLikelihood()).fit(cp.load_dataset("titanic")).score_, 1)
     -5275.7
@@ -30,6 +37,13 @@ class LogLikelihood(FormScore):
 class AIC(FormScore):
     """Log-likelihood less one nat per free parameter (Akaike 1974).
 
+    Parameters
+    ----------
+    structure_prior : StructurePrior, optional
+        Prior probabilities of networks, by default uniform.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> round(cp.GES(cp.AIC()).fit(cp.load_dataset("titanic")).score_, 1)
     -5182.5
@@ -44,6 +58,13 @@ class AIC(FormScore):
 class BIC(FormScore):
     """Log-likelihood less ½ ln N nats per free parameter (Schwarz 1978); the same as MDL.
 
+    Parameters
+    ----------
+    structure_prior : StructurePrior, optional
+        Prior probabilities of networks, by default uniform.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> round(cp.GES(cp.BIC()).fit(cp.load_dataset("titanic")).score_, 1)
     -5251.1
@@ -71,8 +92,17 @@ class NodeAverageLikelihood(FormScore):
     above all where missing cells depend on other columns.
 
     Scores are per row. They are the same for all networks of a class only if no cell is missing.
-    There is no structure prior. It needs `missing="available"`:
+    There is no structure prior. The learner needs missing="available".
 
+    Parameters
+    ----------
+    penalty : float
+        λ is `penalty` · N^(−`alpha`).
+    alpha : float
+        From 0 to below 1/2.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> frame = {"a": [0, 0, 1, 1, 0, 1, None, 0], "b": [0, 0, 1, 1, 0, 1, 1, None]}
     >>> learner = cp.HillClimb("nal", missing="available").fit(frame)
