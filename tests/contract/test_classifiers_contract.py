@@ -1,4 +1,4 @@
-"""What every classifier must do, whatever it learns. A new one is one line in CLASSIFIERS."""
+"""What every classifier of the registry must do, whatever it learns."""
 
 from __future__ import annotations
 
@@ -16,14 +16,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import counterpane as cp
 from counterpane.errors import DataError, NotFittedError, ParameterError, UnknownNameError
 from counterpane.learn.classifiers.classifier import Classifier
+from counterpane.learn.registry import learners
 
-CLASSIFIERS = [
-    cp.NaiveBayes(),
-    cp.TAN(),
-    cp.BayesNetClassifier(),
-    cp.MarkovClassifier(),
-    cp.InteractionClassifier(),
-]
+CLASSIFIERS = [entry.make() for entry in learners("classifier").values()]
 all_classifiers = pytest.mark.parametrize("classifier", CLASSIFIERS, ids=repr)
 
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv, feather
 
+from contract.contributed import has_document, printed_module
 from contract.count_source_suite import (
     CARDS,
     CountSourceSuite,
@@ -58,6 +59,11 @@ def cuts(table, n=7):
 
 def stream_of_tables(table):
     return StreamCounts(table.schema, lambda: (table.take(rows) for rows in cuts(table)))
+
+
+def shards_of_tables(table):
+    parts = [table.take(rows) for rows in cuts(table)]
+    return printed_module("counts/shards.py").ShardCounts(parts)
 
 
 def stream_of_frames(table):
@@ -185,7 +191,12 @@ SOURCES = [
 ]
 
 
-@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in SOURCES])
+CONTRIBUTED = [("contributed", shards_of_tables)] if has_document() else []
+
+
+@pytest.mark.parametrize(
+    "make", [pytest.param(make, id=name) for name, make in [*SOURCES, *CONTRIBUTED]]
+)
 class TestCountSource(CountSourceSuite):
     """Every promise, for every source."""
 

@@ -97,7 +97,7 @@ class TestDaskSource(CountSourceSuite):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_learner_gives_the_same(name):
-    kind = "weighted" if name in ("chow-liu", "tan", "hybrid-field") else "complete"
+    kind = "weighted" if name in ("chow-liu", "tan", "hybrid") else "complete"
     assert LEARNERS[name](dask_frame(table_of(kind, name))) == in_memory(name, kind)
 
 

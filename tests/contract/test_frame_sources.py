@@ -103,7 +103,7 @@ class TestFrameSource(CountSourceSuite):
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("lazy", [polars_frame, duckdb_relation])
 def test_a_learner_gives_the_same(lazy, name):
-    kind = "weighted" if name in ("chow-liu", "tan", "hybrid-field") else "complete"
+    kind = "weighted" if name in ("chow-liu", "tan", "hybrid") else "complete"
     make = source_of(lazy, cache=False)
     assert LEARNERS[name](make(table_of(kind, name))) == in_memory(name, kind)
 

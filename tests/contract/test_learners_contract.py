@@ -16,6 +16,7 @@ import pytest
 from sklearn.base import clone
 
 import counterpane as cp
+from contract.contributed import has_document, printed_module
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.errors import (
     DataError,
@@ -42,6 +43,9 @@ LEARNERS = [
     pytest.param(partial(find_learner(name).make, **parameters), id=label)
     for label, (name, parameters) in (NAMED | VARIANTS).items()
 ]
+if has_document():
+    make = printed_module("learn/bayesian/best_parent.py").BestParent
+    LEARNERS.append(pytest.param(make, id="contributed"))
 all_learners = pytest.mark.parametrize("make", LEARNERS)
 
 
@@ -156,7 +160,7 @@ def test_a_failed_fit_changes_nothing(make):
 def test_the_configuration_is_json_and_makes_the_same_learner(make):
     learner = make(n_jobs=2, discretize={"lung": 3})
     config = json.loads(json.dumps(learner.to_config(), allow_nan=False))
-    twin = cp.learn.base.Learner.from_config(config)
+    twin = type(learner).from_config(config)
     assert type(twin) is type(learner)
     assert repr(twin.get_params()) == repr(learner.get_params())
     assert twin.to_config() == learner.to_config()

@@ -11,6 +11,7 @@ import counterpane as cp
 from contract.count_source_suite import make_table
 from contract.test_count_sources import SOURCES
 from counterpane.features import Potential
+from counterpane.learn.registry import learners
 
 CARDS = (3, 2, 3, 2, 4)
 CLASS = "x3"
@@ -45,8 +46,8 @@ def classified(classifier):
     return found
 
 
-def network(kind, *given, **fixed):
-    return lambda X, **options: learned(kind(*given, **fixed, **options).fit(X))
+def network(kind, **fixed):
+    return lambda X, **options: learned(kind(**fixed, **options).fit(X))
 
 
 def classifier(kind, **fixed):
@@ -68,32 +69,27 @@ def resampled(X, **options):
     return {"edges": found.edge_probabilities.tobytes(), "directed": found.directed}
 
 
+PARAMETERS = {
+    "hill-climb": {"score": "bdeu", "tabu": 2},
+    "structure-search": {"random_state": 0},
+    "k2": {"random_state": 0},
+    "order-mcmc": {"n_samples": 40, "random_state": 0},
+    "gsimn": {"test": "g2"},
+    "pfmn": {"moves": 20},
+    "dn-tree": {"k": 3},
+    "pairwise": {"k": 2},
+}
+CLASSIFIERS = learners("classifier")
 LEARNERS = {
-    "chow-liu": network(cp.ChowLiu),
-    "hill-climb": network(cp.HillClimb, "bdeu", tabu=2),
-    "structure-search": network(cp.StructureSearch, random_state=0),
-    "ges": network(cp.GES),
-    "k2-search": network(cp.K2Search, random_state=0),
-    "exact-posterior": network(cp.ExactPosterior),
-    "order-mcmc": network(cp.OrderMCMC, n_samples=40, random_state=0),
-    "naive-bayes": classifier(cp.NaiveBayes),
-    "tan": classifier(cp.TAN),
-    "bayes-net-classifier": classifier(cp.BayesNetClassifier),
-    "markov-classifier": classifier(cp.MarkovClassifier),
-    "interaction-classifier": classifier(cp.InteractionClassifier),
-    "gsmn": network(cp.GSMN),
-    "gsimn": network(cp.GSIMN, "g2"),
-    "pfmn": network(cp.PFMN, moves=20, random_state=0),
-    "dependency-trees": network(cp.DependencyNetworkLearner, k=3),
-    "dependency-logistic": network(cp.DependencyNetworkLearner, "logistic"),
-    "pairwise-markov": network(cp.PairwiseMarkovLearner, k=2),
+    **{
+        name: network(entry.make, **PARAMETERS.get(name, {}))
+        for name, entry in learners("network", "posterior", "field").items()
+    },
+    **{name: classifier(entry.make) for name, entry in CLASSIFIERS.items()},
     "fit-weights": weights_of_pairs,
     "to-markov-network": converted,
-    "hybrid-field": network(cp.HybridRandomFieldLearner),
     "bootstrap": resampled,
 }
-CLASSIFIERS = {"naive-bayes", "tan", "bayes-net-classifier", "markov-classifier",
-               "interaction-classifier"}  # fmt: skip
 GAPS = [
     (name, missing)
     for name in LEARNERS

@@ -11,12 +11,11 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import DataError, NotFittedError
+from counterpane.learn.registry import learners
 
-NETWORKS = [cp.StructureSearch, cp.HillClimb, cp.GES, cp.K2Search, cp.ChowLiu, cp.ExactPosterior,
-            cp.OrderMCMC, cp.GSMN, cp.GSIMN, cp.PFMN, cp.DependencyNetworkLearner,
-            cp.PairwiseMarkovLearner, cp.HybridRandomFieldLearner]  # fmt: skip
-CLASSIFIERS = [cp.NaiveBayes, cp.TAN, cp.BayesNetClassifier, cp.MarkovClassifier,
-               cp.InteractionClassifier]  # fmt: skip
+NETWORKS = [entry.learner_class for entry in learners("network", "posterior", "field").values()]
+NETWORKS = list(dict.fromkeys(NETWORKS))  # two names of one class
+CLASSIFIERS = [entry.learner_class for entry in learners("classifier").values()]
 LEFT_OUT = ["Left out visitor_id: names the rows: 300 values in 300 rows.",
             "Left out country: the same value in all rows."]  # fmt: skip
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from contract.contributed import has_document, printed_module
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError, TableSizeError, UnknownNameError
@@ -88,19 +87,11 @@ def expert(child, parents):
     return sum(math.log(ODDS[p, child]) for p in parents)
 
 
-def printed_score(text):
-    """The score that CONTRIBUTING shows."""
-    code = re.search(r"```python\n(# scores/hannan_quinn.py\n.*?)```", text, re.DOTALL)
-    names: dict = {}
-    exec(code[1], names)
-    return names["HannanQuinn"]()
-
-
 def hannan_quinn(codes, weights, cards, child, parents):
+    """LL − p ln ln N; no penalty up to e rows."""
+    n = max(reference.total(codes, weights), math.e)
     likelihood = reference.loglik(codes, weights, cards, child, parents)
-    n_parameters = likelihood - reference.aic(codes, weights, cards, child, parents)
-    total = codes.shape[1] if weights is None else weights.sum()
-    return likelihood - n_parameters * math.log(max(math.log(max(total, 1.0)), 1.0))
+    return likelihood - reference.n_parameters(cards, child, parents) * math.log(math.log(n))
 
 
 CASES = {
@@ -130,9 +121,10 @@ CASES = {
         expert,
     ),
 }
-DOCUMENT = Path(__file__).parents[2] / "CONTRIBUTING.md"
-if DOCUMENT.exists():
-    CASES["contributing"] = Case(printed_score(DOCUMENT.read_text()), hannan_quinn)
+if has_document():
+    CASES["contributed"] = Case(
+        printed_module("scores/hannan_quinn.py").HannanQuinn(), hannan_quinn
+    )
 cases = pytest.mark.parametrize("case", [pytest.param(c, id=name) for name, c in CASES.items()])
 
 

@@ -14,23 +14,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import counterpane as cp
 from counterpane.errors import StateError
+from counterpane.learn.registry import learners
 
+SHORT = {"order-mcmc": {"random_state": 0}, "pfmn": {"moves": 20}}
 LEARNERS = [
+    *(e.make(**SHORT.get(e.name, {})) for e in learners("network", "posterior", "field").values()),
     cp.ChowLiu("bic"),
     cp.ChowLiu(cp.BDeu(5)),
-    cp.HillClimb(),
-    cp.GES(),
-    cp.StructureSearch(),
-    cp.K2Search(),
-    cp.ExactPosterior(),
-    cp.OrderMCMC(random_state=0),
-    cp.HybridRandomFieldLearner(),
-    cp.DependencyNetworkLearner(),
-    cp.PairwiseMarkovLearner(),
-    cp.GSMN(),
-    cp.PFMN(moves=20, random_state=0),
 ]
-CLASSIFIERS = [cp.NaiveBayes(), cp.TAN(), cp.InteractionClassifier(), cp.MarkovClassifier()]
+CLASSIFIERS = [entry.make() for entry in learners("classifier").values()]
 
 
 def make_frame(n: int = 240) -> pd.DataFrame:

@@ -271,8 +271,8 @@ def held(spark: Any) -> int:
 
 
 FAMILIES = [
-    "hill-climb", "exact-posterior", "tan", "markov-classifier", "interaction-classifier", "gsimn",
-    "dependency-trees", "to-markov-network", "hybrid-field",
+    "hill-climb", "exact-posterior", "tan", "markov", "interaction", "gsimn",
+    "dn-tree", "to-markov-network", "hybrid",
 ]  # fmt: skip
 
 
@@ -282,7 +282,7 @@ FAMILIES = [
     indirect=["make"],
 )
 def test_a_learner_of_each_family_gives_the_same(make, name):
-    kind = "weighted" if name == "hybrid-field" else "complete"
+    kind = "weighted" if name == "hybrid" else "complete"
     assert LEARNERS[name](make(table_of(kind, name))) == in_memory(name, kind)
 
 

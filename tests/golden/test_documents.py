@@ -1,39 +1,22 @@
-"""What CONTRIBUTING shows is run as it stands."""
+"""What CONTRIBUTING shows is run as it stands; the contract suites run it, too."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import counterpane as cp
+from contract.contributed import DOCUMENT, has_document, printed_module
+from counterpane.learn.registry import LEARNERS, LearnerEntry
 from counterpane.scores import score_dag, score_families
 
-ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "CONTRIBUTING.md").exists(), reason="the documents are not beside the tests"
-)
-
-
-def blocks(document: str, language: str) -> list[str]:
-    text = (ROOT / document).read_text(encoding="utf-8")
-    found = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
-    assert found
-    return found
-
-
-def skeleton(title: str) -> dict[str, Any]:
-    block = next(b for b in blocks("CONTRIBUTING.md", "python") if b.startswith(f"# {title}"))
-    namespace: dict[str, Any] = {"__name__": "skeleton"}
-    exec(compile(block, title, "exec"), namespace)
-    return namespace
+pytestmark = pytest.mark.skipif(not has_document(), reason="the documents are not beside the tests")
 
 
 def test_score_skeleton() -> None:
-    score = skeleton("scores/hannan_quinn.py")["HannanQuinn"]()
+    score = printed_module("scores/hannan_quinn.py").HannanQuinn()
     source = cp.MemoryCounts(cp.load_dataset("titanic"))
     families = [(3, [2, 0])]
     fit = score_families(cp.LogLikelihood(), source, families)[0]
@@ -43,7 +26,7 @@ def test_score_skeleton() -> None:
 
 
 def test_source_skeleton() -> None:
-    shards = skeleton("counts/shards.py")["ShardCounts"]
+    shards = printed_module("counts/shards.py").ShardCounts
     table = cp.load_dataset("tictactoe")
     source = shards([table.take(np.arange(400)), table.take(np.arange(400, 958))])
     whole = cp.MemoryCounts(table)
@@ -54,10 +37,20 @@ def test_source_skeleton() -> None:
 
 
 def test_learner_skeleton() -> None:
-    learner = skeleton("learn/best_parent.py")["EarlierParent"]("bic")
+    learner = printed_module("learn/bayesian/best_parent.py").BestParent("bic")
     table = cp.load_dataset("titanic")
     model = learner.fit(table).model_
-    assert all(p < c for p, c in model.dag.edges)
+    assert all(len(model.dag.parents(c)) <= 1 for c in range(4))
     source = cp.MemoryCounts(table)
     empty = score_dag(cp.BIC(), source, [[]] * 4)
     assert score_dag(cp.BIC(), source, [model.dag.parents(i) for i in range(4)]) > empty
+
+
+def test_registry_line() -> None:
+    line = re.search(r"^LearnerEntry\(.*\)$", DOCUMENT.read_text(encoding="utf-8"), flags=re.M)
+    assert line is not None
+    entry = eval(line[0], {"LearnerEntry": LearnerEntry})
+    assert entry.name not in {known.name for known in LEARNERS}
+    assert entry.task in {known.task for known in LEARNERS}
+    home = f"learn/{entry.module.replace('.', '/')}.py"
+    assert hasattr(printed_module(home), entry.class_name)
