@@ -23,7 +23,7 @@ from counterpane.errors import ParameterError, StateError, unknown_name
 from counterpane.lazy import lazy
 
 columns_of = lazy("counterpane.data.columns")
-explaining = lazy("counterpane.models.effects")
+effects = lazy("counterpane.models.effects")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
 tables = lazy("counterpane.cli.tables")
@@ -93,7 +93,7 @@ def _explanation(
     """The probabilities of the classes, what each interaction adds, and the class explained."""
     name = model.target.name if model.kind == "additive" else model._class_name(target)
     records = model.explain(tables.as_learned(model, columns), target)
-    shares = explaining.explained_probabilities(records)
+    shares = effects.explained_probabilities(records)
     if of_class is None:
         chosen = max(shares, key=lambda state: shares[state])
     else:

@@ -1,4 +1,4 @@
-"""How well a model fits rows that it did not see: held out, and the model itself beside it."""
+"""Measures of fit: of a model learned again without held-out rows, and of the model itself."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from counterpane.learn.base import Learner
 from counterpane.learn.classifiers.class_measures import ClassMeasures
 from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
+from counterpane.models.base import Provenance
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.estimate import InexactAnswer
-from counterpane.report.rows import Rows
+from counterpane.report.rows import ReportRows
 from counterpane.typing import Floats, Ints
 
 BINS = 10
@@ -39,20 +40,20 @@ MEANINGS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class HeldOutSplit:
     """A model learned again without some rows, those rows, and words on what was done."""
 
     model: Any
-    rows: Rows
+    rows: ReportRows
     words: str
 
 
 def measures_of(
-    model: Any, rows: Rows, target: str | None, held_out: float, seed: int, *, progress: bool
+    model: Any, rows: ReportRows, target: str | None, held_out: float, seed: int, *, progress: bool
 ) -> dict[str, Any]:
     """Measures on held-out rows and of the model itself; calibration and confusion of a class."""
     split = _split(model, rows, target, held_out, seed, progress=progress)
-    tested = Split(model, rows, "") if split is None else split
+    tested = HeldOutSplit(model, rows, "") if split is None else split
     fresh = _values(tested.model, tested.rows, target)
     itself = fresh if split is None else _values(model, rows, target)
     base = _baselines(model, rows, split.rows if split else rows, target)
@@ -61,18 +62,18 @@ def measures_of(
         for name in MEANINGS
         if name in fresh or name in itself
     ]
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "lines": lines,
         "held": "" if split is None else split.words,
         "note": _note(rows, split, model, asked=held_out > 0),
         "base": "independent columns" if target is None else "shares of the classes",
     }
     if target is not None:
-        found |= _class_pictures(tested, target)
-    return found
+        result |= _class_pictures(tested, target)
+    return result
 
 
-def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
+def _note(rows: ReportRows, split: HeldOutSplit | None, model: Any, *, asked: bool) -> str:
     words = []
     folds = ((model.provenance or {}).get("held_out") or {}).get("folds", 0)
     if split is not None and folds > 1:
@@ -83,8 +84,10 @@ def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
             f"Nothing was held out{why if asked else ', as asked'}; the model was measured on the "
             "rows given, which may be those that it was learned from."
         )
-    if rows.given > rows.table.n_rows:
-        words.append(f"{rows.table.n_rows:,} of {rows.given:,} rows, evenly spaced, were measured.")
+    if rows.n_given > rows.table.n_rows:
+        words.append(
+            f"{rows.table.n_rows:,} of {rows.n_given:,} rows, evenly spaced, were measured."
+        )
     gaps = rows.table.n_rows - int(rows.complete.sum())
     if gaps and isinstance(model, BayesianNetwork):
         words.append(
@@ -100,17 +103,16 @@ def _note(rows: Rows, split: Split | None, model: Any, *, asked: bool) -> str:
 
 
 def _split(
-    model: Any, rows: Rows, target: str | None, held_out: float, seed: int, *, progress: bool
-) -> Split | None:
-    """The model learned again on a part of the rows, or None where that cannot be done."""
+    model: Any, rows: ReportRows, target: str | None, held_out: float, seed: int, *, progress: bool
+) -> HeldOutSplit | None:
+    """The model learned again on a part of the rows, or None if that cannot be done."""
     n = rows.table.n_rows
     size = round(n * held_out)
     if not 0 < size < n:
         return None
-    chance = np.random.default_rng(seed).permutation(n)
-    test, train = rows.take(np.sort(chance[:size])), rows.take(np.sort(chance[size:]))
-    told = f"{size:,} of {n:,} rows, drawn by seed {seed}, were held out"
-    learner = rebuilt(model.provenance or {}, n - size)
+    order = np.random.default_rng(seed).permutation(n)
+    test, train = rows.take(np.sort(order[:size])), rows.take(np.sort(order[size:]))
+    learner = rebuilt_learner(model.origin, n - size)
     name = repr(learner)
     if learner is not None:
         learner.set_params(progress=progress)
@@ -118,33 +120,43 @@ def _split(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", StoppedEarly)
-            if learner is not None and target is not None and hasattr(learner, "predict_proba"):
-                told_class = train.table.codes[train.table.schema.index(target)]
-                train = train.take(np.flatnonzero(told_class < model.schema[target].card))
-                learner.fit(_as_given(train), target)
-                cuts = "" if train.raw is None else ", cuts of numbers included,"
-                words = f"{told}. {name} learned the rest from scratch{cuts}"
-                same = learner.model_.schema[target].states == model.schema[target].states
-                found = Split(learner.model_, test, f"{words} and was measured on them.")
-                return found if same else None
-            if learner is not None and not model.class_only:
-                learner.fit(_rows_for(learner, model, train))
-                again = learner.model_
-                if again is not None and again.schema == model.schema:
-                    words = f"{told}. {name} learned structure and parameters from the rest"
-                    return Split(again, test, f"{words} and was measured on them.")
-            if isinstance(model, BayesianNetwork):
-                again = fit_parameters(MemoryCounts(train.table.take(train.complete)), model.dag)
-                words = f"{told}. The structure was kept, so it has seen them; its parameters were"
-                return Split(again, test, f"{words} learned again from the rest.")
-    except StoppedEarly:  # by Ctrl-C: what it has found would not be the model's measure
+            again, words = _learn_again(model, learner, name, train, target)
+    except StoppedEarly:  # by Ctrl-C: measures of an unfinished model would mislead
         raise KeyboardInterrupt from None
     except CounterpaneError:
         return None
-    return None
+    words = f"{size:,} of {n:,} rows, drawn by seed {seed}, were held out. {words}"
+    return None if again is None else HeldOutSplit(again, test, words)
 
 
-def _rows_for(learner: Learner, model: Any, rows: Rows) -> Table:
+def _learn_again(
+    model: Any, learner: Any, name: str, train: ReportRows, target: str | None
+) -> tuple[Any, str]:
+    """(the model learned from some rows, what was learned); None if it cannot be learned."""
+    if learner is not None and target is not None and hasattr(learner, "predict_proba"):
+        codes = train.table.codes[train.table.schema.index(target)]
+        train = train.take(np.flatnonzero(codes < model.schema[target].card))
+        learner.fit(_as_given(train), target)
+        same = learner.model_.schema[target].states == model.schema[target].states
+        cuts = "" if train.raw is None else ", cuts of numbers included,"
+        words = f"{name} learned the rest from scratch{cuts} and was measured on them."
+        return (learner.model_ if same else None), words
+    if learner is not None and not model.class_only:
+        learner.fit(_rows_for(learner, model, train))
+        again = learner.model_
+        if again is not None and again.schema == model.schema:
+            words = "learned structure and parameters from the rest and was measured on them."
+            return again, f"{name} {words}"
+    if isinstance(model, BayesianNetwork):
+        again = fit_parameters(MemoryCounts(train.table.take(train.complete)), model.dag)
+        return again, (
+            "The structure was kept, so it has seen them; its parameters were learned again from "
+            "the rest."
+        )
+    return None, ""
+
+
+def _rows_for(learner: Learner, model: Any, rows: ReportRows) -> Table:
     """The rows from which a model is learned again: those with gaps where it was learned by EM."""
     if ((model.provenance or {}).get("missing") or {}).get("policy") == "em":
         learner.set_params(missing="em")
@@ -152,52 +164,58 @@ def _rows_for(learner: Learner, model: Any, rows: Rows) -> Table:
     return rows.table.take(rows.complete)
 
 
-def _measured(model: Any, rows: Rows) -> Table:
+def _measured(model: Any, rows: ReportRows) -> Table:
     """The rows on which a model of whole rows is measured: the complete ones, unless it sums out
     missing cells."""
     return rows.table if isinstance(model, BayesianNetwork) else rows.table.take(rows.complete)
 
 
-def _as_given(rows: Rows) -> Any:
+def _as_given(rows: ReportRows) -> Any:
     """The columns as a classifier learns from them; a table where rows have weights."""
     return rows.table if rows.raw is None or rows.table.weights is not None else rows.raw
 
 
-def rebuilt(provenance: dict[str, Any], n_rows: int = 0) -> Learner | None:
-    """The learner that a model's provenance names, if its parameters are plain values.
+def rebuilt_learner(origin: Provenance, n_rows: int = 0) -> Learner | None:
+    """The learner of a model, from its stored configuration; from its text in older files.
 
-    None for a learner that took long, or would on `n_rows`.
+    None for a learner that took more than a minute, or would on `n_rows`.
 
-    >>> rebuilt({"learner": "NaiveBayes(max_states=5)", "seconds": 0.1})
+    >>> rebuilt_learner(Provenance.of({"learner": "NaiveBayes(max_states=5)", "seconds": 0.1}))
     NaiveBayes(max_states=5)
-    >>> rebuilt({"learner": "StructureSearch(start=<graph>)"}) is None
+    >>> rebuilt_learner(Provenance.of({"learner": "StructureSearch(start=<graph>)"})) is None
     True
     """
+    times = max(1.0, n_rows / (origin.rows or math.inf))
+    if float(origin.record.get("seconds") or 0.0) * times > MOST_SECONDS:
+        return None
     try:
-        call = ast.parse(str(provenance.get("learner", "")), mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-            return None
-        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (SyntaxError, ValueError):
+        config = origin.config
+        learner = _learner_of_text(origin.text) if config is None else Learner.from_config(config)
+    except (CounterpaneError, SyntaxError, TypeError, ValueError):
         return None
-    made = getattr(counterpane, call.func.id, None) if call.func.id in counterpane.__all__ else None
-    times = max(1.0, n_rows / (provenance.get("rows") or math.inf))
-    slow = float(provenance.get("seconds") or 0.0) * times > MOST_SECONDS
-    if slow or not isinstance(made, type) or not issubclass(made, Learner):
-        return None
-    for name in ("progress", "checkpoint", "time_limit"):
-        options.pop(name, None)
-    if "random_state" in made._parameters():
-        options.setdefault("random_state", 0)
-    try:
-        return made(**options)
-    except TypeError:
-        return None
+    if learner is not None:
+        learner.set_params(progress=False, checkpoint=None, time_limit=None)
+        if "random_state" in learner._parameters() and learner.get_params()["random_state"] is None:
+            learner.set_params(random_state=0)
+    return learner
 
 
-def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
+def _learner_of_text(text: str | None) -> Learner | None:
+    """The learner that was printed as `text`, if its parameters are plain values."""
+    call = ast.parse(text or "", mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        return None
+    options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    name = call.func.id
+    learner_class = getattr(counterpane, name) if name in counterpane.__all__ else None
+    if not isinstance(learner_class, type) or not issubclass(learner_class, Learner):
+        return None
+    return learner_class(**options)
+
+
+def _values(model: Any, rows: ReportRows, target: str | None) -> dict[str, float]:
     """Each measure that the model has, on some rows."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     full = _measured(model, rows)
     if not model.class_only and full.n_rows:
         for name, measure in (
@@ -205,30 +223,30 @@ def _values(model: Any, rows: Rows, target: str | None) -> dict[str, float]:
             ("pseudo-log-likelihood", lambda X: model.pseudo_log_likelihood(X, total=True)),
         ):
             try:
-                found[name] = _mean(measure(_in_states_of(model, full)), full.weights)
+                values[name] = _mean(measure(_in_states_of(model, full)), full.weights)
             except CounterpaneError:  # no joint distribution, or too large a sum
                 continue
     if target is not None:
-        probabilities, codes, weights = class_rows(model, rows, target)
+        probabilities, codes, weights = class_predictions(model, rows, target)
         if codes.size:
             own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
-            found["log-loss"] = -_mean(np.log(np.maximum(own, LOG_FLOOR)), weights)
+            values["log-loss"] = -_mean(np.log(np.maximum(own, LOG_FLOOR)), weights)
             each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
             area = ClassMeasures(probabilities, codes, each).auc
             if area is not None:
-                found["AUC"] = area.value
+                values["AUC"] = area.value
             best = probabilities.argmax(axis=1) == codes
-            found["accuracy"] = _mean(best.astype(np.float64), weights)
+            values["accuracy"] = _mean(best.astype(np.float64), weights)
             errors = (probabilities**2).sum(axis=1) - 2 * own + 1
-            found["Brier score"] = _mean(errors, weights)
-    return {name: value for name, value in found.items() if math.isfinite(value)}
+            values["Brier score"] = _mean(errors, weights)
+    return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
 def _in_states_of(model: Any, table: Table) -> Table:
     return table if table.schema == model.schema else Table.from_frame(table, schema=model.schema)
 
 
-def class_rows(model: Any, rows: Rows, target: str) -> tuple[Floats, Ints, Any]:
+def class_predictions(model: Any, rows: ReportRows, target: str) -> tuple[Floats, Ints, Any]:
     """(P(class | row), code of the class, weight) of the rows whose class is known to the model."""
     variable = model.schema[target]
     place = rows.table.schema.index(target)
@@ -246,7 +264,9 @@ def class_rows(model: Any, rows: Rows, target: str) -> tuple[Floats, Ints, Any]:
     return probabilities, codes[known], None if weights is None else weights[known]
 
 
-def _baselines(model: Any, rows: Rows, test: Rows, target: str | None) -> dict[str, float]:
+def _baselines(
+    model: Any, rows: ReportRows, test: ReportRows, target: str | None
+) -> dict[str, float]:
     """The same measures of a model that knows the shares of states alone."""
     if target is None:
         full = _measured(model, test)
@@ -269,9 +289,9 @@ def _baselines(model: Any, rows: Rows, test: Rows, target: str | None) -> dict[s
     }
 
 
-def _class_pictures(split: Split, target: str) -> dict[str, Any]:
+def _class_pictures(split: HeldOutSplit, target: str) -> dict[str, Any]:
     """Calibration of each class in bins of equal width, with counts; and the confusion table."""
-    probabilities, codes, _ = class_rows(split.model, split.rows, target)
+    probabilities, codes, _ = class_predictions(split.model, split.rows, target)
     variable = split.model.schema[target]
     if not codes.size or variable.card > MOST_CLASSES:
         return {}
@@ -279,12 +299,12 @@ def _class_pictures(split: Split, target: str) -> dict[str, Any]:
     curves = []
     for k in range(variable.card):
         counts = np.bincount(bins[:, k], minlength=BINS)
-        told = np.bincount(bins[:, k], probabilities[:, k], minlength=BINS)
-        seen = np.bincount(bins[:, k], codes == k, minlength=BINS)
+        predicted = np.bincount(bins[:, k], probabilities[:, k], minlength=BINS)
+        observed = np.bincount(bins[:, k], codes == k, minlength=BINS)
         curves.append(
             [
                 [int(n), round(float(t / n), 4), round(float(s / n), 4)]
-                for n, t, s in zip(counts, told, seen, strict=True)
+                for n, t, s in zip(counts, predicted, observed, strict=True)
                 if n
             ]
         )

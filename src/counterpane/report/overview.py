@@ -1,15 +1,43 @@
-"""The sentences at the top of a report: what the model is, how good it is, what to do with it."""
+"""The words of a report: what the model is, how good it is, how to use it, how it was learned."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from counterpane.models.links import Link, ModelLinks
+import counterpane
+from counterpane.models.links import Link, ModelLinks, edge_text
 
 SHOWN = 3  # interactions or uncertain edges that are named
 SURE, DOUBTFUL = 0.9, 0.5  # shares of samples
 ERRORS = 2.0  # standard errors by which a difference is more than chance
+# Titles of the entries of a provenance: the first ones in this order, then the others.
+FIRST_TITLES = {
+    "learner": "learner",
+    "target": "class",
+    "rows": "rows learned from",
+    "weight": "weight of the rows",
+    "data": "fingerprint of the data",
+    "random_state": "seed",
+    "seconds": "seconds of learning",
+    "counterpane": "counterpane",
+    "python": "python",
+    "numpy": "numpy",
+}
+TITLES = {
+    "method": "method",
+    "why": "why this method",
+    "edge_samples": "bootstrap samples",
+    "prior_size": "equivalent sample size of the prior",
+    "left_out": "columns left out",
+    "read_as": "columns read as",
+    "target_cuts": "cuts of the class",
+    "stopped": "stopped by",
+    "frame": "frame learned from",
+    "constraints": "constraints on edges",
+    "day_first": "day first in dates",
+}
 
 
 def overview_of(
@@ -32,7 +60,7 @@ def _learned_from(model: Any) -> str:
 
 
 def _about_classes(model: Any, links: ModelLinks, target: str) -> str:
-    first = [_words(link, model.schema.names, " × ") for link in links.links[:SHOWN]]
+    first = [_link_text(link, model.schema.names, " × ") for link in links.links[:SHOWN]]
     strongest = f" The largest effects are those of {_listed(first)}." if first else ""
     features = len(model.schema) - 1
     columns = "1 column" if features == 1 else f"{features:,} columns"
@@ -47,7 +75,7 @@ def _about_network(model: Any, kind: str, links: ModelLinks) -> str:
     if not links.links:
         return what + " No dependency between the columns improved the score."
     first = links.links[0]
-    name = _words(first, model.schema.names, " → " if first.directed else " — ")
+    name = _link_text(first, model.schema.names, " → " if first.directed else " — ")
     strength = f" ({first.strength:.3g} {links.measure})" if links.measure == "bits per row" else ""
     return f"{what} The strongest edge is {name}{strength}."
 
@@ -125,7 +153,7 @@ def _advice(
         )
         doubtful = [k for k in shares if k.share is not None and k.share < DOUBTFUL][:SHOWN]
         if doubtful:
-            words.append(f"Uncertain: {_listed([_words(k, names, ' — ') for k in doubtful])}.")
+            words.append(f"Uncertain: {_listed([_link_text(k, names, ' — ') for k in doubtful])}.")
     if links.shape == "dag":
         words.append(
             "An edge is an association, not an effect; an edge without an arrowhead has no "
@@ -135,9 +163,80 @@ def _advice(
     return " ".join(words)
 
 
-def _words(link: Link, names: Sequence[str], sign: str) -> str:
+def _link_text(link: Link, names: Sequence[str], sign: str) -> str:
     return sign.join(names[c] for c in link.scope)
 
 
 def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _value_words(value: Any) -> str:
+    """A value of the provenance as a reader would write it."""
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_value_words(v)}" for key, v in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_value_words, value))
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def how_learned(model: Any) -> list[list[str]]:
+    """How the model was learned: pairs of a title and a text."""
+    record = dict(model.provenance or {})
+    lines = [["model", repr(model)]]
+    for key, words in FIRST_TITLES.items():
+        value = record.pop(key, None)
+        if value is not None:
+            lines.append(
+                [words, f"{value:,.12g}" if isinstance(value, int | float) else str(value)]
+            )
+    note = (record.pop("missing", None) or {}).get("note", "")
+    record.pop("trace", None)
+    record.pop("config", None)  # `learner` says the same in words
+    record.pop("edge_confidence", None)
+    record.pop("number_formats", None)  # `read_as` says the same in words
+    lines += _held_out_line(record.pop("held_out", None)) + _kept_rows_line(
+        record.pop("kept_rows", None)
+    )
+    directions = record.pop("known_directions", None)
+    if directions:
+        words = _first_names([edge_text(p, x, True) for p, x in directions])
+        lines.append(["directions known beforehand", words])
+    lines += [[TITLES.get(str(k), str(k)), _value_words(v)[:400]] for k, v in record.items() if v]
+    cut = [v.name for v in model.schema if v.cuts is not None]
+    if cut:
+        lines.append(["numbers cut into intervals", _first_names(cut)])
+    gaps = [v.name for v in model.schema if v.states[-1] is None]
+    if note:
+        lines.append(["missing cells", note.removeprefix("Missing cells: ")])
+    elif gaps:
+        lines.append(["missing cells as a state", _first_names(gaps)])
+    lines.append(["report by", f"counterpane {counterpane.__version__}"])
+    return lines
+
+
+def _held_out_line(facts: Mapping[str, Any] | None) -> list[list[str]]:
+    """The measures that `learn` printed, in a line."""
+    if not facts:
+        return []
+    names = {"log_loss": "log-loss", "auc": "AUC", "accuracy": "accuracy"}
+    measures = [
+        f"{words} {facts[key]['value']:.3f} ± {facts[key]['error']:.3f}"
+        for key, words in names.items()
+        if key in facts
+    ]
+    times = f"{facts['folds']} folds" if facts["folds"] > 1 else "one part"
+    words = f"{', '.join(measures)} on {facts['rows']:,.0f} rows in {times} ({facts['how']})"
+    return [["held out by learn", words]]
+
+
+def _kept_rows_line(facts: Mapping[str, int] | None) -> list[list[str]]:
+    """How many training rows answer partial evidence."""
+    if not facts:
+        return []
+    words = f"{facts['kept']:,} of {facts['distinct']:,} distinct rows, to answer partial evidence"
+    return [["rows kept in the model", words]]
+
+
+def _first_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "")

@@ -1,4 +1,4 @@
-"""One HTML file with everything in it: the page, its style, its script, and what it says."""
+"""The report as one HTML file: skeleton, style, script and contents."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from counterpane.errors import ParameterError, Setting
 from counterpane.models.formats.files import write_atomically
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
-from counterpane.report.content import confidence_of, content_of, kind_of, target_of
-from counterpane.report.rows import rows_of
+from counterpane.report.content import confidence_of, content_of, model_words, target_of
+from counterpane.report.rows import report_rows
 
 
 def write_report(
@@ -35,16 +35,39 @@ def write_report(
 
     The file needs no network connection and no other files. It has the graph, the tables, trees or
     weights of each column, marginals, the strongest interactions, the search trace and how the
-    model was learned. `data`, rows with the model's columns, adds their shares next to those of the
-    model, and measures of fit: the share `held_out` of the rows, drawn by `random_state`, is held
-    out, and the learner named in the model's provenance learns from the rest, with a progress bar
-    if `progress`. The report describes this. A model of a class (`target`) also gets calibration
-    and confusion.
+    model was learned. The same arguments give the same bytes.
 
-    `model` is a model, its file, or a fitted learner. The width of an edge is its
-    `confidence`, the result of `bootstrap` or a matrix of edge probabilities; by default it is the
-    strength of the edge. The same arguments give the same bytes.
+    Parameters
+    ----------
+    model : model, learner or path
+        A model, its file, or a fitted learner.
+    data : table, optional
+        Rows with the model's columns. They add their shares next to those of the model, and
+        measures of fit; a model of a class also gets calibration and confusion.
+    path : path
+        The HTML file to write.
+    title : str, optional
+        By default the kind of the model.
+    target : str, optional
+        The class; by default the one that the model was learned for.
+    confidence : BootstrapResult or matrix, optional
+        The widths of the edges: the result of `bootstrap`, or edge probabilities; by default the
+        strengths of the edges.
+    held_out : float
+        The share of the rows that is held out; the learner named in the model's provenance learns
+        from the rest. The report describes this.
+    random_state : int
+        The seed of the rows held out.
+    progress : bool
+        Whether to show a bar while learning.
 
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Examples
+    --------
     >>> import tempfile
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
@@ -69,8 +92,8 @@ def write_report(
         )
     content = content_of(
         model,
-        None if data is None else rows_of(data, model.schema, model.provenance),
-        title=title or kind_of(model),
+        None if data is None else report_rows(data, model.schema, model.provenance),
+        title=title or model_words(model),
         target=target_of(model, target),
         confidence=confidence_of(model, confidence),
         held_out=held_out,

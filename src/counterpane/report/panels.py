@@ -1,4 +1,4 @@
-"""What the panel of each column shows: its tables, trees or weights, small enough for a page."""
+"""The panel of each column: its tables, trees or weights, small enough for a page."""
 
 from __future__ import annotations
 
@@ -63,27 +63,27 @@ def _blocks(model: Any, c: int) -> list[Block]:
         title = "Conditional table" if parents else "Probabilities"
         return _grids(schema, scope, model.tables[c], "p", title, strength)
     if isinstance(model, HybridRandomField):
-        found = []
+        blocks = []
         for part in model.conditionals[c]:
             child = part.scope[-1]
             title = f"P({schema.names[child]} | its parents), in the local network"
-            found += _grids(schema, part.scope, np.exp(part.log_values), "p", title)
-        return found[:MOST_BLOCKS]
+            blocks += _grids(schema, part.scope, np.exp(part.log_values), "p", title)
+        return blocks[:MOST_BLOCKS]
     if isinstance(model, DependencyNetwork):
         parts: Sequence[Any] = model.conditionals[c]
     elif isinstance(model, MarkovNetwork):
         parts = [*(p for p in model.potentials if c in p.scope), *model.rules]
     else:
         return []
-    found = []
+    blocks = []
     for part in parts:
         if isinstance(part, Potential):
-            found += _potential(schema, part, c)
+            blocks += _potential(schema, part, c)
         elif isinstance(part, Rules):
-            found += _weights(part, c)
+            blocks += _weights(part, c)
         elif isinstance(part, Tree):
-            found.append(_tree(part))
-    return found[:MOST_BLOCKS]
+            blocks.append(_tree(part))
+    return blocks[:MOST_BLOCKS]
 
 
 def _potential(schema: Schema, part: Potential, c: int) -> list[Block]:
@@ -113,10 +113,10 @@ def _grids(
         "c": [int(c) for c in scope],
         "card": [int(r) for r in table.shape],
         "u": unit,
-        "t": [short(x) for x in flat.reshape(-1).tolist()],
+        "t": [three_digits(x) for x in flat.reshape(-1).tolist()],
     }
     if strength is not None:
-        block["n"] = [short(x) for x in strength.reshape(-1)[:MOST_LINES].tolist()]
+        block["n"] = [three_digits(x) for x in strength.reshape(-1)[:MOST_LINES].tolist()]
     return [block]
 
 
@@ -137,27 +137,27 @@ def _tree(tree: Tree) -> Block:
             nodes.append([])
         else:
             odds = np.exp(tree.log_values[k])
-            nodes.append([[short(x) for x in (odds / odds.sum()).tolist()[:MOST_STATES]]])
+            nodes.append([[three_digits(x) for x in (odds / odds.sum()).tolist()[:MOST_STATES]]])
     return {"k": "tree", "title": "Local tree", "c": [tree.target], "nodes": nodes}
 
 
 def _weights(rules: Rules, c: int) -> list[Block]:
     """The heaviest rules that the column is in: [[column, code, negated]…] and the weight."""
     holds = np.flatnonzero(rules.variables == c)
-    mine = np.unique(np.searchsorted(rules.offsets, holds, side="right") - 1)
-    if not mine.size:
+    members = np.unique(np.searchsorted(rules.offsets, holds, side="right") - 1)
+    if not members.size:
         return []
-    heavy = mine[np.argsort(-np.abs(rules.weights[mine]), kind="stable")][:MOST_WEIGHTS]
+    heavy = members[np.argsort(-np.abs(rules.weights[members]), kind="stable")][:MOST_WEIGHTS]
     lines = []
     for rule in heavy.tolist():
         span = range(int(rules.offsets[rule]), int(rules.offsets[rule + 1]))
-        told = [
+        conditions = [
             [int(rules.variables[k]), int(rules.values[k]), int(rules.negated[k])] for k in span
         ]
-        told.sort(key=lambda condition: condition[0] != c)
-        lines.append([told, short(max(float(rules.weights[rule]), LOG_FLOOR))])
+        conditions.sort(key=lambda condition: condition[0] != c)
+        lines.append([conditions, three_digits(max(float(rules.weights[rule]), LOG_FLOOR))])
     title = "Weights of rules"
-    return [{"k": "rules", "title": title, "c": [c], "rows": lines, "of": int(mine.size)}]
+    return [{"k": "rules", "title": title, "c": [c], "rows": lines, "of": int(members.size)}]
 
 
 def _additive_faces(model: AdditiveClassifier, links: ModelLinks) -> list[Block]:
@@ -220,11 +220,11 @@ def _mixture_faces(model: Mixture, links: ModelLinks, target: int) -> list[Block
     return blocks
 
 
-def precise(x: float) -> float:
-    """A number with six digits that matter: as many as any output shows."""
+def six_digits(x: float) -> float:
+    """A number rounded to six significant digits: as many as any output shows."""
     return float(f"{x:.6g}")
 
 
-def short(x: float) -> float:
-    """A number with three digits that matter, and no more bytes than needed."""
+def three_digits(x: float) -> float:
+    """A number rounded to three significant digits, to save bytes."""
     return float(f"{x:.3g}")

@@ -1,29 +1,30 @@
-"""The part of a model that is drawn: which columns and links, and where they stand."""
+"""The drawing of a model in a report: its columns and links, and their places."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from counterpane.drawing.layout import lay_out_graph
 from counterpane.models.links import Link, ModelLinks
-from counterpane.report.links import maximal
 
 HEIGHT = 38.0
+MOST_JOINED = 6  # columns of a link up to which the links within it are looked for
 HUB = 16.0  # the width of a hyperedge's mark
 BETWEEN = 44.0  # from layer to layer, where they stand side by side
 CANVAS = (1200.0, 640.0)  # which the drawing is to fill
 LETTER = 8.6  # the width of one letter of a node's name
 MOST_LETTERS = 22
-MOST_COLUMNS = 110  # are drawn whole
-STRONGEST = 60  # columns that are drawn of more than that
+MOST_COLUMNS = 110  # that are all drawn
+STRONGEST = 60  # columns that are drawn if there are more
 MOST_HYPEREDGES = 40
 FEW_LINKS = 30
-LINKS_PER_COLUMN = 1.5  # drawn at most, but for
-WHOLE_DAG = 3  # networks of up to so many edges a column
+LINKS_PER_COLUMN = 1.5  # drawn at most
+WHOLE_DAG = 3  # edges per column up to which all edges of a network are drawn
 MOST_LONELY = 12  # columns without a link that are drawn
 
 Edge = tuple[str, str]
@@ -31,10 +32,10 @@ Edge = tuple[str, str]
 
 def picture_of(names: Sequence[str], links: ModelLinks, target: int | None) -> dict[str, Any]:
     """Boxes, edges and hyperedges with their places, and a sentence on what was left out."""
-    kept = links.links if links.shape != "faces" else [k for k in links.links if len(k.scope) > 1]
-    joined = maximal(kept)
-    whole = links.shape == "dag" and len(joined) <= WHOLE_DAG * len(names)
-    drawn = joined if whole else _backbone(joined)
+    candidates = [k for k in links.links if len(k.scope) > 1 or links.shape != "faces"]
+    joined = maximal_links(candidates)
+    all_drawn = links.shape == "dag" and len(joined) <= WHOLE_DAG * len(names)
+    drawn = joined if all_drawn else _backbone(joined)
     hyper = [link for link in drawn if len(link.scope) > 2][:MOST_HYPEREDGES]
     columns = [c for c in range(len(names)) if links.shape != "faces" or c != target]
     shown = _shown(columns, links, drawn)
@@ -76,7 +77,7 @@ def picture_of(names: Sequence[str], links: ModelLinks, target: int | None) -> d
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ReportDrawing:
     """Centers of boxes, their widths, and the points of each edge as x, y, x, y, …"""
 
     places: dict[str, tuple[float, float]]
@@ -87,13 +88,15 @@ class Drawing:
 
 def _downwards(
     nodes: Sequence[str], edges: Sequence[Edge], widths: dict[str, float], *, directed: bool
-) -> Drawing:
+) -> ReportDrawing:
     layout = lay_out_graph(nodes, edges, directed=directed, widths=widths, height=HEIGHT)
     routes = [_rounded(x for point in layout.routes[e] for x in point) for e in edges]
-    return Drawing(dict(layout.positions), widths, routes, layout.size)
+    return ReportDrawing(dict(layout.positions), widths, routes, layout.size)
 
 
-def _sideways(nodes: Sequence[str], edges: Sequence[Edge], widths: dict[str, float]) -> Drawing:
+def _sideways(
+    nodes: Sequence[str], edges: Sequence[Edge], widths: dict[str, float]
+) -> ReportDrawing:
     """Parents left of children: laid out downwards with boxes on end, then turned.
 
     Boxes are all as wide as the widest. The layers, set apart by multiples of that width, are
@@ -112,7 +115,7 @@ def _sideways(nodes: Sequence[str], edges: Sequence[Edge], widths: dict[str, flo
 
     routes = [_rounded(v for xy in layout.routes[e] for v in turned(*xy)) for e in edges]
     width = max(x for x, _ in places.values()) + wide / 2
-    return Drawing(places, dict.fromkeys(nodes, wide), routes, (width, layout.size[0]))
+    return ReportDrawing(places, dict.fromkeys(nodes, wide), routes, (width, layout.size[0]))
 
 
 def _rounded(values: Iterable[float]) -> list[float]:
@@ -130,9 +133,9 @@ def _shown(columns: Sequence[int], links: ModelLinks, drawn: Sequence[Link]) -> 
     joined = {c for link in drawn for c in link.scope}
     if len(joined) <= MOST_COLUMNS:
         alone = [c for c in columns if c not in joined]
-        own = {link.scope[0]: link.strength for link in links.links if len(link.scope) == 1}
-        alone.sort(key=lambda c: -own.get(c, 0.0))
-        room = max(MOST_LONELY, STRONGEST - len(joined)) if own else MOST_LONELY
+        effects = {link.scope[0]: link.strength for link in links.links if len(link.scope) == 1}
+        alone.sort(key=lambda c: -effects.get(c, 0.0))
+        room = max(MOST_LONELY, STRONGEST - len(joined)) if effects else MOST_LONELY
         return joined | set(alone[:room])
     shown: set[int] = set()
     for link in sorted(drawn, key=lambda k: (-(k.share or 0.0), -k.strength)):
@@ -142,8 +145,9 @@ def _shown(columns: Sequence[int], links: ModelLinks, drawn: Sequence[Link]) -> 
 
 
 def _backbone(links: Sequence[Link]) -> list[Link]:
-    """The strongest links, as many as stay legible; of each group of columns that hang together
-    at least a strongest tree, so that none falls apart.
+    """The strongest links, as many as stay legible, with a maximum spanning forest of all links.
+
+    Columns that are connected in the model so stay connected in the drawing.
     """
     ranked = sorted(links, key=lambda k: (-(k.share or 0.0), -k.strength, k.scope))
     root: dict[int, int] = {c: c for link in links for c in link.scope}
@@ -168,12 +172,12 @@ def _backbone(links: Sequence[Link]) -> list[Link]:
 
 
 def _drawn_link(link: Link) -> dict[str, Any]:
-    found: dict[str, Any] = {"c": list(link.scope), "s": float(f"{link.strength:.6g}")}
+    record: dict[str, Any] = {"c": list(link.scope), "s": float(f"{link.strength:.6g}")}
     if link.share is not None:
-        found["p"] = round(link.share, 4)
+        record["p"] = round(link.share, 4)
     if link.directed:
-        found["d"] = 1
-    return found
+        record["d"] = 1
+    return record
 
 
 def _note(columns: Sequence[int], shown: set[int], joined: Sequence[Link], n_drawn: int) -> str:
@@ -188,3 +192,16 @@ def _note(columns: Sequence[int], shown: set[int], joined: Sequence[Link], n_dra
     if n_drawn < len(joined):
         lines.append(f"The strongest {n_drawn:,} of {len(joined):,} links are drawn.")
     return " ".join(lines)
+
+
+def maximal_links(links: Sequence[Link]) -> list[Link]:
+    """The links whose columns are not all in a larger link; both directions of an edge stay."""
+    inside = {
+        part
+        for link in links
+        for k in range(2, min(len(link.scope), MOST_JOINED + 1))
+        for part in combinations(sorted(link.scope), k)
+    }
+    return [
+        link for link in links if len(link.scope) > 1 and tuple(sorted(link.scope)) not in inside
+    ]

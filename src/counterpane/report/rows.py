@@ -1,4 +1,4 @@
-"""The data of a report: its columns as they came, and the same rows in the model's states."""
+"""The data of a report: rows as given and in the model's states, and links measured on them."""
 
 from __future__ import annotations
 
@@ -19,23 +19,35 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError
 from counterpane.independence.edge_strength import corrected_information, corrected_informations
+from counterpane.models.effects import Effects, measure_effects
+from counterpane.models.links import (
+    BITS,
+    PAIR_BITS,
+    ModelLinks,
+    edge_links,
+    interaction_links,
+    ranked_links,
+    strengths_of,
+)
 from counterpane.typing import Bools, Floats, Ints
 
 MOST_ROWS = 100_000
 MOST_CELLS = 2 * 10**7
+MOST_MEASURED = 20_000  # links of an undirected model that are measured in the data
+ENTRIES = 2**23  # contributions of faces that are held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ReportRows:
     """Rows with the columns of a model: `raw` as given, `table` in the model's states.
 
-    `raw` is None where they were given in the model's states. `given` counts the rows before some
-    were chosen for their number.
+    `raw` is None if they were given in the model's states. `n_given` is the number of rows before
+    some were chosen because there are too many.
     """
 
     raw: list[Column] | None
     table: Table
-    given: int
+    n_given: int
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -55,10 +67,10 @@ class Rows:
         """The share of each state among the cells that are known, by column."""
         return shares_of(self.table)
 
-    def take(self, rows: Ints) -> Rows:
+    def take(self, rows: Ints) -> ReportRows:
         """Some of the rows, by position."""
         raw = None if self.raw is None else [c.take(rows) for c in self.raw]
-        return Rows(raw, self.table.take(rows), self.given)
+        return ReportRows(raw, self.table.take(rows), self.n_given)
 
 
 def shares_of(table: Table) -> list[Floats]:
@@ -70,11 +82,13 @@ def shares_of(table: Table) -> list[Floats]:
     return [counts / max(float(counts.sum()), 1e-300) for counts in counted]
 
 
-def rows_of(data: Any, schema: Schema, told: Mapping[str, Any] | None = None) -> Rows:
+def report_rows(
+    data: Any, schema: Schema, provenance: Mapping[str, Any] | None = None
+) -> ReportRows:
     """The rows of anything that holds a table, for the model of a schema.
 
     Of very many rows some are taken, evenly spaced. A value that the model does not know is
-    missing. `told` is the model's provenance, by which texts are read as they were.
+    missing. Texts are read as numbers and dates as the model's provenance says.
     """
     if isinstance(data, CountSource) and data.table is not None:
         data = data.table
@@ -85,10 +99,10 @@ def rows_of(data: Any, schema: Schema, told: Mapping[str, Any] | None = None) ->
         )
     most = max(min(MOST_ROWS, MOST_CELLS // len(schema)), 1)
     if isinstance(data, Table) and data.schema == schema:
-        return Rows(None, _evenly(data, most), data.n_rows)
+        return ReportRows(None, _evenly(data, most), data.n_rows)
     weights = data.weights if isinstance(data, Table) else None
     if isinstance(data, str | os.PathLike):
-        data = read_columns(data, strict=True, formats=formats_of(told or {}))
+        data = read_columns(data, strict=True, formats=formats_of(provenance or {}))
     columns = data.labels() if isinstance(data, Table) else columns_of(data, schema.names)
     by_name = {c.name: c for c in columns}
     lacking = [name for name in schema.names if name not in by_name]
@@ -98,20 +112,56 @@ def rows_of(data: Any, schema: Schema, told: Mapping[str, Any] | None = None) ->
             f"the data lacks the column {lacking[0]!r}{more}; pass rows with all columns of the "
             "model, or make the report without data."
         )
-    columns = prepare_like([by_name[name] for name in schema.names], schema, told or {})
-    given = n_rows(columns[0])
-    if given > most:
-        some = np.linspace(0, given - 1, most).astype(np.int64)
-        columns = [c.take(some) for c in columns]
-        weights = None if weights is None else weights[some]
+    columns = prepare_like([by_name[name] for name in schema.names], schema, provenance or {})
+    n = n_rows(columns[0])
+    if n > most:
+        chosen = np.linspace(0, n - 1, most).astype(np.int64)
+        columns = [c.take(chosen) for c in columns]
+        weights = None if weights is None else weights[chosen]
     table = Table.from_frame(columns, schema=schema, weights=weights, unseen="missing")
-    return Rows(columns, table, given)
+    return ReportRows(columns, table, n)
 
 
 def _evenly(table: Table, most: int) -> Table:
     if table.n_rows <= most:
         return table
     return table.take(np.linspace(0, table.n_rows - 1, most).astype(np.int64))
+
+
+def measured_links(
+    model: Any, target: str | None, rows: ReportRows | None, marginals: Sequence[Any]
+) -> ModelLinks:
+    """The links of a model; strengths that it does not store are measured on `rows`."""
+    links: ModelLinks = model.links(target=target, marginals=marginals)
+    if rows is None or links.stored:
+        return links
+    if links.shape == "dag":
+        return _counted_edges(model, rows) or links
+    if links.shape == "faces":
+        return interaction_links(model, _effects_on(model, rows))
+    if len(links.links) > MOST_MEASURED:
+        return links
+    bits = group_information(rows.table, [k.scope for k in links.links])
+    measured = [k._replace(strength=b) for k, b in zip(links.links, bits, strict=True)]
+    return ranked_links(measured, links.shape, PAIR_BITS)
+
+
+def _counted_edges(model: Any, rows: ReportRows) -> ModelLinks | None:
+    """The edges of a network with their strengths on rows; None if it has no edges."""
+    scopes = [(*model.dag.parents(x), x) for x in range(model.dag.n)]
+    counted = MemoryCounts(rows.table).counts(scopes, missing="drop")
+    edges = strengths_of(model, list(counted))
+    return ranked_links(edge_links(model, edges), "dag", BITS) if edges else None
+
+
+def _effects_on(model: Any, rows: ReportRows) -> Effects:
+    """The effects of a classifier's interactions on some rows."""
+    most = max(ENTRIES // ((1 + len(model.faces)) * model.n_classes), 1)
+    chosen = np.linspace(0, rows.table.n_rows - 1, min(most, rows.table.n_rows))
+    columns = rows.take(chosen.astype(np.int64)).columns
+    contributions = model.contributions(*model.encode(columns))[1:]
+    uniform = np.full(model.n_classes, 1 / model.n_classes)
+    return measure_effects(contributions, np.ones(contributions.shape[1]), uniform)
 
 
 def pair_information(table: Table, scope: Sequence[int], rest: Sequence[int]) -> float:
@@ -151,7 +201,7 @@ def _cells(table: Table, scope: Sequence[int]) -> Ints:
     """One number for each row's joint state of some columns, numbered as they occur."""
     codes = table.codes[list(scope)]
     if len(scope) == 1:
-        alone: Ints = codes[0].astype(np.int64)
-        return alone
-    found: Ints = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1)
-    return found
+        single: Ints = codes[0].astype(np.int64)
+        return single
+    numbers: Ints = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1)
+    return numbers

@@ -17,13 +17,13 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.errors import DataError, ParameterError, UnknownNameError
 from counterpane.features import Potential, Rules
 from counterpane.graphs import Dag
+from counterpane.models.base import Provenance
 from counterpane.models.links import pure_interaction
 from counterpane.models.mixture import Mixture
-from counterpane.report.links import links_of, maximal
-from counterpane.report.measures import rebuilt
-from counterpane.report.panels import short
-from counterpane.report.picture import picture_of
-from counterpane.report.rows import pair_information, rows_of
+from counterpane.report.measures import rebuilt_learner
+from counterpane.report.panels import three_digits
+from counterpane.report.picture import maximal_links, picture_of
+from counterpane.report.rows import measured_links, pair_information, report_rows
 
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\">"
 
@@ -64,7 +64,7 @@ def test_each_kind_of_network(name: str, titanic: cp.Table, tmp_path: Path) -> N
     assert [c["n"] for c in found["columns"]] == list(titanic.schema.names)
     for column, shares in zip(found["columns"], titanic.codes, strict=True):
         counted = np.bincount(shares, minlength=len(column["s"])) / titanic.n_rows
-        assert column["d"] == [short(x) for x in counted]
+        assert column["d"] == [three_digits(x) for x in counted]
         assert column["m"] == pytest.approx(counted, abs=0.05)
     assert {n for link in found["links"] for n in link[:-3]} <= set(range(4))
     joined = {frozenset(link[:-3]) for link in found["links"]}
@@ -158,7 +158,7 @@ def test_conditional_table_and_parents(titanic: cp.Table, tmp_path: Path) -> Non
     for c in range(4):
         (block,) = (found["panels"]["blocks"][b] for b in found["panels"]["of"][str(c)])
         assert block["c"] == [*model.dag.parents(c), c]
-        assert block["t"] == [short(x) for x in model.tables[c].reshape(-1).tolist()]
+        assert block["t"] == [three_digits(x) for x in model.tables[c].reshape(-1).tolist()]
 
 
 def test_strength_is_conditional_mutual_information() -> None:
@@ -169,14 +169,16 @@ def test_strength_is_conditional_mutual_information() -> None:
     model = cp.fit_parameters(
         MemoryCounts(table), Dag(3, [(0, 2), (1, 2)]), equivalent_sample_size=1e-9
     )
-    links = links_of(model, None, None, [None] * 3)
+    links = measured_links(model, None, None, [None] * 3)
     want = 1 - (-0.1 * math.log2(0.1) - 0.9 * math.log2(0.9))
     assert [link.strength for link in links.links] == pytest.approx([want] * 2, abs=0.03)
     assert pair_information(table, [0, 1], [2]) == pytest.approx(want, abs=0.03)
     assert pair_information(table, [0], [2]) == pytest.approx(0, abs=0.01)
     bare = cp.BayesianNetwork(model.schema, model.dag, model.tables)
     halves = [np.array([0.5, 0.5])] * 3
-    assert links_of(bare, None, None, halves).links[0].strength == pytest.approx(want, abs=0.03)
+    assert measured_links(bare, None, None, halves).links[0].strength == pytest.approx(
+        want, abs=0.03
+    )
 
 
 def test_the_report_has_the_strengths_of_the_model(titanic: cp.Table, tmp_path: Path) -> None:
@@ -233,9 +235,9 @@ def test_hyperedges_are_drawn_as_such(tmp_path: Path) -> None:
     picture = report(tmp_path, model)["picture"]
     assert [h["c"] for h in picture["hyperedges"]] == [[0, 1, 2]]
     assert [e["c"] for e in picture["edges"]] == [[2, 3]]
-    links = links_of(model, None, None, [None] * 4).links
+    links = measured_links(model, None, None, [None] * 4).links
     assert {k.scope for k in links} == {(0, 1), (0, 1, 2), (2, 3)}
-    assert {k.scope for k in maximal(links)} == {(0, 1, 2), (2, 3)}
+    assert {k.scope for k in maximal_links(links)} == {(0, 1, 2), (2, 3)}
     rules = Rules.from_list(schema.cards, [(2.0, [(0, 1, False), (1, 1, False), (3, 0, True)])])
     model = cp.MarkovNetwork(schema, [rules])
     found = report(tmp_path, model)
@@ -357,7 +359,7 @@ def test_missing_cells_and_unknown_states(titanic: cp.Table, tmp_path: Path) -> 
     frame = {c.name: np.array(c.states, object)[c.codes] for c in titanic.labels()}
     frame["sex"][:100] = None
     frame["age"][:50] = "unborn"
-    rows = rows_of(frame, model.schema)
+    rows = report_rows(frame, model.schema)
     assert (~rows.complete).sum() == 100
     assert rows.shares[model.schema.index("sex")].sum() == pytest.approx(1)
     found = report(tmp_path, model, frame)
@@ -394,9 +396,9 @@ def test_held_out_measures_are_of_the_rows_held_out(titanic: cp.Table, tmp_path:
 
 def test_learners_are_rebuilt_from_plain_parameters_only() -> None:
     learner = cp.StructureSearch("bdeu", max_parents=3, required_edges=[("a", "b")], n_jobs=2)
-    again = rebuilt({"learner": repr(learner), "seconds": 1.0})
+    again = rebuilt_learner(Provenance.of({"learner": repr(learner), "seconds": 1.0}))
     assert repr(again) == repr(learner.set_params(random_state=0))
-    assert rebuilt({"learner": repr(learner), "seconds": 1e4}) is None
+    assert rebuilt_learner(Provenance.of({"learner": repr(learner), "seconds": 1e4})) is None
     for text in (
         "",
         "open('x')",
@@ -405,7 +407,7 @@ def test_learners_are_rebuilt_from_plain_parameters_only() -> None:
         "TAN(1)",
         "TAN(no=1)",
     ):
-        assert rebuilt({"learner": text}) is None
+        assert rebuilt_learner(Provenance.of({"learner": text})) is None
 
 
 def test_large_models_show_a_part(tmp_path: Path) -> None:
@@ -447,7 +449,7 @@ def test_dense_graphs_are_thinned_but_do_not_fall_apart() -> None:
         Potential((a, b), rng.normal() * np.eye(2)) for a in range(n) for b in range(a + 1, n)
     ]
     model = cp.MarkovNetwork(cp.Schema.from_cards([2] * n), potentials)
-    links = links_of(model, None, None, [None] * n)
+    links = measured_links(model, None, None, [None] * n)
     picture = picture_of(model.schema.names, links, None)
     assert len(picture["edges"]) == 45
     assert {c for e in picture["edges"] for c in e["c"]} == set(range(n))

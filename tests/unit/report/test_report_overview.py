@@ -4,11 +4,11 @@ import numpy as np
 
 import counterpane as cp
 from counterpane.report.content import content_of
-from counterpane.report.rows import rows_of
+from counterpane.report.rows import report_rows
 
 
 def overview(model, data, target=None, **options):
-    rows = None if data is None else rows_of(data, model.schema, model.provenance)
+    rows = None if data is None else report_rows(data, model.schema, model.provenance)
     return content_of(
         model, rows, title="t", target=target, confidence=None, held_out=0.2, seed=0, **options
     )["overview"]
