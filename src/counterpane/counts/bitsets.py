@@ -8,6 +8,7 @@ import numpy as np
 
 from counterpane._core import counts as kernels
 from counterpane.counts.layout import CountLayout
+from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Codes, Ints, Words
 
 
@@ -22,7 +23,7 @@ class BitColumns:
     def __init__(self, codes: Codes, cards: Ints) -> None:
         self.codes = codes
         self.cards = cards
-        self.first: Ints = np.concatenate(([0], np.cumsum(cards)[:-1]))
+        self.first: Ints = offsets_of(cards)[:-1]
         self.n_words = words_to(codes.shape[1])
         self.words: Words = np.zeros((int(cards.sum()), self.n_words), dtype=np.uint64)
         self.total: Ints = np.zeros(len(self.words), dtype=np.int64)  # of each packed set
@@ -40,15 +41,16 @@ class BitColumns:
         """Pack those of `columns` that are not packed yet."""
         n_bytes = -(-self.codes.shape[1] // 8)
         as_bytes = self.words.view(np.uint8)
-        here = np.empty(self.codes.shape[1], dtype=bool)  # once: fresh pages cost more than sums
+        # Allocated once: fresh pages cost more than sums.
+        in_state = np.empty(self.codes.shape[1], dtype=bool)
         for v in columns:
             if self.packed[v]:
                 continue
             for state in range(self.cards[v]):
-                np.equal(self.codes[v], state, out=here)
+                np.equal(self.codes[v], state, out=in_state)
                 row = self.first[v] + state
-                as_bytes[row, :n_bytes] = np.packbits(here, bitorder="little")
-                self.total[row] = np.count_nonzero(here)
+                as_bytes[row, :n_bytes] = np.packbits(in_state, bitorder="little")
+                self.total[row] = np.count_nonzero(in_state)
             self.packed[v] = True
 
     def count(

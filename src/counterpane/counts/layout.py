@@ -13,6 +13,7 @@ import numpy as np
 from counterpane._core import counts as kernels
 from counterpane.data.schema import Schema
 from counterpane.errors import ScopeError, TableSizeError
+from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Ints
 
 MAX_CELLS = 2**22
@@ -67,20 +68,19 @@ class CountLayout(NamedTuple):
         sizes = np.zeros(self.n_tables, dtype=np.int64)
         for q in self.dense.tolist():
             sizes[q] = np.prod(cards[self.scope(q)])
-        return self._replace(cards=cards, out_from=np.concatenate(([0], np.cumsum(sizes))))
+        return self._replace(cards=cards, out_from=offsets_of(sizes))
 
 
 def lay_out_counts(
     subsets: Iterable[Scope], schema: Schema, cards: Ints, max_cells: int = MAX_CELLS
 ) -> CountLayout:
     """The layout of `subsets` (column positions or names), checked."""
-    asked = [(s,) if isinstance(s, str) else s for s in subsets]
-    flat = list(chain.from_iterable(asked))
+    scope_list = [(s,) if isinstance(s, str) else s for s in subsets]
+    flat = list(chain.from_iterable(scope_list))
     if not set(map(type, flat)) <= {int, np.int64}:
         flat = [_position(column, schema) for column in flat]
     scopes = np.array(flat, dtype=np.int64)
-    scope_from = np.zeros(len(asked) + 1, dtype=np.int64)
-    np.cumsum([len(s) for s in asked], out=scope_from[1:])
+    scope_from = offsets_of(map(len, scope_list))
     out_from = np.empty_like(scope_from)
     bad = kernels.lay_out(cards, scopes, scope_from, max_cells, out_from)
     if bad >= 0:

@@ -43,8 +43,17 @@ CACHE_CELLS = 2**23  # of counted tables kept for another call: 64 MB
 
 
 class MemoryCounts(CountSource):
-    """Counts of `table`, by `n_jobs` threads.
+    """Counts of a table in memory: the default source, and the fastest.
 
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    n_jobs : int
+        The number of threads that count; results do not depend on it.
+
+    Examples
+    --------
     >>> from counterpane.data.datasets import load_dataset
     >>> MemoryCounts(load_dataset("titanic")).counts([["sex", "survived"]])[0].tolist()
     [[1364, 367], [126, 344]]
@@ -65,7 +74,7 @@ class MemoryCounts(CountSource):
         self.n_jobs = n_jobs
         self._cards: Ints = table.schema.cards + table.has_missing
         self._bit_cells = bit_cells(table.n_rows)
-        self._asked = np.zeros(table.n_columns, dtype=np.int64)
+        self._uses = np.zeros(table.n_columns, dtype=np.int64)
         self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
         self._kept_cells = 0
         self._compressed: MemoryCounts | None = None  # distinct rows of these columns
@@ -215,8 +224,8 @@ class MemoryCounts(CountSource):
         by_bits, by_radix = split_by_cost(layout, queries, self._bit_cells)
         if by_bits.size == 0 or self.bits.packed[layout.scopes].all():
             return by_bits, by_radix
-        self._asked += np.bincount(layout.scopes, minlength=len(self._asked))
-        ready = (self._asked >= PACK_AFTER) | self.bits.packed
+        self._uses += np.bincount(layout.scopes, minlength=len(self._uses))
+        ready = (self._uses >= PACK_AFTER) | self.bits.packed
         used = np.unique(layout.scopes)
         self.bits.pack(used[ready[used] & ~self.bits.packed[used]])
         if self.bits.packed[used].all():
@@ -238,28 +247,28 @@ class MemoryCounts(CountSource):
 
     def _count_planned(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
         """Like `_count`, but counts each set of columns once, and no more than needed."""
-        wanted: dict[tuple[int, ...], list[int]] = {}
+        queries_of: dict[tuple[int, ...], list[int]] = {}
         for q in queries.tolist():
-            wanted.setdefault(tuple(sorted(layout.scope(q).tolist())), []).append(q)
-        fresh = [key for key in wanted if key not in self._kept]
-        tables = {key: self._kept[key] for key in wanted if key in self._kept}
+            queries_of.setdefault(tuple(sorted(layout.scope(q).tolist())), []).append(q)
+        fresh = [key for key in queries_of if key not in self._kept]
+        tables = {key: self._kept[key] for key in queries_of if key in self._kept}
         if fresh:
             tables.update(self._count_fresh(layout, fresh, ctl))
         out = np.zeros(layout.n_cells, self._dtype)
-        for key, asked in wanted.items():
+        for key, same_scope in queries_of.items():
             self._keep(key, tables[key])
-            for q in asked:
+            for q in same_scope:
                 axes = [key.index(c) for c in layout.scope(q).tolist()]
                 cells = out[layout.out_from[q] : layout.out_from[q + 1]]
                 cells[:] = tables[key].transpose(axes).ravel()
         return out
 
     def _count_fresh(
-        self, asked: CountLayout, keys: list[tuple[int, ...]], ctl: Control | None
+        self, parent: CountLayout, keys: list[tuple[int, ...]], ctl: Control | None
     ) -> dict[tuple[int, ...], Array]:
         """The tables of sorted column sets, by the cheapest way."""
         rows = self.table.n_rows
-        layout = lay_out_counts(keys, self.schema, asked.cards)
+        layout = lay_out_counts(keys, self.schema, parent.cards)
         queries = np.arange(layout.n_tables)
         by_bits = frozenset(split_by_cost(layout, queries, self._bit_cells)[0].tolist())
         groups, alone = group_tables(layout, queries, by_bits, rows)

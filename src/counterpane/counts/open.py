@@ -56,30 +56,55 @@ def read(
 ) -> Table | CountSource:
     """The table of a file, a frame, an array, or a mapping of columns.
 
-    - `discretize` sets how numbers and dates become states. "auto" reads a table as the command
-      does: columns of ids, constants and columns of too many states are left out, texts that are
-      numbers or dates are read as such, and numbers are cut into intervals: against `target` if it
-      is discrete (minimum description length), otherwise into `n_bins` intervals of equal weight.
-      `Table.notes` lists what was done. "mdl", "quantile", {column: [cuts]} and an object with
-      `fit` cut the columns as they are; None refuses numbers that need cuts.
-    - `states` declares the states of columns, in order; whole numbers of at most `max_states`
-      values are states as they are; `schema` encodes the rows like an older table. `unseen` sets
-      what a cell is that has none of these states: an "error", "missing", or "unknown".
-    - `weights` is an array, or names a column.
-    - on_unusable="drop" leaves out, with a warning, columns from which nothing can be learned, also
-      if `discretize` is not "auto".
-    - `drop` names columns to leave out, `categorical` columns whose numbers are states.
-    - `delimiter`, `encoding` and the `decimal` mark are detected by default; `sheet` is the name or
-      the number of a sheet of an Excel file.
-
     A path is read by its suffix: .csv, .tsv, .txt, .jsonl, .arff, .data (Libra's), each also with
     .gz; .xlsx, .parquet or .pq. Data that may not fit into memory is returned as a source of
-    counts, which every learner that works from counts takes in place of a table; `source_options`
-    are its options. It is a `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a
-    list of files, an Arrow file, and any file of half a gigabyte or more; a `FrameSource` for a
-    lazy frame of polars, DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of Dask or
-    Spark, whose numbers need explicit cuts. A source is returned as it is.
+    counts, which every learner that works from counts takes in place of a table.
 
+    Parameters
+    ----------
+    source : path, frame, array, mapping, or CountSource
+        A source is returned as it is.
+    discretize : "auto", "mdl", "quantile", {column: cuts}, an object with `fit`, or None
+        How numbers and dates become states. "auto" reads a table as the command does: columns of
+        ids, constants and columns of too many states are left out, texts that are numbers or dates
+        are read as such, and numbers are cut into intervals: against `target` if it is discrete
+        (minimum description length), otherwise into `n_bins` intervals of equal weight.
+        `Table.notes` lists what was done. The others cut the columns as they are; None refuses
+        numbers that need cuts.
+    target : str
+        The column to cut against.
+    states : {column: states}
+        The states of columns, in order.
+    schema : Schema
+        Encodes the rows like an older table.
+    weights : str or array
+        Row weights, or the name of their column.
+    unseen : "error", "missing" or "unknown"
+        What a cell is that has none of the states.
+    max_states, n_bins : int
+        Whole numbers of at most `max_states` values are states as they are.
+    on_unusable : "error" or "drop"
+        "drop" leaves out, with a warning, columns from which nothing can be learned, also if
+        `discretize` is not "auto".
+    delimiter, encoding, decimal : str
+        Of text files; detected by default.
+    sheet : str or int
+        The name or the number of a sheet of an Excel file.
+    drop, categorical : list of str
+        Columns to leave out, and columns whose numbers are states.
+    **source_options
+        The options of the source of counts, if one is returned.
+
+    Returns
+    -------
+    Table or CountSource
+        A `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a list of files, an
+        Arrow file, and any file of half a gigabyte or more; a `FrameSource` for a lazy frame of
+        polars, DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of Dask or Spark, whose
+        numbers need explicit cuts; otherwise a table.
+
+    Examples
+    --------
     >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
     >>> table.schema["age"].states
     ('<23', '[23, 29.62)', '[29.62, 37.75)', '≥37.75')
@@ -103,10 +128,10 @@ def read(
         for name in source_options:
             raise unknown_name("option", name, options)
         return read_table(source, **options)
-    made = source_class(frame)
-    if made is FrameSource:
+    source_type = source_class(frame)
+    if source_type is FrameSource:
         changed = _cut(changed)
-    counts: CountSource = made(frame.to_native(), **_allowed(made, changed))
+    counts: CountSource = source_type(frame.to_native(), **_allowed(source_type, changed))
     return counts
 
 
@@ -142,9 +167,9 @@ def read_blocks(source: Any, target: Any) -> CountSource | None:
     options: Any = (
         {"target": target, "discretize": "mdl"} if cut and isinstance(target, str) else {}
     )
-    found = read(source, **options)
-    assert isinstance(found, CountSource)
-    return found
+    counts = read(source, **options)
+    assert isinstance(counts, CountSource)
+    return counts
 
 
 def source_class(frame: nw.LazyFrame[Any]) -> Any:
@@ -168,18 +193,18 @@ def _lazy(source: Any) -> nw.LazyFrame[Any] | None:
 
 
 def _allowed(
-    made: type[ArrowSource | PartitionedSource], options: dict[str, Any]
+    source_type: type[ArrowSource | PartitionedSource], options: dict[str, Any]
 ) -> dict[str, Any]:
     """The options without those that are None; one that the source does not have is an error."""
-    parameters = inspect.signature(made).parameters.items()
-    names = made.option_names | {n for n, p in parameters if p.kind is p.KEYWORD_ONLY}
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in sorted(given.keys() - names):
+    parameters = inspect.signature(source_type).parameters.items()
+    names = source_type.option_names | {n for n, p in parameters if p.kind is p.KEYWORD_ONLY}
+    used = {name: value for name, value in options.items() if value is not None}
+    for name in sorted(used.keys() - names):
         raise ParameterError(
             f"the option {name!r} is not known for rows that are read block by block; allowed: "
             f"{', '.join(sorted(names))}."
         )
-    return given
+    return used
 
 
 def is_large(source: Any) -> bool:

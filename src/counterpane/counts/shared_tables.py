@@ -85,8 +85,8 @@ class SharedTables(SourceView):
         """Count and keep the tables of some sets of columns, except those within other tables."""
         fresh: list[tuple[int, ...]] = []
         new = ColumnIndex()
-        wanted = dict.fromkeys(tuple(sorted(s)) for s in scopes)
-        for scope in sorted(wanted, key=len, reverse=True):
+        sorted_scopes = dict.fromkeys(tuple(sorted(s)) for s in scopes)
+        for scope in sorted(sorted_scopes, key=len, reverse=True):
             if self._holder(scope) is None and not new.covers(scope):
                 fresh.append(scope)
                 new.add(scope)
@@ -182,7 +182,7 @@ def table_scopes(
     cards: Ints,
     blocks: Sequence[tuple[int, ...]] = (),
 ) -> list[tuple[int, ...]]:
-    """The tables that have to be counted for tests (x, y, given) asked in this order.
+    """The tables that have to be counted for tests (x, y, conditioned) asked in this order.
 
     `blocks` are there first. A test needs a new table unless its columns lie within one that is
     kept.
@@ -196,8 +196,8 @@ def table_scopes(
     scopes, kept = list(blocks), ColumnIndex()
     for scope in blocks:
         kept.add(scope)
-    for x, y, given in questions:
-        scope = tuple(sorted((x, y, *given)))
+    for x, y, conditioned in questions:
+        scope = tuple(sorted((x, y, *conditioned)))
         if not kept.covers(scope):
             scopes.append(scope)
             if np.prod(cards[list(scope)].astype(np.float64)) <= MOST_KEPT:

@@ -17,12 +17,21 @@ from counterpane.progress import Control
 
 
 class StreamCounts(CountSource):
-    """Counts of the batches that `batches()` yields; each call of it starts a new pass.
+    """Counts of rows that arrive in batches, of which one at a time is held.
 
-    Batches are tables of `schema`, or frames that `Table.from_frame` encodes with it. Only one
-    batch is held at a time. The first full pass finds the number of rows; columns that were counted
-    with missing="error" are known to be complete.
+    The first full pass finds the number of rows; columns that were counted with missing="error" are
+    known to be complete.
 
+    Parameters
+    ----------
+    schema : Schema
+        The columns and their states.
+    batches : callable
+        Returns an iterable of batches; each call starts a new pass. Batches are tables of `schema`,
+        or frames that `Table.from_frame` encodes with it.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> table = cp.load_dataset("titanic")
     >>> halves = [table.take(range(1000)), table.take(range(1000, 2201))]

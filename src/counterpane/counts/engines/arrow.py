@@ -14,7 +14,7 @@ from counterpane.counts.engines.arrow_cells import Block, Cells, family
 from counterpane.counts.engines.file_readers import BlockReader, Paths, open_files
 from counterpane.counts.engines.frame_readers import Engine, choose_readers, open_frame
 from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
-from counterpane.counts.engines.schema_scan import BlockDiscretize, ColumnOptions, plan_schema_scan
+from counterpane.counts.engines.schema_scan import BlockDiscretize, SchemaOptions, plan_schema_scan
 from counterpane.counts.engines.stream_cuts import StreamCuts
 from counterpane.counts.layout import CountBatch, CountLayout
 from counterpane.counts.memory import MemoryCounts
@@ -36,7 +36,7 @@ LEAST_MEMORY = 2**26  # bytes: below, DuckDB cannot work
 DEFAULT_MEMORY = 2**30
 
 
-class ScanOptions(ColumnOptions, total=False):
+class ScanOptions(SchemaOptions, total=False):
     """The options that sources of Arrow blocks share; see `FileSource`."""
 
     target: str | None
@@ -99,8 +99,8 @@ class ArrowSource(CountSource):
         if target is not None and target not in names:
             raise unknown_name(f"column of {reader.what}", target, names)
         self.n_scans = 1
-        with closing(reader.blocks(scan.names)) as found:
-            for block in found:
+        with closing(reader.blocks(scan.names)) as cells:
+            for block in cells:
                 scan.add(block)
                 if ctl is not None:
                     ctl.report("reading states", scan.n_rows, None)
@@ -151,8 +151,8 @@ class ArrowSource(CountSource):
         weight, real = self._encoder.weights, self._encoder.weight_dtype == np.float64
         texts = weight is not None and family(self._files.types[weight]) == "text"
         names = [self.schema.names[v] for v in where]
-        own = cut or real or texts or not self._files.folders.keys().isdisjoint(names)
-        if self._groups is None or self._packs or own or not names:
+        encoded = cut or real or texts or not self._files.folders.keys().isdisjoint(names)
+        if self._groups is None or self._packs or encoded or not names:
             return super()._distinct(where, limit, ctl)
         task = DistinctTask(self.schema.select(where), limit)
         self.n_scans += 1
@@ -168,10 +168,10 @@ class ArrowSource(CountSource):
                     codes, weights = [merged.codes], [merged.weights]
         if sum(int(w.sum()) for w in weights) != self.total_weight:
             raise self._changed()
-        found = task(np.concatenate(codes, axis=1), np.concatenate(weights))
+        distinct = task(np.concatenate(codes, axis=1), np.concatenate(weights))
         if ctl is not None:
             ctl.report("counting rows", self.n_rows, self.n_rows)
-        return found.table
+        return distinct.table
 
     def prepare(self) -> None:
         """Read all columns into memory, if they fit there."""
@@ -224,31 +224,54 @@ class ArrowSource(CountSource):
 
 
 class FileSource(ArrowSource):
-    """Counts of parquet, Arrow (Feather) or delimited text files, whatever their size.
+    """Counts of parquet, Arrow (Feather) or delimited text files of any size.
 
-    `paths` is a file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these. All
-    files hold the same columns, of which `columns` names those to use, all by default. One scan
-    finds their states, as `Table.from_frame` would: categories keep their order and unobserved
-    states, `states` declares them by column, whole numbers of at most `max_states` values are
-    states, and `schema` takes all that from an older table. `weights` names a column of weights.
+    One scan finds the states, as `Table.from_frame` would: categories keep their order and
+    unobserved states. `n_scans` counts how often the files were read. They must not change
+    meanwhile. At most about `max_memory` bytes are used, besides the counts.
 
-    A folder called `year=2024`, below the given folder or in the varying part of a pattern, gives
-    the column `year` of its files, unless they have such a column themselves.
+    Parameters
+    ----------
+    paths : path, or list of paths
+        A file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these. All files hold
+        the same columns. A folder called `year=2024`, below the given folder or in the varying part
+        of a pattern, gives the column `year` of its files, unless they have such a column
+        themselves.
+    engine : "auto", "pyarrow" or "duckdb"
+        What scans parquet; DuckDB also finds distinct rows on disk, in the folder `spill`, when
+        they are many. "auto" scans with the faster one and groups with DuckDB if it is installed.
+    spill : path
+        A folder for DuckDB's temporary files.
+    delimiter : str
+        Of text files; detected by default.
+    columns : list of str
+        The columns to use, all by default.
+    states : {column: states}
+        The states of some columns, in order.
+    schema : Schema
+        The columns and states of an older table.
+    weights : str
+        The name of a column of row weights.
+    discretize : {column: cuts}, "quantile", "mdl" or None
+        How numbers are cut that are not states: at given cuts, into `n_bins` intervals of equal
+        weight, or against `target`; at the same cuts as `Table.from_frame`, up to the rounding of
+        real weights. One more scan counts the values. If a column has more distinct values than a
+        256th of `max_memory` (shared by all such columns), "quantile" needs four more scans, which
+        find the cuts digit by digit, and "mdl" raises an error.
+    target : str
+        The class of "mdl".
+    max_states, n_bins : int
+        Whole numbers of at most `max_states` values are states.
+    max_memory : int
+        In bytes.
+    cache : bool
+        Keep all columns in memory, bit-packed, if half of `max_memory` is enough; later calls then
+        do not read the files.
+    ctl : Control
+        Reports on the first scan, and can stop it.
 
-    `discretize` cuts other numbers: at {column: cuts}, or by "quantile" (`n_bins` of equal weight)
-    or "mdl" (against `target`), at the same cuts as `Table.from_frame`, up to the rounding of
-    real weights. One more scan counts their values. If a column has more distinct values than a
-    256th of `max_memory` (shared by all such columns), "quantile" needs four more scans, which
-    find the cuts digit by digit, and "mdl" raises an error.
-
-    At most about `max_memory` bytes are used, besides the counts. With `cache`, all columns are
-    kept in memory, bit-packed, if half of that is enough; later calls then do not read the files.
-    Parquet is scanned by the `engine` "pyarrow", or by "duckdb", which also finds distinct rows on
-    disk, in the folder `spill`, when they are many; "auto" scans with the faster one and groups
-    with DuckDB if it is installed. `ctl` reports on the first scan.
-
-    `n_scans` counts how often the files were read. They must not change meanwhile.
-
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "visits.csv")
@@ -277,15 +300,23 @@ class FrameSource(ArrowSource):
     """Counts of a lazy frame: a polars LazyFrame, a DuckDB relation, an Ibis table.
 
     The frame is evaluated once to find the states, and again for each call unless its rows are
-    packed in memory; `n_scans` counts the evaluations. The frame is never collected as a whole. The
-    parameters are those of `FileSource` that describe columns: columns, states, schema, weights,
-    discretize, target, max_states, n_bins, max_memory, cache, ctl. The settings of the engine limit
-    its memory. The engine finds distinct rows if the rows are not packed.
+    packed in memory; `n_scans` counts the evaluations. It is never collected as a whole. The engine
+    of the frame finds distinct rows if the rows are not packed; its settings limit its memory.
 
-    Enums of polars and DuckDB keep their order and unobserved states. An engine may return
-    the rows in a different order each time: counts are the same, and only the rounding of sums of
-    real weights may differ. The data of the frame must not change in the meantime.
+    Enums of polars and DuckDB keep their order and unobserved states. An engine may return the rows
+    in a different order each time: counts are the same, and only the rounding of sums of real
+    weights may differ. The data of the frame must not change in the meantime.
 
+    Parameters
+    ----------
+    frame : lazy frame
+        Of polars, DuckDB or Ibis, or any that offers a stream of Arrow batches.
+    **options
+        Those of `FileSource` that describe columns: columns, states, schema, weights, discretize,
+        target, max_states, n_bins, max_memory, cache, ctl.
+
+    Examples
+    --------
     >>> import polars as pl
     >>> frame = pl.LazyFrame({"sex": ["f", "m", "f", "m"], "ill": ["no", "yes", None, "no"]})
     >>> source = FrameSource(frame)

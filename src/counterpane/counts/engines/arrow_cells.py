@@ -55,13 +55,13 @@ def family(kind: Any) -> str | None:
 
 def family_of(name: str, kind: Any) -> str:
     """The family of a column's type, which must be one of the three."""
-    found = family(kind)
-    if found is None:
+    kind_family = family(kind)
+    if kind_family is None:
         raise DataError(
             f"column {name!r} holds {kind}; texts, booleans, numbers or categories are allowed: "
             "leave it out by columns=…, or convert it."
         )
-    return found
+    return kind_family
 
 
 def is_null(kind: Any) -> bool:
@@ -164,10 +164,10 @@ class ArrowCodes:
                 np.add(out, out.dtype.type(shift % 2 ** (8 * out.itemsize)), out=out)
         else:
             start = np.array(low).astype(np.int64)  # above 2^63 both wrap, and differ rightly
-            found = codes[numbers.astype(np.int64) - start]
-            if found.min() < 0:
-                raise self.by_value.refusal(int(numbers[np.argmin(found)]))
-            out[:] = found
+            looked_up = codes[numbers.astype(np.int64) - start]
+            if looked_up.min() < 0:
+                raise self.by_value.refusal(int(numbers[np.argmin(looked_up)]))
+            out[:] = looked_up
         if values.null_count:
             out[values.is_null().to_numpy(zero_copy_only=False)] = self._missing
         return True
@@ -193,7 +193,7 @@ class ArrowCodes:
 
 
 def arrow_numbers(values: Any, name: str) -> Array:
-    """An Arrow array as real numbers, NaN where there is none; whole numbers stay whole."""
+    """An Arrow array as real numbers, NaN where there is none; integers numbers stay integers."""
     compute = pyarrow_module("compute")
     if pyarrow_module("types").is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -206,8 +206,8 @@ def arrow_numbers(values: Any, name: str) -> Array:
         except ValueError as error:
             raise DataError(f"column {name!r} holds no numbers: {error}; it must.") from None
     if pyarrow_module("types").is_integer(values.type) and not values.null_count:
-        whole: Array = values.to_numpy()
-        return whole
+        integers: Array = values.to_numpy()
+        return integers
     numbers: Array = values.cast("float64", safe=False).to_numpy(zero_copy_only=False)
     return numbers
 
@@ -262,11 +262,11 @@ class RowEncoder:
                 weights = None if self.weights is None else np.empty(rows, self.weight_dtype)
                 at = 0
                 for piece in pieces:
-                    here = slice(at, at + len(piece[0]))
-                    self.encode(piece, once, codes[:, here])
+                    place = slice(at, at + len(piece[0]))
+                    self.encode(piece, once, codes[:, place])
                     if weights is not None:
-                        weights[here] = arrow_weights(piece[-1], self.weights or "")
-                    at = here.stop
+                        weights[place] = arrow_weights(piece[-1], self.weights or "")
+                    at = place.stop
                 yield codes if order is None else codes[order], weights
 
     def encode(self, block: Block, columns: Sequence[int], out: Codes | None = None) -> Codes:

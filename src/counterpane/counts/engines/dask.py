@@ -18,7 +18,7 @@ from counterpane.counts.engines.partitioned import (
     PartSum,
     add_parts,
 )
-from counterpane.counts.engines.schema_scan import ColumnOptions
+from counterpane.counts.engines.schema_scan import SchemaOptions
 from counterpane.counts.source import CountSource
 from counterpane.errors import DataError, MissingExtraError, ParameterError, TableSizeError
 from counterpane.progress import Control
@@ -31,16 +31,28 @@ LOCAL_MEMORY = 2**29  # bytes that packed rows may take where there is no cluste
 class DaskSource(PartitionedSource):
     """Counts of a Dask DataFrame, or of files that Dask's workers read themselves.
 
-    `data` is a Dask DataFrame, or paths as `FileSource` takes them, which every worker must be able
-    to read. The options are those of `FileSource`: one scan finds the states, known categories keep
-    their order and unobserved states. Each partition is counted by the worker that holds it; sums
-    are added in the order of the rows, so they do not depend on which worker was faster.
+    One scan finds the states; known categories keep their order and unobserved states. Each
+    partition is counted by the worker that holds it, and by another one if that dies. Sums are
+    added in the order of the rows, so they do not depend on which worker was faster. `n_scans`
+    counts how often the rows were read; learners that need many counts keep the packed rows on the
+    workers, if a quarter of their memory is enough.
 
-    `client` is a `distributed.Client`, by default the one that is open; without any, Dask's local
-    scheduler is used. A part whose worker dies is counted again by another. `n_scans` counts how
-    often the rows were read; learners that need many counts keep the packed rows on the workers, if
-    a quarter of their memory is enough. `ctl` can stop the work between parts.
+    Parameters
+    ----------
+    data : Dask DataFrame or paths
+        Paths are those that `FileSource` takes; every worker must be able to read them.
+    delimiter : str
+        Of text files; detected by default.
+    client : distributed.Client
+        By default the one that is open; without any, Dask's local scheduler is used.
+    ctl : Control
+        Reports on the first scan, and can stop it between parts.
+    **options
+        Those of `FileSource`: columns, states, schema, weights, discretize ({column: cuts} only),
+        max_states.
 
+    Examples
+    --------
     >>> import dask.dataframe as dd, pandas as pd
     >>> frame = pd.DataFrame({"sex": ["f", "m", "f", "m"], "ill": ["no", "yes", None, "no"]})
     >>> source = DaskSource(dd.from_pandas(frame, npartitions=2))
@@ -55,7 +67,7 @@ class DaskSource(PartitionedSource):
         delimiter: str | None = None,
         client: Any = None,
         ctl: Control | None = None,
-        **options: Unpack[ColumnOptions],
+        **options: Unpack[SchemaOptions],
     ) -> None:
         self._dask = _module("dask")
         self._client = _open_client() if client is None else client
@@ -162,8 +174,8 @@ def _run_locally(dask: Any, total: Any, sizes: list[Any], report: Callable[[int]
         if key in keys:
             report(rows)
 
-    own = importlib.import_module("dask.callbacks").Callback.active  # the user's, such as a bar
-    callbacks = [*own, (None, None, None, after, None)]
+    active = importlib.import_module("dask.callbacks").Callback.active  # the user's, such as a bar
+    callbacks = [*active, (None, None, None, after, None)]
     result: PartSum = dask.compute(total, *sizes, callbacks=callbacks)[0]
     return result
 
@@ -238,8 +250,8 @@ def _open_client() -> Any:
 
 
 def _are_paths(data: Any) -> bool:
-    given = data if isinstance(data, list | tuple) else [data]
-    return bool(given) and all(isinstance(path, str | PathLike) for path in given)
+    paths = data if isinstance(data, list | tuple) else [data]
+    return bool(paths) and all(isinstance(path, str | PathLike) for path in paths)
 
 
 def _named(frame: Any) -> Any:
@@ -258,13 +270,13 @@ def _named(frame: Any) -> Any:
 def _types(frame: Any) -> dict[str, Any]:
     """The Arrow types of a frame's columns, null where only its rows tell."""
     lib = pyarrow_module("lib")
-    found = {}
+    types = {}
     for name in frame.columns:
         empty = frame._meta[name]
         categories = getattr(empty.dtype, "categories", None)
         unknown = categories is not None and not frame[name].cat.known
-        found[name] = lib.null() if unknown else lib.Array.from_pandas(empty).type
-    return found
+        types[name] = lib.null() if unknown else lib.Array.from_pandas(empty).type
+    return types
 
 
 def _module(name: str) -> Any:

@@ -152,13 +152,13 @@ class PostgresSession(Session):
     _ending: str | None = None
 
     def declared(self, types: Mapping[str, Any]) -> dict[str, list[State]]:
-        own = {str(int(kind)) for kind in types.values() if kind >= 16_384}  # not built in
-        if not own:
+        custom = {str(int(kind)) for kind in types.values() if kind >= 16_384}  # not built in
+        if not custom:
             return {}
         labels: dict[int, list[State]] = {}
         for kind, label in self.rows(
             "SELECT enumtypid::bigint, enumlabel::text FROM pg_catalog.pg_enum "
-            f"WHERE enumtypid IN ({', '.join(sorted(own))}) ORDER BY enumsortorder"
+            f"WHERE enumtypid IN ({', '.join(sorted(custom))}) ORDER BY enumsortorder"
         ):
             labels.setdefault(kind, []).append(label)
         return {name: labels[kind] for name, kind in types.items() if kind in labels}
@@ -246,19 +246,19 @@ class DatabaseTable:
         """A column as statements select it and group by it."""
         return self._session.exact(sql_name(column), self.types[column])
 
-    def row(self, *wanted: str) -> tuple[Any, ...]:
+    def row(self, *expressions: str) -> tuple[Any, ...]:
         """The one row of a statement that aggregates all rows."""
-        statement = f"SELECT {', '.join(wanted)} FROM {self.name}"
+        statement = f"SELECT {', '.join(expressions)} FROM {self.name}"
         return self._sent(statement, self.n_rows)
 
     def blocks(
-        self, wanted: Sequence[str], tail: str = "", *, few: bool = False
+        self, expressions: Sequence[str], tail: str = "", *, few: bool = False
     ) -> Generator[list[Any]]:
-        """The wanted expressions, block by block of rows: each a tuple or an Arrow array.
+        """The expressions, block by block of rows: each a tuple or an Arrow array.
 
         `few` promises an answer of one block.
         """
-        statement = f"SELECT {', '.join(wanted)} FROM {self.name}{tail}"
+        statement = f"SELECT {', '.join(expressions)} FROM {self.name}{tail}"
         self.rows_scanned += self.n_rows
         with closing(self._session.blocks(statement, few=few)) as blocks:
             while (block := self._guarded(statement, next, blocks, None)) is not None:
@@ -268,8 +268,8 @@ class DatabaseTable:
         """How many of the first `rows` rows differ in some columns, named as they are quoted."""
         listed = ", ".join(names)
         head = f"SELECT {listed} FROM {self.name} LIMIT {rows}"
-        found = f"SELECT DISTINCT {listed} FROM ({head}) AS head"
-        (n,) = self._sent(f"SELECT COUNT(*) FROM ({found}) AS found", min(rows, self.n_rows))
+        distinct = f"SELECT DISTINCT {listed} FROM ({head}) AS head"
+        (n,) = self._sent(f"SELECT COUNT(*) FROM ({distinct}) AS found", min(rows, self.n_rows))
         return int(n)
 
     def _sent(self, statement: str, rows: int) -> tuple[Any, ...]:
@@ -277,9 +277,9 @@ class DatabaseTable:
         (answer,) = self._guarded(statement, self._session.rows, statement)
         return tuple(answer)
 
-    def _guarded(self, statement: str, run: Callable[..., Any], *given: Any) -> Any:
+    def _guarded(self, statement: str, run: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return run(*given)
+            return run(*arguments)
         except Exception as error:  # the drivers' own, which share no base class
             words = " ".join(str(error).split())
             raise DataError(

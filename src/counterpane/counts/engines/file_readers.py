@@ -45,10 +45,10 @@ def find_files(paths: Paths) -> tuple[Path, ...]:
 def _located(paths: Paths) -> list[tuple[Path, Path]]:
     """The files that are meant, each with the folder below which its folders' names matter."""
     alone = isinstance(paths, str | PathLike)
-    found: list[tuple[Path, Path]] = []
+    located: list[tuple[Path, Path]] = []
     for path in map(Path, [paths] if isinstance(paths, str | PathLike) else paths):
         if path.is_file():
-            found.append((path, path.parent if alone else Path(path.anchor)))
+            located.append((path, path.parent if alone else Path(path.anchor)))
             continue
         if path.is_dir():
             root = path
@@ -62,10 +62,10 @@ def _located(paths: Paths) -> list[tuple[Path, Path]]:
         files = sorted(p for p in inside if p.is_file())
         if not files:
             raise NoFileError(f"{str(path)!r} holds no file of a known kind: {', '.join(_KINDS)}.")
-        found += [(file, root) for file in files]
-    if not found:
+        located += [(file, root) for file in files]
+    if not located:
         raise NoFileError("the list of files is empty; at least one is needed.")
-    return found
+    return located
 
 
 def file_kind(path: Path) -> str | None:
@@ -145,9 +145,9 @@ class FileReader(BlockReader):
         first = self.types or types
         if types.keys() != first.keys():
             odd = sorted(types.keys() ^ first.keys())[0]
-            here, there = (path, self.paths[0]) if odd in types else (self.paths[0], path)
+            present, absent = (path, self.paths[0]) if odd in types else (self.paths[0], path)
             raise DataError(
-                f"column {odd!r} is in file {str(here)!r} and not in {str(there)!r}; all files "
+                f"column {odd!r} is in file {str(present)!r} and not in {str(absent)!r}; all files "
                 "need the same columns."
             )
         for name, kind in types.items():
@@ -168,9 +168,9 @@ class FileReader(BlockReader):
     ) -> Generator[Block, None, None]:
         """The cells of one file, or of some of its `groups` of rows."""
         stored = [name for name in names if name not in self.folders]
-        asked = stored or [next(name for name in self.types if name not in self.folders)]
+        columns = stored or [next(name for name in self.types if name not in self.folders)]
         with reading(path):
-            for block in self._blocks(path, asked, groups):
+            for block in self._blocks(path, columns, groups):
                 cells = dict(zip(stored, block, strict=False))
                 yield [cells[name] if name in cells else
                        constant(self.folders[name][path.absolute()], len(block[0]),
@@ -315,10 +315,10 @@ def folder_columns(files: Sequence[tuple[Path, Path]]) -> dict[str, Values]:
     first, names = next(iter(spelled.items()))
     for path, values in spelled.items():
         for odd in sorted(values.keys() ^ names.keys()):
-            here, there = (path, first) if odd in values else (first, path)
+            present, absent = (path, first) if odd in values else (first, path)
             raise DataError(
-                f"column {odd!r} is in the folders of file {str(here)!r} and not of "
-                f"{str(there)!r}; all files need the same columns."
+                f"column {odd!r} is in the folders of file {str(present)!r} and not of "
+                f"{str(absent)!r}; all files need the same columns."
             )
     return {name: _typed({path: values[name] for path, values in spelled.items()})
             for name in names}  # fmt: skip
@@ -342,15 +342,15 @@ def is_whole(values: Values) -> bool:
 
 
 def _spelled(folders: Sequence[str]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for folder in folders:
-        name, sign, value = folder.partition("=")
+        name, sign, text = folder.partition("=")
         if name and sign:
-            found[unquote(name)] = None if value == NOTHING else unquote(value)
-    return found
+            values[unquote(name)] = None if text == NOTHING else unquote(text)
+    return values
 
 
 def _typed(values: dict[Path, str | None]) -> Values:
-    whole = all(value is None or _WHOLE.fullmatch(value) for value in values.values())
-    return {path: int(value) if whole and value is not None else value
+    integers = all(value is None or _WHOLE.fullmatch(value) for value in values.values())
+    return {path: int(value) if integers and value is not None else value
             for path, value in values.items()}  # fmt: skip

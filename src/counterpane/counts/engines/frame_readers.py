@@ -81,8 +81,8 @@ class FrameReader(BlockReader):
         if ctl is not None:
             ctl.check()
         with _running(self.engine):
-            found = self._grouped(names, weight, total)
-        with closing(self._guarded(found, [*names, total])) as blocks:
+            rows = self._grouped(names, weight, total)
+        with closing(self._guarded(rows, [*names, total])) as blocks:
             for block in blocks:
                 if ctl is not None:
                     ctl.check()
@@ -156,7 +156,8 @@ class DuckdbFrameReader(FrameReader):
         return arrow_reader(native, BLOCK_ROWS)
 
     def _grouped(self, names: Sequence[str], weight: str | None, total: str) -> Any:
-        return group_rows(self._frame.to_native(), names, weight, total)  # whatever is in the names
+        # Narwhals would need names without special characters.
+        return group_equal_rows(self._frame.to_native(), names, weight, total)
 
 
 class IbisReader(FrameReader):
@@ -257,7 +258,7 @@ class DuckdbReader:
         The control is asked while DuckDB works.
         """
         with self._guarded(), closing(self._connect(preserve_insertion_order=False)) as connection:
-            rows = group_rows(self._scan(connection), names, weight, "weight")
+            rows = group_equal_rows(self._scan(connection), names, weight, "weight")
             reader = _watched(lambda: arrow_reader(rows, BLOCK_ROWS), connection, ctl)
             while (batch := _watched(lambda: next(reader, None), connection, ctl)) is not None:
                 yield batch.columns
@@ -292,26 +293,26 @@ class DuckdbReader:
             ) from error
 
 
-def group_rows(relation: Any, names: Sequence[str], weight: str | None, total: str) -> Any:
+def group_equal_rows(relation: Any, names: Sequence[str], weight: str | None, total: str) -> Any:
     """The distinct rows of some columns, with their number or summed whole weight as `total`."""
     kinds = dict(zip(relation.columns, relation.types, strict=True))
     keys = [exact_text(sql_name(name), kinds[name]) for name in names]
     summed = "COUNT(*)" if weight is None else f"CAST(SUM({sql_name(weight)}) AS BIGINT)"
-    wanted = [f"{key} AS {sql_name(name)}" for key, name in zip(keys, names, strict=True)]
+    columns = [f"{key} AS {sql_name(name)}" for key, name in zip(keys, names, strict=True)]
     return relation.aggregate(
-        ", ".join([*wanted, f"{summed} AS {sql_name(total)}"]), ", ".join(keys)
+        ", ".join([*columns, f"{summed} AS {sql_name(total)}"]), ", ".join(keys)
     )
 
 
 def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> Any:
     """What `work` returns, run in a thread that is interrupted when the control says so."""
-    found: list[Any] = []
+    results: list[Any] = []
     errors: list[BaseException] = []
     done = threading.Event()  # after Ctrl-C a thread cannot be joined: Python takes it for ended
 
     def run() -> None:
         try:
-            found.append(work())
+            results.append(work())
         except BaseException as error:  # raised below, in the thread that asked
             errors.append(error)
         finally:
@@ -331,4 +332,4 @@ def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> A
         raise
     if errors:
         raise errors[0]
-    return found[0]
+    return results[0]

@@ -19,7 +19,7 @@ import numpy as np
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, RowEncoder, pyarrow_module
 from counterpane.counts.engines.file_readers import FileReader
 from counterpane.counts.engines.packed_rows import PackedRows
-from counterpane.counts.engines.schema_scan import ColumnOptions, SchemaScan, plan_schema_scan
+from counterpane.counts.engines.schema_scan import SchemaOptions, SchemaScan, plan_schema_scan
 from counterpane.counts.source import CountSource
 from counterpane.counts.tasks import solid
 from counterpane.errors import DataError
@@ -42,12 +42,12 @@ class PartitionedSource(CountSource):
     `FileSource`.
     """
 
-    option_names: ClassVar[frozenset[str]] = frozenset(ColumnOptions.__annotations__)
+    option_names: ClassVar[frozenset[str]] = frozenset(SchemaOptions.__annotations__)
     n_rows: int
     total_weight: float
 
     def _scan_states(
-        self, table: ColumnTypes, ctl: Control | None, **options: Unpack[ColumnOptions]
+        self, table: ColumnTypes, ctl: Control | None, **options: Unpack[SchemaOptions]
     ) -> None:
         """Find the states of the columns in one scan; files are split into parts for it."""
         scan = plan_schema_scan(table, **options)

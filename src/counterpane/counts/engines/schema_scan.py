@@ -34,7 +34,7 @@ BlockDiscretize = Mapping[str, Sequence[float]] | Literal["quantile", "mdl"] | N
 """How numbers that are read block by block become states."""
 
 
-class ColumnOptions(TypedDict, total=False):
+class SchemaOptions(TypedDict, total=False):
     """The options of a source that describe its columns; see `FileSource`."""
 
     columns: Sequence[str] | None
@@ -84,8 +84,8 @@ class SchemaScan:
 
     def __add__(self, other: SchemaScan) -> SchemaScan:
         both = copy.deepcopy(self)
-        for mine, theirs in zip(both._columns, other._columns, strict=True):
-            mine.merge(theirs)  # type: ignore[arg-type]  # of one plan, so of one kind
+        for column, same in zip(both._columns, other._columns, strict=True):
+            column.merge(same)  # type: ignore[arg-type]  # of one plan, so of one kind
         both.n_rows += other.n_rows
         both.total_weight += other.total_weight
         both.whole &= other.whole
@@ -213,10 +213,10 @@ class _Observed:
         elif types.is_string_view(values.type):
             values = values.cast("large_string")
         if self._declared and types.is_dictionary(values.type):
-            found = values.dictionary
+            listed = values.dictionary
         else:
-            found = compute.unique(values)
-        if self._keep(map(plain_number, found.to_pylist())):
+            listed = compute.unique(values)
+        if self._keep(map(plain_number, listed.to_pylist())):
             self._look(values)
         elif types.is_integer(values.type):
             seen = [v for v in self._values if v is not None]

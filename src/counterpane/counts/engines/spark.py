@@ -29,7 +29,7 @@ from counterpane.counts.engines.partitioned import (
     PartSum,
     add_parts,
 )
-from counterpane.counts.engines.schema_scan import ColumnOptions
+from counterpane.counts.engines.schema_scan import SchemaOptions
 from counterpane.counts.engines.spark_frames import (
     PackedEncoder,
     Place,
@@ -46,20 +46,34 @@ from counterpane.progress import Control
 class SparkSource(PartitionedSource):
     """Counts of files or of a DataFrame, by the workers of a Spark cluster.
 
-    `data` is what `FileSource` takes, paths that all workers can read, or a DataFrame. The workers
-    read files directly, and also a DataFrame that consists of parquet files or some of their
-    columns. Spark SQL encodes and packs the rows of any other DataFrame before they are counted.
-    `spark` is the session, the active one by default. The other options, the states and their order
-    are those of `FileSource`; NULL and NaN are missing.
+    The workers read files directly, and also a DataFrame that consists of parquet files or some of
+    their columns. Spark SQL encodes and packs the rows of any other DataFrame before they are
+    counted; it must give the same rows each time it is evaluated. The states and their order are
+    those of `FileSource`; NULL and NaN are missing.
 
-    For learners that need many counts, the workers keep the packed rows in memory or on their disks
-    for the lifetime of the source, unless `cache` is False. A DataFrame must give the same rows
-    each time it is evaluated.
+    A worker that dies is replaced, and its tasks are run again. Work that `ctl` or Ctrl-C cancels
+    ends on the workers, too. Real weights are summed within parts, then in their order. `n_scans`
+    counts the scans of the rows.
 
-    A worker that dies is replaced, and its tasks are run again. Work that `ctl` or Ctrl-C
-    cancels ends on the workers, too. Real weights are summed within parts, then in their order.
-    `n_scans` counts the scans of the rows.
+    Parameters
+    ----------
+    data : Spark DataFrame or paths
+        Paths are those that `FileSource` takes; all workers must be able to read them.
+    spark : SparkSession
+        The active one by default.
+    cache : bool
+        For learners that need many counts, let the workers keep the packed rows in memory or on
+        their disks for the lifetime of the source.
+    delimiter : str
+        Of text files; detected by default.
+    ctl : Control
+        Reports on the first scan, and can stop it.
+    **options
+        Those of `FileSource`: columns, states, schema, weights, discretize ({column: cuts} only),
+        max_states.
 
+    Examples
+    --------
     >>> import counterpane as cp
     >>> frame = spark.read.table("visits")                                  # doctest: +SKIP
     >>> model = cp.HillClimb().fit(cp.SparkSource(frame)).model_            # doctest: +SKIP
@@ -73,7 +87,7 @@ class SparkSource(PartitionedSource):
         cache: bool = True,
         delimiter: str | None = None,
         ctl: Control | None = None,
-        **options: Unpack[ColumnOptions],
+        **options: Unpack[SchemaOptions],
     ) -> None:
         frame = data if hasattr(data, "mapInArrow") else None
         if frame is None and not isinstance(data, str | PathLike | list | tuple):
@@ -107,9 +121,9 @@ class SparkSource(PartitionedSource):
         groups = rows.groupBy(*names).agg(F.sum("n").alias("n"))
         groups = groups if limit is None else groups.limit(limit + 1)
         self.n_scans += 1
-        (found,) = run_job(self._spark, lambda: [groups.toArrow()], "counting rows",
+        (groups_table,) = run_job(self._spark, lambda: [groups.toArrow()], "counting rows",
                            n_rows=self.n_rows, ctl=ctl)  # fmt: skip
-        block = [array.combine_chunks() for array in found.columns]
+        block = [array.combine_chunks() for array in groups_table.columns]
         counted = block[-1].to_numpy().astype(self._encoder.weight_dtype)
         task = DistinctTask(self.schema.select(where), limit)
         return task(encoder.encode(block, where), counted).table
@@ -250,13 +264,13 @@ class Refusal:
         self.error = error
 
 
-def refusable(work: Callable[..., Any], *given: Any) -> Any:
+def refusable(work: Callable[..., Any], *arguments: Any) -> Any:
     """What some work on a worker gives, or a `Refusal`; what Spark may mend is raised."""
-    for refused in given:  # by what came before
+    for refused in arguments:  # by what came before
         if isinstance(refused, Refusal):
             return refused
     try:
-        return work(*given)
+        return work(*arguments)
     except CounterpaneError as error:
         return Refusal(error)
     finally:
@@ -337,8 +351,8 @@ class _Watch:
         self._ctl.check()
         tasks = done = 0
         for job in self._tracker.getJobIdsForGroup(self._group):
-            found = self._tracker.getJobInfo(job)
-            for stage in found.stageIds if found is not None else ():
+            job_info = self._tracker.getJobInfo(job)
+            for stage in job_info.stageIds if job_info is not None else ():
                 info = self._tracker.getStageInfo(stage)
                 tasks += 0 if info is None else info.numTasks
                 done += 0 if info is None else info.numCompletedTasks

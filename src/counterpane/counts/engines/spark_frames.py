@@ -191,7 +191,7 @@ def code_in_sql(variable: Variable, kind: str) -> Any | None:
     if variable.cuts is not None or len(states) > LISTED:
         return None
     if kind == "string" and types == {str}:
-        if any(str(s).lower() in ("true", "false") for s in states):  # found in any case
+        if any(str(s).lower() in ("true", "false") for s in states):  # these match in any case
             return None
         listed = list(map(F.lit, states))
     elif kind == "boolean" and types == {bool}:
@@ -211,8 +211,8 @@ def code_in_sql(variable: Variable, kind: str) -> Any | None:
         listed = [F.lit(float(s or 0)) for s in states]
     else:
         return None
-    found = F.array_position(F.array(*listed), column)
-    return F.coalesce(found, F.lit(variable.card + 1).cast("bigint"))
+    position = F.array_position(F.array(*listed), column)
+    return F.coalesce(position, F.lit(variable.card + 1).cast("bigint"))
 
 
 def column_of(name: str) -> Any:

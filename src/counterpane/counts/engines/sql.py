@@ -35,26 +35,42 @@ from counterpane.typing import Array, Codes, State
 class SqlSource(CountSource):
     """Counts of a table or view, over any DB-API connection whose SQL quotes names by `"`.
 
-    `table` is a name, or (schema, name). What is not a table yet, such as a parquet file in DuckDB,
-    is made a view first: `CREATE VIEW visits AS SELECT * FROM 'visits.parquet'`. `columns` names
-    those to use, all by default. Their states are read once and sorted as `Table.from_frame` does;
-    DuckDB's enums keep their order and unobserved states, and `states` declares them by column.
-    `schema` takes all that from an older table instead. NULL is missing. `weights` names a column
-    of row weights. SQLite and DuckDB distinguish texts that are equal by a column's collation; for
-    other databases, make a view with one spelling of each text.
-
-    Up to `keep_distinct` distinct rows are cached, so that further counts of their columns need no
-    statement. These are the distinct rows of all columns if they are likely to be few enough, by
-    the number of rows, the number of joint states, or the first rows (more than 32 columns lower
-    the limit in proportion); otherwise those of each table of counts. `n_queries` counts the
-    statements that were sent, and `rows_scanned` the rows that they scan. Rows must not change in
-    the meantime. The database adds real weights in its own order.
+    States are read once and sorted as `Table.from_frame` does; DuckDB's enums keep their order and
+    unobserved states. NULL is missing. SQLite and DuckDB distinguish texts that are equal by a
+    column's collation; for other databases, make a view with one spelling of each text. The
+    database adds real weights in its own order. Rows must not change in the meantime. `n_queries`
+    counts the statements that were sent, and `rows_scanned` the rows that they scan.
 
     The source never writes. On PostgreSQL (psycopg, 2 or 3) each call is one READ ONLY transaction
     with a consistent view of the rows, which ends when the call returns; large answers use a
     server-side cursor. If the caller has an open transaction, it is used and stays open. Set other
     drivers that begin transactions by themselves to autocommit.
 
+    Parameters
+    ----------
+    connection : DB-API connection
+        Of SQLite, DuckDB, PostgreSQL or another database.
+    table : str or (schema, name)
+        A table or view. Other data, such as a parquet file in DuckDB, is made a view first:
+        `CREATE VIEW visits AS SELECT * FROM 'visits.parquet'`.
+    columns : list of str
+        The columns to use, all by default.
+    states : {column: states}
+        The states of some columns, in order.
+    schema : Schema
+        The columns and states of an older table.
+    weights : str
+        The name of a column of row weights.
+    max_states : int
+        Whole numbers of at most so many values are states.
+    keep_distinct : int
+        Up to so many distinct rows are cached, so that further counts of their columns need no
+        statement: the distinct rows of all columns if they are likely to be few enough, by the
+        number of rows, the number of joint states, or the first rows (more than 32 columns lower
+        the limit in proportion); otherwise those of each table of counts.
+
+    Examples
+    --------
     >>> import sqlite3
     >>> connection = sqlite3.connect(":memory:")
     >>> _ = connection.execute("CREATE TABLE visits (sex TEXT, ill TEXT)")
@@ -118,7 +134,7 @@ class SqlSource(CountSource):
         else:
             w = sql_name(weights)
             real = f"CAST({w} AS DOUBLE PRECISION)"  # what is narrower is added up narrowly
-            self.n_rows, present, *found = self._table.row(
+            self.n_rows, present, *measures = self._table.row(
                 "COUNT(*)", f"COUNT({w})", f"MIN({w})", f"MAX({w})", f"SUM({real})"
             )
         if self.n_rows == 0:
@@ -126,7 +142,7 @@ class SqlSource(CountSource):
         self._table.n_rows = self._table.rows_scanned = self.n_rows
         if weights is None:
             return
-        least, most, total = map(plain_number, found)
+        least, most, total = map(plain_number, measures)
         if not all(isinstance(x, int | float) for x in (least, most)):
             raise WeightError(f"the weight column {weights!r} holds no numbers; it must.")
         if present < self.n_rows or least < 0 or not 0 < total < math.inf:
@@ -146,8 +162,8 @@ class SqlSource(CountSource):
 
     def _observed(self, column: str) -> list[Any]:
         """The distinct values of a column, NULL among them; more than allowed are cut off."""
-        wanted, limit = f"DISTINCT {self._table.key(column)}", f" LIMIT {MAX_STATES + 2}"
-        return [v for block in self._table.blocks([wanted], limit) for v in objects(block[0])]
+        expression, limit = f"DISTINCT {self._table.key(column)}", f" LIMIT {MAX_STATES + 2}"
+        return [v for block in self._table.blocks([expression], limit) for v in objects(block[0])]
 
     @property
     def n_queries(self) -> int:
@@ -177,14 +193,14 @@ class SqlSource(CountSource):
         groups = _under_largest(scopes)
         with self._table.reading():
             for done, (columns, members) in enumerate(groups):
-                asked = lay_out_counts(
+                local = lay_out_counts(
                     [[columns.index(v) for v in scopes[q]] for q in members],
                     self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
                 )  # fmt: skip
                 share = (done / len(groups), (done + 1) / len(groups))
-                values = self._reduce(CountTask(asked), columns, grouped=True, ctl=ctl, share=share)
+                values = self._reduce(CountTask(local), columns, grouped=True, ctl=ctl, share=share)
                 for k, q in enumerate(members):
-                    cells = values[asked.out_from[k] : asked.out_from[k + 1]]
+                    cells = values[local.out_from[k] : local.out_from[k + 1]]
                     out[layout.out_from[q] : layout.out_from[q + 1]] = cells
             sparse = self._sparse_tables(layout, missing, ctl)
         return self._settle(layout, out, sparse, self.n_queries - sent, missing)
@@ -193,11 +209,11 @@ class SqlSource(CountSource):
         self, left: list[int], right: list[int] | None, ctl: Control | None
     ) -> PairCounts:
         """Joint counts of pairs of columns, from one statement: grouped where that brings less."""
-        asked = left + (right or [])
-        task = PairTask(len(left), right is None, self.counted_cards[asked])
+        columns = left + (right or [])
+        task = PairTask(len(left), right is None, self.counted_cards[columns])
         with self._table.reading():
-            few = self._held(asked) is not None or self._cells(asked) <= self.n_rows / 2
-            counted = self._reduce(task, asked, grouped=few, ctl=ctl)
+            few = self._held(columns) is not None or self._cells(columns) <= self.n_rows / 2
+            counted = self._reduce(task, columns, grouped=few, ctl=ctl)
         return self._observed_pairs(counted, left, right)
 
     def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
@@ -216,8 +232,8 @@ class SqlSource(CountSource):
     ) -> Any:
         """The sum of `fn` over blocks of rows, or of their groups, each with its weight."""
         if grouped and not columns:  # all rows are alike
-            whole = np.array([self.total_weight], dtype=self._dtype)
-            return fn(np.zeros((0, 1), dtype=np.uint8), whole)
+            weight = np.array([self.total_weight], dtype=self._dtype)
+            return fn(np.zeros((0, 1), dtype=np.uint8), weight)
         total, done = None, 0
         self._report(ctl, share[0])
         with self._table.reading():
@@ -269,9 +285,9 @@ class SqlSource(CountSource):
         weight = self._summed if grouped else self._weight
         tail = f" GROUP BY {', '.join(names)}" if grouped else ""
         tail += "" if limit is None else f" LIMIT {limit}"
-        wanted = [*names, *([] if weight is None else [weight])]
+        expressions = [*names, *([] if weight is None else [weight])]
         few = grouped and min(self._cells(columns), limit or self.n_rows) <= BLOCK_ROWS
-        with closing(self._table.blocks(wanted or ["1"], tail, few=few)) as blocks:
+        with closing(self._table.blocks(expressions or ["1"], tail, few=few)) as blocks:
             for block in blocks:
                 weights = None if weight is None else _numbers(block[-1], self._dtype)
                 yield self._encode(block, columns), weights
@@ -296,8 +312,8 @@ def _numbers(values: Any, dtype: np.dtype[Any]) -> Array:
     """Weights, from a tuple or an Arrow array."""
     if isinstance(values, tuple):
         return np.array(values, dtype=dtype)
-    found: Array = values.to_numpy(zero_copy_only=False).astype(dtype)
-    return found
+    numbers: Array = values.to_numpy(zero_copy_only=False).astype(dtype)
+    return numbers
 
 
 def _under_largest(scopes: Mapping[int, Sequence[int]]) -> list[tuple[list[int], list[int]]]:

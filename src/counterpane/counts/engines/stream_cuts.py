@@ -97,12 +97,12 @@ class StreamCuts:
 
         Cells that say nothing are left out; without classes all are of class 0.
         """
-        asked = [*names, *([] if classes is None else [classes.name])]
-        asked += [] if self._weights is None else [self._weights]
+        columns = [*names, *([] if classes is None else [classes.name])]
+        columns += [] if self._weights is None else [self._weights]
         codes_of = None if classes is None else ArrowCodes(classes, texts=self._reader.texts)
         self.n_scans += 1
         done = 0
-        with closing(self._reader.blocks(asked)) as blocks:
+        with closing(self._reader.blocks(columns)) as blocks:
             for block in blocks:
                 rows = len(block[0])
                 codes: Array = np.zeros(rows, dtype=np.uint8)
@@ -125,7 +125,7 @@ class StreamCuts:
     def _selected(
         self, names: Sequence[str], n_bins: int
     ) -> dict[str, tuple[Floats, Array, Floats]]:
-        """The few values and weights that quantiles of all values are found from, by column."""
+        """The few values and weights that determine the quantiles of all values, by column."""
         if not names:
             return {}
         digit = _DIGIT if n_bins <= _MANY_BINS else _DIGIT // 2
@@ -133,9 +133,9 @@ class StreamCuts:
         for shift in range(64 - digit, -1, -digit):
             for name, values, _, weights in self._cells(names):
                 ranks[name].add(values, weights, shift, digit)
-            for found in ranks.values():
-                found.descend(digit)
-        return {name: found.tally() for name, found in ranks.items()}
+            for column in ranks.values():
+                column.descend(digit)
+        return {name: column.tally() for name, column in ranks.items()}
 
 
 class _Values:
@@ -155,14 +155,14 @@ class _Values:
         listed, n_classes = coded.dictionary.to_numpy(), int(classes.max()) + 1
         keys = coded.indices.to_numpy().astype(np.int64) * n_classes + classes
         if len(listed) * n_classes > _WIDE_KEYS:
-            found, keys = np.unique(keys, return_inverse=True)
+            pairs, keys = np.unique(keys, return_inverse=True)
         else:
-            found = np.arange(len(listed) * n_classes)
-        sums: Floats = np.bincount(keys, weights, len(found)).astype(np.float64)
-        there = sums > 0
-        found = found[there]
-        self._parts.append((listed[found // n_classes], found % n_classes, sums[there]))
-        self._pending += len(found)
+            pairs = np.arange(len(listed) * n_classes)
+        sums: Floats = np.bincount(keys, weights, len(pairs)).astype(np.float64)
+        positive = sums > 0
+        pairs = pairs[positive]
+        self._parts.append((listed[pairs // n_classes], pairs % n_classes, sums[positive]))
+        self._pending += len(pairs)
         if self._pending > max(self._kept, self._limit // 4):
             self.merged()
 
@@ -174,15 +174,15 @@ class _Values:
         order = np.lexsort((classes, values))
         values, classes = values[order], classes[order]
         fresh = np.append(True, (values[1:] != values[:-1]) | (classes[1:] != classes[:-1]))
-        whole = (
+        cells = (
             values[fresh],
             classes[fresh],
             np.add.reduceat(weights[order], np.flatnonzero(fresh)),
         )
-        self._kept, self._pending = len(whole[0]), 0
+        self._kept, self._pending = len(cells[0]), 0
         self.full = self._kept > self._limit
-        self._parts = [] if self.full else [whole]
-        return whole
+        self._parts = [] if self.full else [cells]
+        return cells
 
 
 class _Ranks:
@@ -213,8 +213,8 @@ class _Ranks:
             heads = keys >> np.uint64(above)
             owner = np.searchsorted(self._prefixes, heads)
             owner[owner == len(self._prefixes)] = 0
-            mine = self._prefixes[owner] == heads
-            keys, owner, weights = keys[mine], owner[mine], weights[mine]
+            searched = self._prefixes[owner] == heads
+            keys, owner, weights = keys[searched], owner[searched], weights[searched]
         else:
             owner = np.zeros(len(keys), dtype=np.int64)
         cells = owner * size + ((keys >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64)
