@@ -258,19 +258,6 @@ def design_of(codes, row_weights):
     return design, dense
 
 
-def logistic_scratch(n_rows, n, heads):
-    n_words = -(-(n_rows + 64 * dependency.SPARE_WORDS) // 512) * 8
-    model = dependency.Quadratic(
-        np.empty(n), np.empty(n), np.empty((n, n)), np.empty(n), np.empty(n, np.int64),
-        np.empty((n, n)), np.empty(n), np.empty(n),
-    )  # fmt: skip
-    return dependency.LogisticScratch(
-        *np.empty((7, n_rows)), *np.empty((2, n_rows), np.int32), np.empty(n_words, np.uint32),
-        np.empty(n_words, np.uint64), np.empty((n, n_words), np.uint64), np.empty(n, np.int64),
-        np.empty((heads, n), bool), np.empty(heads), np.empty(n), np.empty(n), model,
-    )  # fmt: skip
-
-
 def test_list_feature_rows():
     words, first = bit_sets(some_codes(), CARDS)
     design, _ = design_of(some_codes(), np.ones(ROWS))
@@ -318,8 +305,7 @@ def test_solve_logistic(dtype, target, l1):
     design, dense = design_of(codes, row_weights)
     heads = CARDS[target] - 1
     weights, margins = np.zeros((heads, len(dense))), np.zeros((heads, ROWS))
-    scratch = logistic_scratch(ROWS, len(dense), heads)
-    far = dependency.solve_logistic(design, target, l1, 1e-3 * l1, weights, margins, scratch)
+    far = dependency.solve_logistic(design, target, l1, 1e-3 * l1, 4096, weights, margins)
     assert far <= 1e-3 * l1
     others = design.columns != target
     assert (weights[:, ~others] == 0.0).all()
@@ -331,12 +317,8 @@ def test_solve_logistic(dtype, target, l1):
 
 def test_solve_logistic_without_room():
     design, dense = design_of(some_codes(), np.ones(ROWS))
-    scratch = logistic_scratch(ROWS, 1, 1)
-    wide = scratch._replace(
-        is_active=np.empty((1, len(dense)), bool), feature_slopes=np.empty(len(dense))
-    )
     weights, margins = np.zeros((1, len(dense))), np.zeros((1, ROWS))
-    assert dependency.solve_logistic(design, 0, 0.1, 1e-4, weights, margins, wide) == np.inf
+    assert dependency.solve_logistic(design, 0, 0.1, 1e-4, 1, weights, margins) == np.inf
 
 
 # Pseudo-likelihood: a table and rules (conditions, weight) on shared rows
@@ -516,20 +498,12 @@ def terms_of(states, total, *, price=0.5, least=4, few=20, pseudo=0.25, logs=Tru
 
 
 def grow(rows, target, terms):
-    states, n_questions, total = int(CARDS[target]), rows.columns.size, 5 * ROWS
-    levels, most = total.bit_length() + 2, 2 * ROWS
-    scratch = dependency.TreeScratch(
-        np.empty(levels, np.int64), np.empty(levels, bool), np.empty(levels, np.int64),
-        np.empty(levels, np.int64), np.empty((levels, rows.words.shape[1]), np.uint64),
-        np.empty((levels, states, n_questions), np.int64),
-        np.empty((states, rows.words.shape[1]), np.uint64), np.empty(ROWS, np.int32),
-        np.arange(states), np.empty(n_questions, np.int64), rows.columns != target,
-    )  # fmt: skip
+    states, most = int(CARDS[target]), 2 * ROWS
     tree = dependency.GrownTree(
         np.empty(most, np.int64), np.empty((most, 2), np.int64), np.empty(most),
         np.empty((most, states), np.int64),
     )  # fmt: skip
-    n = dependency.grow_tree(rows, target, terms, scratch, tree)
+    n = dependency.grow_tree(rows, target, rows.columns != target, terms, tree)
     return dependency.GrownTree(*(part[:n] for part in tree))
 
 

@@ -10,7 +10,6 @@ from counterpane.typing import Array, Bools, Codes, Floats, Ints, Words
 ALL: int
 LINEAR: int
 SINGLE: int
-SPARE_WORDS: int
 
 class RawTerms(NamedTuple):
     targets: Ints
@@ -54,16 +53,6 @@ def spread_terms(
 ) -> int: ...
 def refill_slots(store: FeatureStore, /) -> None: ...
 
-class Quadratic(NamedTuple):
-    weights: Floats
-    gradient: Floats
-    hessian: Floats
-    pull: Floats
-    kept: Ints
-    matrix: Floats
-    least: Floats
-    goal: Floats
-
 class LogisticDesign(NamedTuple):
     codes: Codes
     weights: Floats
@@ -72,26 +61,6 @@ class LogisticDesign(NamedTuple):
     flipped: Bools
     starts: Ints
     rows: Array  # int32
-
-class LogisticScratch(NamedTuple):
-    offsets: Floats
-    chances: Floats
-    slopes: Floats
-    curvatures: Floats
-    margins_before: Floats
-    sums: Floats
-    spare: Floats
-    order: Array  # int32
-    places: Array  # int32
-    levels: Array  # uint32
-    used: Words
-    active_bits: Words
-    active: Ints
-    is_active: Bools
-    goals: Floats
-    feature_slopes: Floats
-    moves: Floats
-    model: Quadratic
 
 def list_feature_rows(
     words: Words, flipped: Bools, n_rows: int, starts: Ints, rows: Array, /
@@ -104,9 +73,9 @@ def solve_logistic(
     target: int,
     l1: float,
     enough: float,
+    max_active: int,
     weights: Floats,
     margins: Floats,
-    scratch: LogisticScratch,
     /,
 ) -> float: ...
 def logistic_log_likelihood(design: LogisticDesign, target: int, margins: Floats, /) -> float: ...
@@ -121,19 +90,6 @@ class TreeRows(NamedTuple):
     bit_rows: Ints
     yes_from: Ints
     yes: Array  # uint16 or uint32
-
-class TreeScratch(NamedTuple):
-    node: Ints
-    is_list: Bools
-    start: Ints
-    stop: Ints
-    masks: Words
-    tables: Ints
-    state_masks: Words
-    order: Array  # int32
-    states: Ints
-    sums: Ints
-    allowed: Bools
 
 class TreeTerms(NamedTuple):
     price: float
@@ -153,7 +109,7 @@ class GrownTree(NamedTuple):
 def count_answers(words: Words, bit_rows: Ints, yes_from: Ints, /) -> None: ...
 def list_answers(words: Words, bit_rows: Ints, yes_from: Ints, yes: Array, /) -> None: ...
 def grow_tree(
-    rows: TreeRows, target: int, terms: TreeTerms, scratch: TreeScratch, tree: GrownTree, /
+    rows: TreeRows, target: int, allowed: Bools, terms: TreeTerms, tree: GrownTree, /
 ) -> int: ...
 def cut_tree(
     tree: GrownTree,

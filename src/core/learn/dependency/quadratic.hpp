@@ -7,16 +7,16 @@ namespace cp::dependency {
 
 // A model of a loss in the first n weights: gradient · change + ½ change · hessian · change.
 struct Quadratic {
-  Vector<double> weights;  // start, and then the minimum
-  Vector<double> gradient;
-  Matrix<double> hessian;
-  Vector<double> pull;  // the model's slopes at `weights`
-  Vector<Int> kept;     // weights that are not zero; the rest is scratch for these
-  Matrix<double> matrix;
-  Vector<double> least;
-  Vector<double> goal;
+  Array<double, 1> weights;  // start, and then the minimum
+  Array<double, 1> gradient;
+  Array<double, 2> hessian;
+  Array<double, 1> pull;  // the model's slopes at `weights`
+  Array<Int, 1> kept;     // weights that are not zero; the rest is scratch for these
+  Array<double, 2> matrix;
+  Array<double, 1> least, goal;
 
-  static constexpr const char* fields = "weights[n] gradient[n] hessian[n,n] pull[n] kept[n] matrix[n,n] least[n] goal[n]";
+  explicit Quadratic(Int n)
+      : weights(n), gradient(n), hessian(n, n), pull(n), kept(n), matrix(n, n), least(n), goal(n) {}
 };
 
 // How far a weight is from optimal: 0 if −slope is a subgradient of l1 · |w|.

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._core import dependency as kernels
-from counterpane._core.dependency import LogisticDesign, LogisticScratch, Quadratic
-from counterpane.counts.bitsets import BitColumns, words_to
+from counterpane._core.dependency import LogisticDesign
+from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import FitError
 from counterpane.features import Rules, Tree
@@ -154,8 +154,8 @@ class LogisticSearch(VariableSearch[LogisticPath]):
         for row, margin in zip(dense, margins, strict=True):
             f = np.flatnonzero(row)
             kernels.add_margins(design, f, row[f], margin)
-        use = self.of_thread(heads, self._scratch)
-        far = kernels.solve_logistic(design, at, l1, TOLERANCE * l1, dense, margins, use)
+        enough = TOLERANCE * l1
+        far = kernels.solve_logistic(design, at, l1, enough, MAX_ACTIVE, dense, margins)
         if far == np.inf:
             raise FitError(
                 f"column {self.names[v]!r} would have more than {MAX_ACTIVE:,} weights with "
@@ -204,30 +204,6 @@ class LogisticSearch(VariableSearch[LogisticPath]):
         logs = np.log((counts + 1.0 / r) / (counts.sum() + 1.0))
         states = [(float(w), [(v, s, False)]) for s, w in enumerate(logs)]
         return Rules.from_list(self.cards, states), float(counts @ logs)
-
-    def _scratch(self, heads: int) -> LogisticScratch:
-        """Scratch memory for one problem at a time."""
-        n_rows, n = self.design.weights.size, self.design.columns.size
-        most = min(n, MAX_ACTIVE)
-        n_words = words_to(n_rows + 64 * kernels.SPARE_WORDS)
-        rows, few = np.empty((7, n_rows)), np.empty((6, most))
-        lists = np.empty((2, most), dtype=np.int64)
-        places = np.empty((2, n_rows), dtype=np.int32)
-        square = np.empty((2, most, most))
-        fields: list[Any] = [
-            *rows,
-            *places,
-            np.empty(n_words, dtype=np.uint32),
-            np.empty(n_words, dtype=np.uint64),
-            np.empty((most, n_words), dtype=np.uint64),
-            lists[0],
-            np.empty((heads, n), dtype=np.bool_),
-            np.empty(heads),
-            np.empty(n),
-            few[0],
-            Quadratic(few[1], few[2], square[0], few[3], lists[1], square[1], few[4], few[5]),
-        ]
-        return LogisticScratch(*fields)
 
 
 def logistic_design(table: Table, like: LogisticDesign | None = None) -> LogisticDesign:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._core import dependency as kernels
-from counterpane._core.dependency import GrownTree, TreeRows, TreeScratch, TreeTerms
+from counterpane._core.dependency import GrownTree, TreeRows, TreeTerms
 from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.features import Rules, Tree
@@ -127,13 +127,14 @@ class TreeSearch(VariableSearch[Forest]):
         """The fields of `Forest` for the tree of column v."""
         r = int(self.cards[v])
         terms = self._terms(r)
-        use, out = self.of_thread(r, self._scratch)
         columns = self.rows.columns
-        use.allowed[:] = (
-            columns != v if self.relatives is None else np.isin(columns, self.relatives[v])
-        )
-        n = kernels.grow_tree(self.rows, v, terms, use, out)
-        tree = GrownTree(out.questions[:n], out.children[:n], out.gains[:n], out.counts[:n])
+        allowed = columns != v if self.relatives is None else np.isin(columns, self.relatives[v])
+        most = 2 * min(self.rows.codes.shape[1], max(1, self.total // self.least))  # nodes
+        questions, gains = np.empty(most, dtype=np.int64), np.empty(most)
+        children, counts = (np.empty((most, k), dtype=np.int64) for k in (2, r))
+        out = GrownTree(questions, children, gains, counts)
+        n = kernels.grow_tree(self.rows, v, allowed, terms, out)
+        tree = GrownTree(questions[:n], children[:n], gains[:n], counts[:n])
         told: Floats = np.zeros(self.prices.size)
         if self.validation is not None:
             self.validation.add(v, tree, self.rows, self.prices, terms, told)
@@ -173,32 +174,6 @@ class TreeSearch(VariableSearch[Forest]):
             c = np.arange(self.total + 1 if tabulated else 0, dtype=np.float64)
             self._logs[pseudo] = c * np.log(np.where(c > 0, c + pseudo, 1.0))
         return self._logs[pseudo]
-
-    def _scratch(self, states: int) -> tuple[TreeScratch, GrownTree]:
-        """Scratch memory for one tree at a time."""
-        n_rows, n_words = self.rows.codes.shape[1], self.rows.words.shape[1]
-        levels, n_questions = self.total.bit_length() + 2, self.rows.columns.size
-        most = 2 * min(n_rows, max(1, self.total // self.least))  # nodes
-        use = TreeScratch(
-            np.empty(levels, dtype=np.int64),
-            np.empty(levels, dtype=np.bool_),
-            np.empty(levels, dtype=np.int64),
-            np.empty(levels, dtype=np.int64),
-            np.empty((levels, n_words), dtype=np.uint64),
-            np.empty((levels, states, n_questions), dtype=np.int64),
-            np.empty((states, n_words), dtype=np.uint64),
-            np.empty(n_rows, dtype=np.int32),
-            np.arange(states),
-            np.empty(n_questions, dtype=np.int64),
-            np.empty(n_questions, dtype=np.bool_),
-        )
-        out = GrownTree(
-            np.empty(most, dtype=np.int64),
-            np.empty((most, 2), dtype=np.int64),
-            np.empty(most),
-            np.empty((most, states), dtype=np.int64),
-        )
-        return use, out
 
 
 class ValidationRows:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from counterpane.features import Rules, Tree
 from counterpane.learn.driver import Search
 
 S = TypeVar("S", bound=tuple[Any, ...])
-R = TypeVar("R")
 
 MIN_STEPS = 16  # if there are enough variables: an interruption loses one step
 MIN_TASKS = 4  # variables for each thread in one step
@@ -29,14 +26,6 @@ class VariableSearch(Search[S], Generic[S]):
 
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
-        self._local = threading.local()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The attributes that another process needs, without scratch memory of threads."""
-        return {name: value for name, value in vars(self).items() if name != "_local"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local())
 
     @abstractmethod
     def validation_scores(self, state: S) -> dict[float, float]:
@@ -49,10 +38,3 @@ class VariableSearch(Search[S], Generic[S]):
     def batch(self, first: int, n: int) -> range:
         """The variables of one step, from `first` on."""
         return range(first, min(n, first + max(n // MIN_STEPS, MIN_TASKS * self.n_jobs)))
-
-    def of_thread(self, key: int, make: Callable[[int], R]) -> R:
-        """make(key), called once in each thread."""
-        cache: dict[Any, R] = vars(self._local)
-        if key not in cache:
-            cache[key] = make(key)
-        return cache[key]
