@@ -12,7 +12,7 @@ import numpy.typing as npt
 from counterpane.data.links import read_links
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
-from counterpane.learn.ranking.judging import Scorer, expected_reciprocal_ranks, judge_rankers
+from counterpane.learn.ranking.judging import LinkScorer, expected_reciprocal_ranks, judge_rankers
 from counterpane.learn.ranking.ranker import CANDIDATES, LinkRanker
 from counterpane.typing import Bools, Floats
 
@@ -196,7 +196,7 @@ def compare_rankers(
     named = learners if isinstance(learners, Mapping) else {name: name for name in learners}
 
     def fit(learner: Any) -> Any:
-        def fitted(rows: Table) -> Scorer:
+        def fitted(rows: Table) -> LinkScorer:
             return LinkRanker(learner).fit(rows)._scores
 
         return fitted

@@ -179,13 +179,13 @@ class Learner(Estimator, ABC):
         parameters = {k: repr(v) for k, v in self.get_params(deep=False).items()}
         for name in ("time_limit", "progress", "checkpoint", "n_jobs"):
             parameters.pop(name, None)
-        known = {
+        fingerprint = {
             "learner": type(self).__name__,
             "parameters": parameters,
             "data": digest(source),
             "counterpane": counterpane.__version__,
         }
-        return Driver(source.schema, known, self.time_limit, self.progress, self.checkpoint)
+        return Driver(source.schema, fingerprint, self.time_limit, self.progress, self.checkpoint)
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
         """How a model was learned, for its file; `trace_` must be that of this fit by now."""
@@ -203,7 +203,7 @@ class Learner(Estimator, ABC):
             "python": platform.python_version(),
             "numpy": np.__version__,
             "random_state": seed if isinstance(seed, int) else None,
-            "trace": _kept(vars(self).get("trace_", ())),
+            "trace": _trace_records(vars(self).get("trace_", ())),
         } | {
             key: value
             for key, value in (
@@ -222,23 +222,27 @@ class Learner(Estimator, ABC):
             return None
 
 
-def _kept(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _trace_records(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Records of a trace as a file keeps them: evenly chosen, at most `MAX_TRACE`, plain values."""
-    some = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), MAX_TRACE)).astype(np.int64))
+    chosen = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), MAX_TRACE)).astype(np.int64))
     return [
-        {name: plain for name, value in trace[i].items() if (plain := _plain(value)) is not None}
-        for i in some.tolist()
+        {
+            name: plain
+            for name, value in trace[i].items()
+            if (plain := _plain_value(value)) is not None
+        }
+        for i in chosen.tolist()
     ]
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """A number, a text, or a list of such; None for anything else, and for what is not finite."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, tuple | list):
-        return [_plain(v) for v in value]
+        return [_plain_value(v) for v in value]
     return value if isinstance(value, str | int) else None
 
 

@@ -130,20 +130,20 @@ class BootstrapResult:
             # Shares are sums of whole samples, so a tie with the threshold may be off by rounding.
             if record["strength"] < threshold - 1e-9:
                 continue
-            told = {"strength": record["strength"], "direction": record["direction"]}
+            shares = {"strength": record["strength"], "direction": record["direction"]}
             closes = self.directed and nx.has_path(arrows, b, a)
             if not self.directed:
-                graph.add_edge(a, b, **told)
+                graph.add_edge(a, b, **shares)
             elif self.undirected is None:
                 if not closes:
-                    graph.add_edge(a, b, **told, directed=True)
+                    graph.add_edge(a, b, **shares, directed=True)
                     arrows.add_edge(a, b)
             elif record["direction"] > 0.5 and not closes:
-                graph.add_edge(a, b, **told, directed=True)
+                graph.add_edge(a, b, **shares, directed=True)
                 arrows.add_edge(a, b)
             else:
-                graph.add_edge(a, b, **told, directed=False)
-                back = told | {"direction": record["reverse"]}
+                graph.add_edge(a, b, **shares, directed=False)
+                back = shares | {"direction": record["reverse"]}
                 graph.add_edge(b, a, **back, directed=False)
         return graph
 
@@ -233,16 +233,16 @@ def bootstrap(
 
 def _distinct_rows(X: Any) -> tuple[Table, int]:
     """The distinct rows of `X` with their weights, and how many rows a sample has."""
-    found = X if isinstance(X, CountSource | Table) else read(X)
-    if isinstance(found, CountSource):
-        rows = found.rows().distinct()
-        n_rows = found.n_rows
+    data = X if isinstance(X, CountSource | Table) else read(X)
+    if isinstance(data, CountSource):
+        rows = data.rows().distinct()
+        n_rows = data.n_rows
     else:
-        rows, n_rows = found.distinct(), found.n_rows
+        rows, n_rows = data.distinct(), data.n_rows
     rows = in_text_order(rows)
     assert rows.weights is not None
-    whole = rows.weights.dtype.kind == "i"
-    return rows, int(rows.weights.sum()) if whole or n_rows is None else n_rows
+    counted = rows.weights.dtype.kind == "i"
+    return rows, int(rows.weights.sum()) if counted or n_rows is None else n_rows
 
 
 def _with_one_policy(learner: Any, rows: Table, size: int) -> tuple[Any, Table, int]:
@@ -252,9 +252,9 @@ def _with_one_policy(learner: Any, rows: Table, size: int) -> tuple[Any, Table, 
     if parameters.get("missing") != "auto" or "em" not in leaves:
         return learner, rows, size
     parameters = copy.deepcopy({**parameters, "progress": False, "checkpoint": None})
-    whole = type(learner)(**parameters).fit(rows)
-    found, parameters["missing"] = rows_to_resample(whole, rows)
-    return type(learner)(**parameters), *_distinct_rows(found)
+    fitted = type(learner)(**parameters).fit(rows)
+    resampled, parameters["missing"] = rows_to_resample(fitted, rows)
+    return type(learner)(**parameters), *_distinct_rows(resampled)
 
 
 def _fitting(learner: Any, rows: Table, size: int, seed: int) -> Callable[[int], Any]:
@@ -265,10 +265,10 @@ def _fitting(learner: Any, rows: Table, size: int, seed: int) -> Callable[[int],
 
     def learn(sample: int) -> Any:
         rng = np.random.default_rng([seed, sample])
-        own = copy.deepcopy(parameters)
-        if "random_state" in own:
-            own["random_state"] = int(rng.integers(2**31))
-        return type(learner)(**own).fit(_resampled(rows, size, rng))
+        copied = copy.deepcopy(parameters)
+        if "random_state" in copied:
+            copied["random_state"] = int(rng.integers(2**31))
+        return type(learner)(**copied).fit(_resampled(rows, size, rng))
 
     return learn
 
@@ -361,6 +361,6 @@ def rows_to_resample(learner: Any, table: Table) -> tuple[Table | CountSource, M
     model = learner.model_
     gaps = Table(model.schema, table.codes, table.weights)
     rows = MemoryCounts(completed_rows(gaps, model, most=COMPLETIONS, seed=0))
-    whole = table.weights is not None and table.weights.dtype.kind == "i"
-    rows.n_rows = int(table.total_weight) if whole else table.n_rows
+    counted = table.weights is not None and table.weights.dtype.kind == "i"
+    rows.n_rows = int(table.total_weight) if counted else table.n_rows
     return rows, "error"

@@ -83,16 +83,16 @@ class DensityLearner(Learner):
         table = X if same else Table.from_frame(X, schema=model.schema, unseen=unseen)
         gaps = table.codes >= model.schema.cards[:, None]
         first = np.where(gaps.any(axis=0), gaps.argmax(axis=0), -1)
-        found: Floats = np.empty(table.n_rows)
+        log_probs: Floats = np.empty(table.n_rows)
         for column in np.unique(first).tolist():
             rows = first == column
-            some = table.take(rows)
+            part = table.take(rows)
             if column < 0:
-                found[rows] = model.score_samples(some)
+                log_probs[rows] = model.score_samples(part)
             else:
-                answers = model.query_many(model.schema.names[column], some, impossible="prior")
-                found[rows] = answers.log_evidence
-        return found
+                answers = model.query_many(model.schema.names[column], part, impossible="prior")
+                log_probs[rows] = answers.log_evidence
+        return log_probs
 
     def mean_log_likelihood(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of `score_samples`; larger is better. `y` is not used.
@@ -104,14 +104,14 @@ class DensityLearner(Learner):
         model = self._learned_model()
         if isinstance(model, DependencyNetwork):
             table = Table.from_frame(X, schema=model.schema, unseen="unknown")
-            known = (table.codes < model.schema.cards[:, None]).all(axis=0)
-            values = model.pseudo_log_likelihood(table.take(known), total=True)
+            complete = (table.codes < model.schema.cards[:, None]).all(axis=0)
+            values = model.pseudo_log_likelihood(table.take(complete), total=True)
         else:
             values = self.score_samples(X)
-            known = np.ones(len(values), dtype=bool)
+            complete = np.ones(len(values), dtype=bool)
         weights = None
         if sample_weight is not None:
-            weights = check_weights(sample_weight, len(sample_weight))[known]
+            weights = check_weights(sample_weight, len(sample_weight))[complete]
         return float(np.average(values, weights=weights))
 
     def _learned_model(self) -> Any:

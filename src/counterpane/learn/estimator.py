@@ -88,11 +88,11 @@ class Estimator:
         kind = cls if name == cls.__name__ else known_class(str(name))
         if kind is None or not issubclass(kind, cls):
             raise ParameterError(f"class {name!r} is not a {cls.__name__} that is known.")
-        found = {key: value_from_config(v) for key, v in config["parameters"].items()}
-        for key in found:
+        parameters = {key: value_from_config(v) for key, v in config["parameters"].items()}
+        for key in parameters:
             if key not in kind._parameters():
                 raise unknown_name("parameter", key, kind._parameters())
-        result: Self = kind(**found)
+        result: Self = kind(**parameters)
         return result
 
     def __repr__(self) -> str:

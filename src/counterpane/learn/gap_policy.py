@@ -68,9 +68,9 @@ class GapPolicy(NamedTuple):
         amount += f"{n} column{'s' if n > 1 else ''}"
         what = WORDS[self.policy]
         if self.policy == "em" and self.states:
-            what = f"kept as the state {MISSING} in {listed(self.states)}, the others are {what}"
+            what = f"kept as the state {MISSING} in {first_few(self.states)}, the others are {what}"
         why = f": {self.why}" if self.why else ""
-        return f"Missing cells: {amount} ({listed(self.columns)}); {what}{why}."
+        return f"Missing cells: {amount} ({first_few(self.columns)}); {what}{why}."
 
     def to_dict(self) -> dict[str, Any]:
         """The parts by name, for a model's file and for JSON."""
@@ -84,7 +84,7 @@ class GapPolicy(NamedTuple):
         }
 
 
-def listed(words: Sequence[str]) -> str:
+def first_few(words: Sequence[str]) -> str:
     """The first few words, with commas."""
     return ", ".join(words[:SHOWN]) + (", …" if len(words) > SHOWN else "")
 
@@ -118,16 +118,16 @@ def choose_policy(
         if (more & ~boxes).any():
             states, why = _best_states(rows, [boxes, more], fit)
         if why:
-            why = _where(depends, boxes, names) + why
+            why = _dependence_words(depends, boxes, names) + why
     if boxes.any():
         have = "has" if boxes.sum() == 1 else "have"
         reason = f"{', '.join(names[boxes])} {have} at most one value where not missing"
         why = f"{reason}; {why}" if why else reason
     if states[gaps].all():
         return choice._replace(why=why), complete
-    kept = MemoryCounts(_with_states(rows, states), n_jobs=source.n_jobs)
-    kept.n_rows = source.n_rows or 0
-    return choice._replace(policy="em", states=tuple(names[states]), why=why), kept
+    with_gaps = MemoryCounts(_table_with_states(rows, states), n_jobs=source.n_jobs)
+    with_gaps.n_rows = source.n_rows or 0
+    return choice._replace(policy="em", states=tuple(names[states]), why=why), with_gaps
 
 
 def too_slow(choice: GapPolicy, reason: str) -> GapPolicy:
@@ -176,7 +176,7 @@ def _inapplicable_columns(complete: CountSource, gaps: Bools, total: float) -> d
     """
     places = np.flatnonzero(gaps).tolist()
     penalty = 0.5 * math.log(max(total, 2.0))
-    found = {}
+    depends = {}
     for start in range(0, len(places), BLOCK):
         left = places[start : start + BLOCK]
         pairs = complete.pair_counts(left, against=range(gaps.size))
@@ -190,34 +190,34 @@ def _inapplicable_columns(complete: CountSource, gaps: Bools, total: float) -> d
             sure = every * math.log(total / lost) > penalty + math.log(gaps.size)
             never = sure & (every - missing <= NEVER * every)
             there = np.add.reduceat(np.where(never, missing, 0.0), first) / lost
-            ratio = np.add.reduceat(_split(missing, every), first)
-            ratio -= _split(np.array([lost]), np.array([total]))
+            ratio = np.add.reduceat(_split_log_likelihood(missing, every), first)
+            ratio -= _split_log_likelihood(np.array([lost]), np.array([total]))
             free = np.add.reduceat(every > 0, first) - 1.0
             there[(ratio <= penalty * free + math.log(gaps.size)) | (there < MUCH)] = 0.0
             there[column] = 0.0
             if there.any():
-                found[column] = int(there.argmax())
-    return found
+                depends[column] = int(there.argmax())
+    return depends
 
 
-def _split(part: Floats, whole: Floats) -> Floats:
+def _split_log_likelihood(part: Floats, total: Floats) -> Floats:
     """The log-likelihood of a part and the rest of a whole, at their own shares; 0 ln 0 = 0."""
-    rest = np.maximum(whole - part, 0.0)
+    rest = np.maximum(total - part, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = [np.where(n > 0, n * np.log(n / whole), 0.0) for n in (part, rest)]
+        logs = [np.where(n > 0, n * np.log(n / total), 0.0) for n in (part, rest)]
     result: Floats = logs[0] + logs[1]
     return result
 
 
-def _with_states(table: Table, columns: Bools) -> Table:
+def _table_with_states(table: Table, columns: Bools) -> Table:
     """`table` with missing as a state in some columns."""
     return Table(with_missing_state(table.schema, columns), table.codes, table.weights)
 
 
-def _where(depends: dict[int, int], boxes: Bools, names: Array) -> str:
+def _dependence_words(depends: dict[int, int], boxes: Bools, names: Array) -> str:
     """On which other columns it depends whether columns have a value, in words."""
     parts = [f"{names[i]} on {names[by]}" for i, by in depends.items() if not boxes[i]]
-    return f"it depends on other columns whether there is a value ({listed(parts)}), "
+    return f"it depends on other columns whether there is a value ({first_few(parts)}), "
 
 
 def _best_states(
@@ -235,9 +235,9 @@ def _best_states(
     for number in range(FOLDS):
         test = fold == number
         for i, states in enumerate(candidates):
-            table = _with_states(sample, states[order])
+            table = _table_with_states(sample, states[order])
             try:
-                model = _fitted(fit, table.take(~test))
+                model = _trial_network(fit, table.take(~test))
                 for known in (False, True):
                     unseen = observed_log_prob(model, table.take(test), gaps_known=known)
                     logs[i, test] += 0.5 * unseen
@@ -277,7 +277,7 @@ def _trial_rows(rows: Table) -> tuple[Table, Floats, Ints]:
     return sample, each, np.arange(place.size) % FOLDS
 
 
-def _fitted(fit: Callable[[Table], BayesianNetwork], table: Table) -> BayesianNetwork:
+def _trial_network(fit: Callable[[Table], BayesianNetwork], table: Table) -> BayesianNetwork:
     """The network of a trial; Ctrl-C in its search ends the trial."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", StoppedEarly)
@@ -386,5 +386,5 @@ def _log_prob_pattern(
     codes = np.repeat(sizes[:, None], len(patterns), axis=1)
     codes[cards.size :] = np.where(patterns.T, 1, 0 if gaps_known else 2)
     rows = Completion(scopes, sizes, codes)
-    found: Floats = rows.expected(logs, np.ones(len(patterns)))[1]
-    return found[pattern_of.reshape(-1)]
+    log_probs: Floats = rows.expected(logs, np.ones(len(patterns)))[1]
+    return log_probs[pattern_of.reshape(-1)]

@@ -72,8 +72,8 @@ class Relatives:
         return out
 
     def _fill_from_bits(self, bits: BitColumns, first: int, values: Floats) -> None:
-        mine, all_ = 2 * np.arange(first, first + len(values)), 2 * np.arange(self.n)
+        left, right = 2 * np.arange(first, first + len(values)), 2 * np.arange(self.n)
         joint: Ints = np.zeros(values.shape, dtype=np.int64)
-        pair_popcounts(bits.words, mine, 0, bits.words, all_, 0, bits.n_words,
-                       False, np.arange(mine.size), joint)  # fmt: skip
+        pair_popcounts(bits.words, left, 0, bits.words, right, 0, bits.n_words,
+                       False, np.arange(left.size), joint)  # fmt: skip
         kernels.fill_binary_chi_squares(joint, first, bits.total, values)

@@ -24,7 +24,8 @@ from counterpane.learn.base import digest
 from counterpane.learn.driver import Driver, Search
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control, Report
-from counterpane.typing import Array, Floats
+from counterpane.ragged import flatten, offsets_of, split
+from counterpane.typing import Floats
 
 
 def fit_parameters(
@@ -96,13 +97,15 @@ class EMSearch(Search[EMState]):
         self.alpha = [np.full(s, a) for s, a in zip(self.shapes, each, strict=True)]
         rows = table.distinct()
         assert rows.weights is not None
-        whole = (rows.codes < cards[:, None]).all(axis=0)
+        complete = (rows.codes < cards[:, None]).all(axis=0)
         self.shown = np.zeros(sum(int(np.prod(s)) for s in self.shapes))
-        if whole.any():
-            self.shown[:] = joined(MemoryCounts(rows.take(whole)).counts(self.scopes))
+        if complete.any():
+            self.shown[:] = flatten(
+                MemoryCounts(rows.take(complete)).counts(self.scopes), np.float64
+            )
         self.table = rows
-        self.gaps = rows.codes[:, ~whole]
-        self.weights: Floats = rows.weights[~whole].astype(np.float64)
+        self.gaps = rows.codes[:, ~complete]
+        self.weights: Floats = rows.weights[~complete].astype(np.float64)
         names = self.schema.names
         self.completion = Completion(self.scopes, cards, self.gaps, names, n_jobs=n_jobs)
 
@@ -122,7 +125,7 @@ class EMSearch(Search[EMState]):
         rng = np.random.default_rng(self.seed)
         shown = MemoryCounts(self.table).counts(self.scopes, missing="drop", max_cells=2**28)
         shaken = [t + rng.random(t.shape) for t in shown]
-        return EMState(joined(shaken), -np.inf, np.inf, 0)
+        return EMState(flatten(shaken, np.float64), -np.inf, np.inf, 0)
 
     def done(self, state: EMState) -> bool:
         small = state.gain <= self.tolerance * max(1.0, abs(state.log_likelihood))
@@ -135,8 +138,10 @@ class EMSearch(Search[EMState]):
         logs = [p.log_values for p in self.model(state).to_potentials()]
         expected, per_row = self.completion.expected(logs, self.weights, ctl=ctl)
         expected += self.shown
-        known = self.shown > 0
-        fit = float(self.shown[known] @ joined(logs)[known] + self.weights @ per_row)
+        counted = self.shown > 0
+        fit = float(
+            self.shown[counted] @ flatten(logs, np.float64)[counted] + self.weights @ per_row
+        )
         if fit == -np.inf:
             raise EvidenceError(
                 "a row of the table is impossible under the tables given; let no table that is "
@@ -145,16 +150,10 @@ class EMSearch(Search[EMState]):
         gain = fit - state.log_likelihood
         return EMState(expected, fit, gain, state.steps + 1), {"log_likelihood": fit}
 
-    def cut(self, joined: Array) -> list[Floats]:
-        """Joined counts as one table a family."""
-        ends = np.cumsum([int(np.prod(s)) for s in self.shapes])[:-1]
-        parts = np.split(joined, ends)
+    def cut(self, flat: Floats) -> list[Floats]:
+        """Counts end to end as one table a family."""
+        parts = split(flat, offsets_of(int(np.prod(s)) for s in self.shapes))
         return [p.reshape(s) for p, s in zip(parts, self.shapes, strict=True)]
-
-
-def joined(tables: Iterable[Array]) -> Floats:
-    """The tables end to end."""
-    return np.concatenate([t.reshape(-1) for t in tables]).astype(np.float64)
 
 
 def fit_parameters_em(
@@ -197,13 +196,13 @@ def fit_parameters_em(
     search = EMSearch(
         table, dag, size, tolerance, max_steps, random_state, first=start, fixed=known_tables
     )
-    told = None if start is None else [t.tolist() for t in start.tables]
-    known = {
-        "em": [size, tolerance, random_state, told, known_tables],
+    start_tables = None if start is None else [t.tolist() for t in start.tables]
+    fingerprint = {
+        "em": [size, tolerance, random_state, start_tables, known_tables],
         "edges": list(dag.edges),
         "data": digest(MemoryCounts(table)),
     }
-    driver = Driver(table.schema, known, time_limit, progress, checkpoint)
+    driver = Driver(table.schema, fingerprint, time_limit, progress, checkpoint)
     return search.model(driver.run(search, "expectation–maximization").state)
 
 

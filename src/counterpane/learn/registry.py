@@ -111,10 +111,10 @@ def rankers() -> dict[str, LearnerEntry]:
 
 def find_learner(name: str, *tasks: Task) -> LearnerEntry:
     """The learner of this name among those of `tasks`, by default those of the command."""
-    known = learners(*(tasks or COMMAND_TASKS))
-    if name not in known:
-        raise unknown_name("method", name, known)
-    return known[name]
+    entries = learners(*(tasks or COMMAND_TASKS))
+    if name not in entries:
+        raise unknown_name("method", name, entries)
+    return entries[name]
 
 
 def public_modules() -> dict[str, tuple[str, ...]]:

@@ -73,14 +73,14 @@ class GainSearch(Search[PairGains]):
         if self.cache is not None:
             return PairGains(self._given_target(state.gains, children), stop), {"children": stop}
         others = list(range(first if self.symmetric else 0, self.n))
-        given = score_pairs(self.score, self.source, children, others, ctl=ctl)
-        alone = given[range(stop - first), np.array(children) - others[0]]
+        joint = score_pairs(self.score, self.source, children, others, ctl=ctl)
+        alone = joint[range(stop - first), np.array(children) - others[0]]
         for c in np.flatnonzero(alone == -np.inf):
             raise FitError(
                 f"column {self.source.schema.names[children[c]]!r} has a state that "
                 f"{type(self.score).__name__} holds impossible; give its prior a chance for it."
             )
-        gain = given - alone[:, None]
+        gain = joint - alone[:, None]
         gains = state.gains.copy()
         gains[others[0] :, first:stop] = gain.T
         if self.symmetric:
@@ -169,8 +169,8 @@ class ChowLiu(ScoreLearner):
             places = np.argsort(order)
             inner = None if target is None else int(places[target])
             gains = gains[np.ix_(order, order)]
-            found = self._tree(gains, score, int(places[root]), inner, range(n))
-            return Dag(n, [(order[p], order[c]) for p, c in found.edges])
+            dag = self._tree(gains, score, int(places[root]), inner, range(n))
+            return Dag(n, [(order[p], order[c]) for p, c in dag.edges])
         # The order of states changes the last bits of a gain, and must not decide between equals.
         gains /= gains.max(initial=0.0) or 1.0
         np.round(gains, DIGITS, out=gains)

@@ -19,7 +19,7 @@ from counterpane._core import bayesian as kernels
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.bayesian.family_tables import FamilyTables, checked_limit, members
+from counterpane.learn.bayesian.family_tables import FamilyTables, checked_limit, columns_of_mask
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
 from counterpane.learn.parameters import fit_parameters
@@ -32,20 +32,20 @@ STEP_TERMS = 2**24  # terms summed in one step, about 0.2 s
 LN2 = math.log(2.0)
 TOLERANCE = 1e-6  # of the posterior's total, which must be 1
 
-Prior = Literal["uniform", "order"]
+StructurePriorName = Literal["uniform", "order"]
 
 
-class Counted(NamedTuple):
+class CountedTerms(NamedTuple):
     """The terms of all sets, and how many steps of counting are done; the sums start anew."""
 
     terms: Floats
     next: int
 
 
-class PosteriorSearch(Search[Counted]):
+class PosteriorSearch(Search[CountedTerms]):
     """Counts all families, then finds the best network and the sums, a share a step."""
 
-    def __init__(self, tables: FamilyTables, prior: Prior) -> None:
+    def __init__(self, tables: FamilyTables, prior: StructurePriorName) -> None:
         self.tables = tables
         self.prior = prior
         self.n = len(tables.columns)
@@ -56,22 +56,22 @@ class PosteriorSearch(Search[Counted]):
         self._ended = False
         self._sums: Iterator[float] | None = None
 
-    def start(self) -> Counted:
-        return Counted(self.tables.terms, 0)
+    def start(self) -> CountedTerms:
+        return CountedTerms(self.tables.terms, 0)
 
-    def done(self, state: Counted) -> bool:
+    def done(self, state: CountedTerms) -> bool:
         return self._ended
 
-    def size(self, state: Counted) -> tuple[float, float]:
+    def size(self, state: CountedTerms) -> tuple[float, float]:
         """In shares of three: counting, sums upwards, sums downwards."""
         return state.next / max(1, self.tables.steps) + self._done, 3.0
 
-    def step(self, state: Counted, ctl: Control) -> tuple[Counted, dict[str, Any]]:
+    def step(self, state: CountedTerms, ctl: Control) -> tuple[CountedTerms, dict[str, Any]]:
         self.tables.terms = state.terms  # those of a checkpoint, where there was one
         if state.next < self.tables.steps:
             self.tables.terms = state.terms.copy()
             self.tables.count(state.next)
-            return Counted(self.tables.terms, state.next + 1), {"work": "counting"}
+            return CountedTerms(self.tables.terms, state.next + 1), {"work": "counting"}
         if self._sums is None:
             self._sums = self._sum(ctl)
         done = next(self._sums, None)
@@ -135,7 +135,7 @@ def best_network(scores: Floats) -> tuple[Dag, float]:
         allowed = _squeeze(rest, i)
         equal = np.flatnonzero(scores[i] == best[i, allowed])
         others = np.delete(np.arange(n), i)
-        parents[i] = members(int(equal[(equal & ~allowed) == 0][0]), others)
+        parents[i] = columns_of_mask(int(equal[(equal & ~allowed) == 0][0]), others)
     return Dag.from_parents(parents), float(total[-1])
 
 
@@ -169,7 +169,7 @@ class ExactPosterior(DensityLearner):
         self,
         score: str | LocalScore = "bdeu",
         *,
-        prior: Prior = "uniform",
+        prior: StructurePriorName = "uniform",
         max_parents: int | None = None,
         equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
@@ -206,7 +206,7 @@ class ExactPosterior(DensityLearner):
         edges = np.clip(search.edges, 0.0, 1.0)
         np.fill_diagonal(edges, 0.0)
         self.edge_probabilities_ = edges
-        self.edges_ = ranked(edges, names)
+        self.edges_ = ranked_edges(edges, names)
         self.log_evidence_ = search.log_evidence
         dag, self.best_score_ = best_network(search.scores)
         self.score_ = self.best_score_
@@ -229,7 +229,7 @@ def _check_total(totals: Floats) -> None:
         )
 
 
-def ranked(probabilities: Floats, names: tuple[str, ...]) -> list[tuple[str, str, float]]:
+def ranked_edges(probabilities: Floats, names: tuple[str, ...]) -> list[tuple[str, str, float]]:
     """(parent, child, probability) of all edges, largest first."""
     tails, heads = np.nonzero(~np.eye(len(names), dtype=bool))
     order = np.argsort(-probabilities[tails, heads], kind="stable")

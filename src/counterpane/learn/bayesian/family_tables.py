@@ -22,7 +22,7 @@ from counterpane.scores import LocalScore, score_families
 from counterpane.scores.base import clogc_table, score_pairs
 from counterpane.typing import Floats, Ints
 
-SPLIT = 6  # the first members of a set choose its step: at most 2⁶ steps
+SPLIT = 6  # the first columns_of_mask of a set choose its step: at most 2⁶ steps
 BATCH = 4096  # families asked for at a time where the kernels do not know the score
 
 
@@ -85,10 +85,10 @@ class FamilyTables:
         if self.form is None:
             self._ask(position, out, ctl)
             return out
-        own = 1 + int(self._rank_of[position]) if len(self.terms) > 1 else 0
+        row = 1 + int(self._rank_of[position]) if len(self.terms) > 1 else 0
         by_edge = np.zeros(k) if self._by_edge is None else self._by_edge[:, position].copy()
         kernels.fill_families(
-            self.terms[0], self.terms[own], self.cards, position, self.max_parents, *self.form,
+            self.terms[0], self.terms[row], self.cards, position, self.max_parents, *self.form,
             self._by_count, by_edge, out,
         )  # fmt: skip
         return out
@@ -99,14 +99,16 @@ class FamilyTables:
         masks = masks[np.bitwise_count(masks) <= self.max_parents]
         for start in range(0, masks.size, BATCH):
             part = masks[start : start + BATCH]
-            asked = [(self.columns[position], members(mask, others)) for mask in part.tolist()]
-            out[part] = score_families(self.score, self.source, asked, ctl=ctl)
+            families = [
+                (self.columns[position], columns_of_mask(mask, others)) for mask in part.tolist()
+            ]
+            out[part] = score_families(self.score, self.source, families, ctl=ctl)
 
 
-def members(mask: int, others: Ints) -> list[int]:
+def columns_of_mask(mask: int, others: Ints) -> list[int]:
     """The columns whose bits are set, rising with the bits.
 
-    >>> members(0b101, np.array([4, 5, 7]))
+    >>> columns_of_mask(0b101, np.array([4, 5, 7]))
     [4, 7]
     """
     return [int(v) for bit, v in enumerate(others) if mask >> bit & 1]
@@ -141,7 +143,7 @@ class ParentTables:
     def dag(self, chosen: Ints) -> Dag:
         """The network of a parent set, a mask of candidates, for each node."""
         pairs = zip(chosen.tolist(), self.arrays.candidates, strict=True)
-        return Dag.from_parents(members(mask, candidates) for mask, candidates in pairs)
+        return Dag.from_parents(columns_of_mask(mask, candidates) for mask, candidates in pairs)
 
 
 def parent_tables(

@@ -40,25 +40,25 @@ def make_limits(
             if v in level:
                 raise GraphError(f"{name!r} is in two tiers; each variable has one place.")
             level[v] = k
-    for x, own in level.items():
-        for p, other in level.items():
-            allowed[x, p] &= other <= own
+    for x, tier_of_x in level.items():
+        for p, tier_of_p in level.items():
+            allowed[x, p] &= tier_of_p <= tier_of_x
     for p, x in _indices(schema, forbidden, "forbidden"):
         allowed[x, p] = False
-    must = np.zeros((n, n), dtype=bool)
+    needed = np.zeros((n, n), dtype=bool)
     for p, x in _indices(schema, required, "required"):
         if not allowed[x, p]:
             raise GraphError(
                 f"the edge {schema.names[p]!r} → {schema.names[x]!r} is required and forbidden; "
                 "drop one of the two, or move a tier."
             )
-        must[x, p] = True
+        needed[x, p] = True
     try:
-        Dag(n, [(int(p), int(x)) for x, p in np.argwhere(must)])
+        Dag(n, [(int(p), int(x)) for x, p in np.argwhere(needed)])
     except GraphError:
-        names = ", ".join(f"{schema.names[p]} → {schema.names[x]}" for x, p in np.argwhere(must))
+        names = ", ".join(f"{schema.names[p]} → {schema.names[x]}" for x, p in np.argwhere(needed))
         raise GraphError(f"the required edges {names} form a cycle; drop one of them.") from None
-    return Limits(pack(allowed), pack(must), TOLERANCE)
+    return Limits(pack(allowed), pack(needed), TOLERANCE)
 
 
 def is_symmetric(limits: Limits) -> bool:
@@ -229,8 +229,8 @@ class Moves:
         except BaseException:
             self.limits.allowed[:] = allowed
             if cursor[2]:
-                for now, kept in zip(state[0], state[1], strict=True):
-                    now[:] = kept
+                for now, saved in zip(state[0], state[1], strict=True):
+                    now[:] = saved
             raise
         return int(cursor[3])
 

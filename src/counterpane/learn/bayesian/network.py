@@ -124,9 +124,9 @@ class NetworkLearner(ScoreLearner):
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
         names = source.schema.names
-        known = [[names[p], names[x]] for p, x in self._known_directions(self.model_)]
+        directions = [[names[p], names[x]] for p, x in self._known_directions(self.model_)]
         facts = super()._provenance(source, seconds)
-        return facts | ({"known_directions": known} if known else {})
+        return facts | ({"known_directions": directions} if directions else {})
 
     def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
         """The edges whose direction the user's constraints fix: the other one was not allowed."""

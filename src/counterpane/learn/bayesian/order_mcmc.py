@@ -21,7 +21,7 @@ from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat
 from counterpane.lazy import lazy
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.bayesian.exact_posterior import ranked
+from counterpane.learn.bayesian.exact_posterior import ranked_edges
 from counterpane.learn.bayesian.family_tables import ParentTables, checked_limit, parent_tables
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
@@ -35,7 +35,7 @@ from counterpane.typing import Array, Floats, Ints
 BLOCKS = 32  # the samples of a chain come in so many blocks; a step is one block of every chain
 
 
-class Chains(NamedTuple):
+class ChainState(NamedTuple):
     """Where every chain is, and what its blocks of samples added up to.
 
     `edges` and `squares` are (chains, blocks, child, candidate), `ends` each block's last places.
@@ -50,7 +50,7 @@ class Chains(NamedTuple):
     log_scores: Floats
 
 
-class ChainSearch(Search[Chains]):
+class ChainSearch(Search[ChainState]):
     """Walks all chains, a block a step: first burn-in, by orders and then by layers, then samples.
 
     Random numbers depend on (seed, chain, block) only, neither on threads nor on an interruption.
@@ -82,7 +82,7 @@ class ChainSearch(Search[Chains]):
         self.burn = [size for size in burn if size]
         self.by_order = len(self.burn) // 2 if partition else len(self.burn) + n_blocks
 
-    def start(self) -> Chains:
+    def start(self) -> ChainState:
         n, k = self.tables.arrays.candidates.shape
         places = [
             np.random.default_rng([self.seed, c, 0]).permutation(n) for c in range(self.n_chains)
@@ -90,18 +90,18 @@ class ChainSearch(Search[Chains]):
         if self.partition and self.by_order == 0:
             places = [np.zeros(n, dtype=np.int64)] * self.n_chains
         shape = (self.n_chains, len(self.slices))
-        return Chains(
+        return ChainState(
             self.seed, 0, np.array(places), np.zeros((*shape, n, k)), np.zeros((*shape, n, k)),
             np.zeros((*shape, n), dtype=np.int64), np.zeros((self.n_chains, self.n_samples)),
         )  # fmt: skip
 
-    def done(self, state: Chains) -> bool:
+    def done(self, state: ChainState) -> bool:
         return state.next == len(self.burn) + len(self.slices)
 
-    def size(self, state: Chains) -> tuple[float, float]:
+    def size(self, state: ChainState) -> tuple[float, float]:
         return state.next, len(self.burn) + len(self.slices)
 
-    def step(self, state: Chains, ctl: Control) -> tuple[Chains, dict[str, Any]]:
+    def step(self, state: ChainState, ctl: Control) -> tuple[ChainState, dict[str, Any]]:
         n, k = self.tables.arrays.candidates.shape
         block = state.next - len(self.burn)
         samples = self.slices[block] if block >= 0 else slice(0, self.burn[state.next])
@@ -134,9 +134,9 @@ class ChainSearch(Search[Chains]):
                 ends=_with_part(state.ends, block, places),
                 log_scores=_with_part(state.log_scores, samples, log_scores),
             )
-        kept = samples.stop if block >= 0 else 0
+        n_samples = samples.stop if block >= 0 else 0
         by_chain = {f"chain_{c}": float(s) for c, s in enumerate(log_scores.mean(axis=1))}
-        return state, {"samples": kept, "log_score": float(log_scores.mean()), **by_chain}
+        return state, {"samples": n_samples, "log_score": float(log_scores.mean()), **by_chain}
 
 
 nx = lazy("networkx")
@@ -233,7 +233,7 @@ class OrderMCMC(DensityLearner):
                 "done; give more time, or lower burn_in."
             )
         self._summarize(search, outcome.state, blocks)
-        self.edges_ = ranked(self.edge_probabilities_, names)
+        self.edges_ = ranked_edges(self.edge_probabilities_, names)
         self.graph_: Any = nx.DiGraph()
         self.graph_.add_nodes_from(names)
         self.graph_.add_weighted_edges_from(
@@ -258,7 +258,7 @@ class OrderMCMC(DensityLearner):
             if not isinstance(value, (int, np.integer)) or value < smallest:
                 raise ParameterError(f"{name}={value!r}; a number from {smallest} is needed.")
 
-    def _summarize(self, search: ChainSearch, state: Chains, blocks: int) -> None:
+    def _summarize(self, search: ChainSearch, state: ChainState, blocks: int) -> None:
         """Averages, errors and agreement over the blocks that are done."""
         tables = search.tables
         sizes = np.array([s.stop - s.start for s in search.slices[:blocks]], dtype=np.float64)
@@ -282,14 +282,14 @@ class OrderMCMC(DensityLearner):
         self.score_rhat_ = float(split_rhat(parts.mean(axis=1), parts.var(axis=1), size))
         self.score_effective_size_ = effective_sample_size(self.log_scores_)
 
-    def _drawn(self, search: ChainSearch, state: Chains, blocks: int) -> Counter[Dag]:
+    def _drawn(self, search: ChainSearch, state: ChainState, blocks: int) -> Counter[Dag]:
         """Networks drawn from the ends of evenly spread blocks, with how often each came up."""
         ends = state.ends[:, :blocks].reshape(-1, state.ends.shape[-1])
         rng = np.random.default_rng([state.seed, self.n_chains])
         draw = kernels.draw_by_layers if self.partition else kernels.draw_by_order
-        found: Counter[Dag] = Counter()
+        networks: Counter[Dag] = Counter()
         for where in np.linspace(0, len(ends) - 1, self.n_models).round().astype(np.int64):
             chosen = np.empty_like(ends[where])
             draw(search.tables.arrays, ends[where], rng.random(chosen.size), chosen)
-            found[search.tables.dag(chosen)] += 1
-        return found
+            networks[search.tables.dag(chosen)] += 1
+        return networks

@@ -18,7 +18,7 @@ from counterpane.learn.bayesian.structural_em import (
     EM_EFFORTS,
     StructuralEM,
     TooManyCells,
-    renumbered,
+    reordered_network,
 )
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.gap_policy import (
@@ -146,7 +146,9 @@ class ScoreLearner(DensityLearner):
         outcome = self._driver(source).run(search, "structural EM")
         model = search.model(outcome.state)
         total, gains = score_and_gains(score, search.completed(model), model.dag)
-        return LearnedNetwork(renumbered(model, source.schema, order), total, gains, outcome.trace)
+        return LearnedNetwork(
+            reordered_network(model, source.schema, order), total, gains, outcome.trace
+        )
 
     def _with_parameters(self, source: CountSource, dag: Dag, score: LocalScore) -> BayesianNetwork:
         """The network of `dag`, its parameters counted on the rows that `score` counts."""

@@ -24,9 +24,10 @@ from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
 from counterpane.learn.driver import Search
-from counterpane.learn.parameters import EMSearch, EMState, joined
+from counterpane.learn.parameters import EMSearch, EMState
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
+from counterpane.ragged import flatten
 from counterpane.scores import LocalScore, NodeAverageLikelihood, score_dag
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -193,19 +194,19 @@ class StructuralEM(Search[StructuralState]):
         for _ in range(HIDDEN_STEPS if many else EM_STEPS):
             parameters, record = em.step(parameters, ctl)
         source = self.completed(em.model(parameters), ctl)
-        found = self.find(source, ctl)
-        now, then = (
+        dag = self.find(source, ctl)
+        before, after = (
             score_dag(self.score, source, [dag.parents(i) for i in range(dag.n)])
-            for dag in (em.dag, found)
+            for dag in (em.dag, dag)
         )
-        equal = 1e-9 * max(1.0, abs(now))
-        if state.rounds == 0 or then >= now - equal:
-            em = self.em(found)
-            parameters = EMState(joined(source.counts(em.scopes)), -np.inf, np.inf, 1)
+        equal = 1e-9 * max(1.0, abs(before))
+        if state.rounds == 0 or after >= before - equal:
+            em = self.em(dag)
+            parameters = EMState(flatten(source.counts(em.scopes), np.float64), -np.inf, np.inf, 1)
         rounds = state.rounds + 1
-        better = state.rounds == 0 or then > now + equal
+        better = state.rounds == 0 or after > before + equal
         stage = "search" if better and rounds < MAX_ROUNDS else "parameters"
-        record |= {"score": max(now, then), "edges": em.dag.n_edges}
+        record |= {"score": max(before, after), "edges": em.dag.n_edges}
         return _state(em.dag, parameters, stage, rounds), record
 
 
@@ -227,7 +228,9 @@ def first_score(total: float) -> NodeAverageLikelihood:
     return NodeAverageLikelihood(0.5 * max(0.0, math.log(total)) / total, alpha=0.0)
 
 
-def renumbered(model: BayesianNetwork, schema: Schema, order: Sequence[int]) -> BayesianNetwork:
+def reordered_network(
+    model: BayesianNetwork, schema: Schema, order: Sequence[int]
+) -> BayesianNetwork:
     """`model` over `schema`, whose column `order[i]` is its column i."""
     dag = Dag(model.dag.n, [(order[p], order[x]) for p, x in model.dag.edges])
     place = np.argsort(order)

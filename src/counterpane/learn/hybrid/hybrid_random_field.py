@@ -38,7 +38,7 @@ LEAST_GAIN = 1e-9  # of the likelihood, relative: less is rounding
 PAIRS, NETWORKS, MERGING, RELEARNING, END = "pairs", "networks", "merging", "relearning", "end"
 
 
-class Field(NamedTuple):
+class MergingState(NamedTuple):
     """The local networks so far, and what the stage under way has found.
 
     Row v of `members` holds the columns of v's network by rank, filled up with −1, row v of
@@ -58,7 +58,7 @@ class Field(NamedTuple):
     fresh_scores: Floats
 
 
-class MergingSearch(Search[Field]):
+class MergingSearch(Search[MergingState]):
     """Relatives, first networks and merging, some variables a step.
 
     Columns of a network are in the order of `rank`; of its equal moves the first is made.
@@ -80,22 +80,22 @@ class MergingSearch(Search[Field]):
         self.k_max = min(k_max, self.n - 1)
         self.literal = literal
 
-    def start(self) -> Field:
+    def start(self) -> MergingState:
         """Each variable alone."""
         alone: Ints = np.full((self.n, self.networks.width), -1)
         alone[:, 0] = np.arange(self.n)
         parents, scores = np.zeros_like(alone), np.zeros(self.n)
         self.networks.learn(alone[:, 0].copy(), alone, parents, scores, None)
         due = np.ones(self.n, dtype=np.int64)
-        return Field(PAIRS, 0, 0, alone, parents, scores, alone, due, parents, scores)
+        return MergingState(PAIRS, 0, 0, alone, parents, scores, alone, due, parents, scores)
 
-    def done(self, state: Field) -> bool:
+    def done(self, state: MergingState) -> bool:
         return state.stage == END
 
-    def size(self, state: Field) -> tuple[float, float]:
+    def size(self, state: MergingState) -> tuple[float, float]:
         return state.done, int(state.due.sum())
 
-    def step(self, state: Field, ctl: Control) -> tuple[Field, dict[str, Any]]:
+    def step(self, state: MergingState, ctl: Control) -> tuple[MergingState, dict[str, Any]]:
         after = self._relate(state, ctl) if state.stage == PAIRS else self._learn(state, ctl)
         info = {"stage": state.stage, "pass": state.n_passes, "variables": after.done}
         refined = None
@@ -104,37 +104,37 @@ class MergingSearch(Search[Field]):
             after = self._next_stage(after)
         return after, info | {"refined": refined, "pll": float(after.scores.sum())}
 
-    def _relate(self, state: Field, ctl: Control) -> Field:
+    def _relate(self, state: MergingState, ctl: Control) -> MergingState:
         """Find the relatives of some more variables."""
         block, n_jobs = self.relatives.block, self.networks.n_jobs
         stop = min(self.n, state.done + max(block * n_jobs, self.n // STEPS))
         wanted = state.wanted.copy()
 
-        relatives, told = self.relatives, ctl if self.relatives.n_jobs == 1 else None
+        relatives, checked = self.relatives, ctl if self.relatives.n_jobs == 1 else None
 
         def run(first: int) -> Ints:
-            return relatives.of(first, min(stop, first + block), told)
+            return relatives.of(first, min(stop, first + block), checked)
 
         firsts = range(state.done, stop, block)
-        for first, found in zip(
+        for first, nearest in zip(
             firsts, map_in_workers(run, firsts, relatives.n_jobs, ctl), strict=True
         ):
-            kernels.insert_relatives(found, first, self.rank, wanted)
+            kernels.insert_relatives(nearest, first, self.rank, wanted)
         return state._replace(done=stop, wanted=wanted)
 
-    def _learn(self, state: Field, ctl: Control) -> Field:
+    def _learn(self, state: MergingState, ctl: Control) -> MergingState:
         """Learn the networks of some more variables that are due."""
         due = np.flatnonzero(state.due)
         most = max(self.networks.chunk * self.networks.n_jobs, due.size // STEPS)
-        mine = due[state.done : state.done + most]
+        variables = due[state.done : state.done + most]
         parents, scores = state.fresh_parents.copy(), state.fresh_scores.copy()
-        self.networks.learn(mine, state.wanted, parents, scores, ctl)
+        self.networks.learn(variables, state.wanted, parents, scores, ctl)
         after = state._replace(
-            done=state.done + mine.size, fresh_parents=parents, fresh_scores=scores
+            done=state.done + variables.size, fresh_parents=parents, fresh_scores=scores
         )
-        return after if state.stage == MERGING else _commit(after, mine)
+        return after if state.stage == MERGING else _commit(after, variables)
 
-    def _next_stage(self, state: Field) -> Field:
+    def _next_stage(self, state: MergingState) -> MergingState:
         """What follows when all that was due is done."""
         if state.stage == PAIRS:
             return state._replace(stage=NETWORKS, done=0)
@@ -150,7 +150,7 @@ class MergingSearch(Search[Field]):
         wanted = np.where(better[:, None], blankets, state.wanted)
         return state._replace(stage=RELEARNING, done=0, wanted=wanted, due=better.astype(np.int64))
 
-    def _unite(self, state: Field) -> Field:
+    def _unite(self, state: MergingState) -> MergingState:
         """The beginning of a pass: what each variable's blankets unite to, where that is new."""
         united: Ints = np.empty((self.n, self.k_max + 1), dtype=np.int64)
         kernels.unite(state.members, state.parents, self.rank, united)
@@ -168,14 +168,14 @@ class MergingSearch(Search[Field]):
         )
 
 
-def _better(state: Field) -> Bools:
+def _better(state: MergingState) -> Bools:
     """Which of the networks of a pass make their variables more probable."""
     least = state.scores + LEAST_GAIN * np.maximum(1.0, -state.scores)
     better: Bools = (state.due > 0) & (state.fresh_scores > least)
     return better
 
 
-def _commit(state: Field, which: Ints) -> Field:
+def _commit(state: MergingState, which: Ints) -> MergingState:
     """The state in which some of the fresh networks are in force."""
     members, parents, scores = state.members.copy(), state.parents.copy(), state.scores.copy()
     members[which] = state.wanted[which]
@@ -236,23 +236,23 @@ class HybridRandomFieldLearner(DensityLearner):
         source = self._source(X, sample_weight)
         search = self._search(source)
         outcome = self._driver(source).run(search, "learning local networks")
-        found = outcome.state
-        conditionals = search.networks.conditionals(found.members, found.parents)
+        state = outcome.state
+        conditionals = search.networks.conditionals(state.members, state.parents)
         model = HybridRandomField(source.schema, conditionals)
         self.model_, self.graph_ = model, model.graph
         self.blankets_ = model.blankets
-        self.n_passes_ = found.n_passes
-        self.score_ = self.pll_ = float(found.scores.sum())
+        self.n_passes_ = state.n_passes
+        self.score_ = self.pll_ = float(state.scores.sum())
         self.trace_ = outcome.trace
         model.provenance = self._provenance(source, time.monotonic() - began)
         return self
 
     def _check(self) -> None:
         for name in ("k", "k_max"):
-            given = getattr(self, name)
-            if not isinstance(given, int | np.integer) or not 1 <= given <= MOST_RELATIVES:
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or not 1 <= value <= MOST_RELATIVES:
                 raise ParameterError(
-                    f"{name}={given!r}; a whole number from 1 to {MOST_RELATIVES} is needed."
+                    f"{name}={value!r}; a whole number from 1 to {MOST_RELATIVES} is needed."
                 )
         if self.score not in ("mdl", "bic"):
             raise ParameterError(f"score={self.score!r}; 'mdl' or 'bic' is allowed.")

@@ -58,16 +58,16 @@ class LocalNetworks:
             return parents[part], scores[part]
 
         parts = self._parts(variables)
-        for part, found in zip(parts, map_in_workers(run, parts, self.n_jobs, ctl), strict=True):
-            parents[part], scores[part] = found  # of another process, perhaps
+        for part, results in zip(parts, map_in_workers(run, parts, self.n_jobs, ctl), strict=True):
+            parents[part], scores[part] = results  # of another process, perhaps
 
     def conditionals(self, members: Ints, parents: Ints) -> list[list[Potential]]:
         """ln P(child | parents) of each variable and its children in its own network."""
         n = len(members)
         cards = self.data.cards
         families = [_families(v, members[v], parents[v]) for v in range(n)]
-        shapes = [[cards[list(scope)] for scope in own] for own in families]
-        sizes = [sum(check_cells(s, "a family's table") for s in own) for own in shapes]
+        shapes = [[cards[list(scope)] for scope in scopes] for scopes in families]
+        sizes = [sum(check_cells(s, "a family's table") for s in scopes) for scopes in shapes]
         table_from: Ints = np.cumsum([0, *sizes], dtype=np.int64)
 
         def run(part: Ints) -> Floats:
@@ -80,16 +80,16 @@ class LocalNetworks:
             return out
 
         values = np.concatenate(list(map_in_workers(run, self._parts(np.arange(n)), self.n_jobs)))
-        found = []
+        potentials = []
         start = 0
-        for own, own_shapes in zip(families, shapes, strict=True):
+        for scopes, scope_shapes in zip(families, shapes, strict=True):
             parts = []
-            for scope, shape in zip(own, own_shapes, strict=True):
+            for scope, shape in zip(scopes, scope_shapes, strict=True):
                 size = int(shape.prod())
                 parts.append(Potential(scope, values[start : start + size].reshape(shape)))
                 start += size
-            found.append(parts)
-        return found
+            potentials.append(parts)
+        return potentials
 
     def _parts(self, variables: Ints) -> list[Ints]:
         """The variables of each call of a kernel."""

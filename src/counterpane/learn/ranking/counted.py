@@ -30,8 +30,8 @@ class CountedLinks(ABC):
         weights = np.ones(X.n_rows) if X.weights is None else np.asarray(X.weights, dtype=float)
         ones = sparse.csr_array(X.codes, dtype=np.float64)
         together: Any = sparse.csr_array(ones @ (ones.multiply(weights)).T)
-        found = self._scores(together, together.diagonal(), float(weights.sum()))
-        self.scores_ = LinkScores(X.schema, *found)
+        parts = self._scores(together, together.diagonal(), float(weights.sum()))
+        self.scores_ = LinkScores(X.schema, *parts)
         return self
 
     @abstractmethod
@@ -66,12 +66,12 @@ class NaiveLinks(CountedLinks):
         more = np.log(chance) - np.log1p(-chance) - slopes[j]
         same = k == j
         apart = sparse.csr_array((more[~same], (k[~same], j[~same])), shape=pairs.shape)
-        own = sparse.diags_array(-slopes)  # an item says nothing of itself
+        diagonal = sparse.diags_array(-slopes)  # an item says nothing of itself
         absent = (len(alone) - 1) * np.log1p(-never)
         lost = np.log1p(-chance[~same]) - np.log1p(-never[j[~same]])
         absent += np.bincount(j[~same], lost, len(alone))
         constants: Floats = np.log((alone + 1.0) / (total + 2.0)) + absent
-        return apart + own, slopes, constants
+        return apart + diagonal, slopes, constants
 
 
 class ItemCosine(CountedLinks):
@@ -87,8 +87,8 @@ class ItemCosine(CountedLinks):
         norms = 1 / np.sqrt(np.maximum(alone, 1.0))
         scale = sparse.diags_array(norms)
         cosines = sparse.csr_array(scale @ together @ scale)
-        own = sparse.diags_array(cosines.diagonal())
-        return cosines - own, np.zeros(len(alone)), TIE * alone / max(total, 1.0)
+        diagonal = sparse.diags_array(cosines.diagonal())
+        return cosines - diagonal, np.zeros(len(alone)), TIE * alone / max(total, 1.0)
 
 
 class Popularity(CountedLinks):

@@ -28,12 +28,12 @@ class JudgedRanker(NamedTuple):
     ranks: Floats
 
 
-Scorer = Callable[[Codes], Floats]
-Fit = Callable[[Table], Scorer]
+LinkScorer = Callable[[Codes], Floats]
+FitRanker = Callable[[Table], LinkScorer]
 
 
 def judge_rankers(
-    rankers: Mapping[str, Fit], table: Table, *, seed: int = 0, report: Report | None = None
+    rankers: Mapping[str, FitRanker], table: Table, *, seed: int = 0, report: Report | None = None
 ) -> list[JudgedRanker]:
     """Rankers by the mean reciprocal rank of left-out links, the best first; equals in order.
 
@@ -54,15 +54,17 @@ def judge_rankers(
     tasks = [(r, k) for r in range(rounds) for k in (np.unique(fold).tolist() if few else [0])]
     ranks: dict[str, Floats] = {name: np.full((rounds, len(users)), np.nan) for name in rankers}
     for number, (r, k) in enumerate(tasks):
-        some = users[fold == k]
-        wanted = np.array([rng.choice(np.flatnonzero(table.codes[:, user])) for user in some])
+        judged_users = users[fold == k]
+        items = np.array(
+            [rng.choice(np.flatnonzero(table.codes[:, user])) for user in judged_users]
+        )
         codes = table.codes.copy()
-        codes[wanted, some] = 0
+        codes[items, judged_users] = 0
         training = Table(table.schema, codes, table.weights)
         for place, (name, fit) in enumerate(rankers.items()):
             if report is not None:
                 report(f"judging {name}", number * len(rankers) + place, len(tasks) * len(rankers))
-            ranks[name][r, fold == k] = _ranks(fit(training), codes, some, wanted)
+            ranks[name][r, fold == k] = _ranks(fit(training), codes, judged_users, items)
     judged = []
     for name, each in ranks.items():
         means: Floats = each[:, ~np.isnan(each[0])].mean(axis=0)
@@ -79,15 +81,15 @@ def _judged_users(codes: Codes, rng: np.random.Generator) -> Ints:
     return users
 
 
-def _ranks(score: Any, codes: Codes, users: Ints, wanted: Ints) -> Floats:
+def _ranks(score: Any, codes: Codes, users: Ints, items: Ints) -> Floats:
     """The reciprocal rank of each user's link among the items that the user does not have."""
     rows = max(1, BLOCK_CELLS // codes.shape[0])
-    found = []
+    ranks = []
     for low in range(0, len(users), rows):
-        some = slice(low, low + rows)
-        part = np.ascontiguousarray(codes[:, users[some]])
-        found.append(expected_reciprocal_ranks(score(part), wanted[some], part.T > 0))
-    return np.concatenate(found)
+        part_users = slice(low, low + rows)
+        part = np.ascontiguousarray(codes[:, users[part_users]])
+        ranks.append(expected_reciprocal_ranks(score(part), items[part_users], part.T > 0))
+    return np.concatenate(ranks)
 
 
 def expected_reciprocal_ranks(values: Floats, items: Ints, taken: Bools) -> Floats:
@@ -99,9 +101,9 @@ def expected_reciprocal_ranks(values: Floats, items: Ints, taken: Bools) -> Floa
     >>> expected_reciprocal_ranks(np.array([[0.9, 0.5, 0.5, 0.1]]), np.array([1]), taken)
     array([0.75])
     """
-    own = values[np.arange(len(items)), items][:, None]
-    better = ((values > own) & ~taken).sum(axis=1)
-    equal = ((values == own) & ~taken).sum(axis=1)
+    value = values[np.arange(len(items)), items][:, None]
+    better = ((values > value) & ~taken).sum(axis=1)
+    equal = ((values == value) & ~taken).sum(axis=1)
     sums = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, values.shape[1] + 1))])
     means: Floats = (sums[better + equal] - sums[better]) / equal
     return means

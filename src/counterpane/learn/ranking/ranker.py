@@ -16,7 +16,7 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.learn.estimator import Estimator
-from counterpane.learn.ranking.judging import JudgedRanker, Scorer, judge_rankers
+from counterpane.learn.ranking.judging import JudgedRanker, LinkScorer, judge_rankers
 from counterpane.learn.registry import rankers
 from counterpane.markup import framed
 from counterpane.models.base import Model
@@ -164,11 +164,11 @@ class LinkRanker(Estimator):
     def rank_many(self, X: Any, top: int | None = 10) -> list[list[Ranked]]:
         """`rank` for each user of `X`, as in `fit`."""
         table, _ = read_links(X, user=self.user, item=self.item, schema=self.schema_)
-        found = []
+        rankings = []
         for _, part in _blocks(table.codes):
             scores = self._scores(part)
-            found += [self._best(s, row, top) for s, row in zip(scores, part.T, strict=True)]
-        return found
+            rankings += [self._best(s, row, top) for s, row in zip(scores, part.T, strict=True)]
+        return rankings
 
     def _best(self, scores: Floats, row: Array, top: int | None) -> list[Ranked]:
         if top is not None and top < 1:
@@ -181,13 +181,13 @@ class LinkRanker(Estimator):
 def _scores_of(learner: Any, model: Any, codes: Codes) -> Floats:
     """The scores of a fitted ranker, (users, items)."""
     if hasattr(learner, "link_scores"):
-        found: Floats = learner.link_scores(codes)
-        return found
+        scores: Floats = learner.link_scores(codes)
+        return scores
     conditionals: Floats = model.blanket.full_conditionals(codes)
     return conditionals[:, 1::2]
 
 
-def _fitted_scores(name: str, table: Table) -> Scorer:
+def _fitted_scores(name: str, table: Table) -> LinkScorer:
     """The ranker of this name, fitted to a table, as a function from codes to scores."""
     learner = rankers()[name].make().fit(table)
     return partial(_scores_of, learner, getattr(learner, "model_", None))

@@ -12,7 +12,7 @@ from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, FitError, ParameterError, TableSizeError
 from counterpane.learn.bayesian.exact_posterior import ExactPosterior
-from counterpane.learn.bayesian.family_tables import FamilyTables, members
+from counterpane.learn.bayesian.family_tables import FamilyTables, columns_of_mask
 from counterpane.learn.driver import StoppedEarly
 from counterpane.scores import (
     AIC,
@@ -188,7 +188,7 @@ def test_families_agree_with_their_scores(score, weights):
     tables, source = tables_of(table, score), MemoryCounts(table)
     for child in range(5):
         others = np.delete(np.arange(5), child)
-        asked = [(child, members(m, others)) for m in range(16)]
+        asked = [(child, columns_of_mask(m, others)) for m in range(16)]
         assert tables.child(child) == pytest.approx(
             score_families(score, source, asked), rel=1e-12, abs=1e-9
         )

@@ -12,7 +12,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.evaluate import structural_hamming_distance
 from counterpane.graphs import Dag
 from counterpane.learn import StoppedEarly
-from counterpane.learn.bayesian.structural_em import StructuralEM, completed_rows, renumbered
+from counterpane.learn.bayesian.structural_em import StructuralEM, completed_rows, reordered_network
 from counterpane.learn.driver import Driver
 from counterpane.scores import BIC, score_dag
 
@@ -223,7 +223,7 @@ def test_columns_in_another_order():
     model = cp.BayesianNetwork.from_counts(TRUE.schema, DAG, counts)
     order = [7, 6, 4, 5, 3, 2, 1, 0]
     schema = Schema([TRUE.schema[order.index(i)] for i in range(8)])
-    moved = renumbered(model, schema, order)
+    moved = reordered_network(model, schema, order)
     rows = model.sample(50, random_state=1)
     assert moved.score_samples(rows.select(list(schema.names))) == pytest.approx(
         model.score_samples(rows)
