@@ -81,21 +81,21 @@ def text_columns(
     doubtful = [i for i in every if decimal == "," or i in odd or names[i] in formats]
     for place in doubtful:
         name, texts = names[place], _figures(collected[place][0])
-        known = formats.get(name)
-        if known is None or any(known.number(text) is None for text in texts):
-            known = find_format(texts, decimal=decimal, semicolons=semicolons)
-        if known is not None and not known.is_plain:
-            columns[place] = formatted_column(name, *collected[place], known)
+        form = formats.get(name)
+        if form is None or any(form.number(text) is None for text in texts):
+            form = find_format(texts, decimal=decimal, semicolons=semicolons)
+        if form is not None and not form.is_plain:
+            columns[place] = formatted_column(name, *collected[place], form)
     return columns
 
 
 def formatted_column(name: str, cells: Sequence[Cell], codes: Array, form: NumberFormat) -> Numbers:
     """The numbers that cells are in a format; missing where they are none."""
-    found = [None if cell is None else form.number(cell) for cell in cells]
-    missing = np.array([number is None for number in found] + [True], dtype=bool)
-    values = np.array([*(0.0 if number is None else number for number in found), 0.0])
-    whole = values.astype(np.int64) if (np.abs(values) < 2**53).all() else values
-    values = whole if (whole == values).all() else values
+    numbers = [None if cell is None else form.number(cell) for cell in cells]
+    missing = np.array([number is None for number in numbers] + [True], dtype=bool)
+    values = np.array([*(0.0 if number is None else number for number in numbers), 0.0])
+    integers = values.astype(np.int64) if (np.abs(values) < 2**53).all() else values
+    values = integers if (integers == values).all() else values
     return Numbers(name, values[codes], missing[codes], written=form)
 
 
@@ -114,9 +114,9 @@ def _figures(cells: Sequence[Cell]) -> list[str]:
 def number_column(name: str, texts: Sequence[Cell], codes: Array) -> Numbers:
     """A column of numbers; integers where all are written so, and fit 64 bits."""
     missing = np.array([text is None or text in NO_NUMBER for text in texts], dtype=bool)
-    figures = ["0" if gone else text or "" for text, gone in zip(texts, missing, strict=True)]
-    whole = all(map(_INTEGER.fullmatch, figures))
-    values = np.array(figures, dtype=object).astype(np.int64 if whole else np.float64)
+    figures = ["0" if empty else text or "" for text, empty in zip(texts, missing, strict=True)]
+    integral = all(map(_INTEGER.fullmatch, figures))
+    values = np.array(figures, dtype=object).astype(np.int64 if integral else np.float64)
     return Numbers(name, values[codes], missing[codes])
 
 
@@ -129,18 +129,18 @@ def typed_columns(cells: Mapping[str, list[Any]]) -> dict[str, Column | list[Any
     Numbers, truth values, dates and lengths of time keep their kind. A column of texts is read as
     that of a text file is. So is a column of several kinds, whose cells become texts first.
     """
-    found: dict[str, Column | list[Any]] = {}
+    columns: dict[str, Column | list[Any]] = {}
     for name, values in cells.items():
         kinds = {type(value) for value in values} - {type(None)}
         dates = all(issubclass(kind, datetime.date) for kind in kinds)
         if kinds & {list, dict}:
-            found[name] = values
+            columns[name] = values
         elif kinds <= NUMERIC or dates or kinds == {datetime.timedelta}:
-            found[name] = from_objects(name, values)
+            columns[name] = from_objects(name, values)
         else:
             texts = [None if value is None else _text(value) for value in values]
-            found[name] = text_columns([name], collect(_as_rows(texts), 1))[0]
-    return found
+            columns[name] = text_columns([name], collect(_as_rows(texts), 1))[0]
+    return columns
 
 
 def _as_rows(texts: Sequence[str | None]) -> list[tuple[str | None]]:

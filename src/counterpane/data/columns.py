@@ -65,9 +65,9 @@ class Numbers:
     @cached_property
     def distinct(self) -> Array:
         """The observed values, sorted; integers where all of them are whole."""
-        found = np.unique(self.values[~self.missing])
-        exact = found.dtype.kind == "f" and bool((np.abs(found) < 2**53).all())
-        return found.astype(np.int64) if exact and (found == np.rint(found)).all() else found
+        values = np.unique(self.values[~self.missing])
+        exact = values.dtype.kind == "f" and bool((np.abs(values) < 2**53).all())
+        return values.astype(np.int64) if exact and (values == np.rint(values)).all() else values
 
     def labels(self) -> Labels:
         """The same column with each distinct number as a state, dates as ISO texts."""
@@ -159,15 +159,15 @@ def _each(
     unusable: dict[str, str] | None,
 ) -> list[Column]:
     """The columns of named values; with `unusable` those that cannot be made are told there."""
-    found = []
+    columns = []
     for name, values in items:
         try:
-            found.append(make(str(name), values))
+            columns.append(make(str(name), values))
         except UnusableError as error:
             if unusable is None:
                 raise
             unusable[str(name)] = f"{error.kind} values, which have no states"
-    return found
+    return columns
 
 
 def _of_array(array: Array, names: Sequence[str] | None) -> list[Column]:
@@ -217,8 +217,8 @@ def _of_values(name: str, values: Any) -> Column:
 
 def _durations(name: str, values: Array) -> Numbers:
     """A column of lengths of time, in seconds."""
-    gone = np.isnat(values)
-    return Numbers(name, np.where(gone, 0, values) / np.timedelta64(1, "s"), gone)
+    missing = np.isnat(values)
+    return Numbers(name, np.where(missing, 0, values) / np.timedelta64(1, "s"), missing)
 
 
 def _of_series(name: str, series: nw.Series[Any]) -> Column:
@@ -269,9 +269,9 @@ def _of_categories(name: str, series: nw.Series[Any]) -> Labels:
         states, codes = native.cat.categories.tolist(), native.cat.codes.to_numpy()
     else:  # Arrow, or pandas over Arrow
         chunks = native.array.__arrow_array__() if hasattr(native, "array") else native
-        whole = chunks.unify_dictionaries().combine_chunks()
-        states = whole.dictionary.to_pylist()
-        codes = whole.indices.cast("int64").fill_null(-1).to_numpy()
+        encoded = chunks.unify_dictionaries().combine_chunks()
+        states = encoded.dictionary.to_pylist()
+        codes = encoded.indices.cast("int64").fill_null(-1).to_numpy()
     return make_labels(name, states, codes, declared=declared)
 
 
@@ -280,8 +280,8 @@ def from_objects(name: str, cells: list[Any]) -> Column:
     try:
         index = {value: code for code, value in enumerate(dict.fromkeys(cells))}
     except TypeError:
-        strange = next(c for c in cells if getattr(c, "__hash__", None) is None)
-        raise UnusableError(name, type(strange).__name__) from None
+        unusable = next(c for c in cells if getattr(c, "__hash__", None) is None)
+        raise UnusableError(name, type(unusable).__name__) from None
     codes = np.fromiter(map(index.__getitem__, cells), dtype=np.int64, count=len(cells))
     values = [_plain(value) for value in index]
     kinds = {type(value) for value in values} - {type(None)}
@@ -296,24 +296,24 @@ def from_objects(name: str, cells: list[Any]) -> Column:
         return Numbers(name, numbers[codes], missing[codes])
     if kinds and all(issubclass(kind, datetime.date) for kind in kinds):
         days = np.array([np.nan if v is None else day_number(v) for v in values])
-        gone = np.isnan(days)
-        return Numbers(name, np.where(gone, 0.0, days)[codes], gone[codes], dated=True)
+        no_date = np.isnan(days)
+        return Numbers(name, np.where(no_date, 0.0, days)[codes], no_date[codes], dated=True)
     if kinds == {datetime.timedelta}:
         return _durations(name, np.array(values, dtype="m8[us]")[codes])
-    for strange in kinds - {bool, int, float, str}:
-        raise UnusableError(name, strange.__name__)
+    for unusable in kinds - {bool, int, float, str}:
+        raise UnusableError(name, unusable.__name__)
     return make_labels(name, values, codes, declared=False)
 
 
 def make_labels(name: str, states: Sequence[Any], codes: Array, *, declared: bool) -> Labels:
     """Labels without missing states, sorted unless declared; a category of another type is text."""
-    kept = [state for state in states if _plain(state) is not None]
+    present = [state for state in states if _plain(state) is not None]
     if not declared:
-        kept.sort(key=None if all(isinstance(s, str) for s in kept) else str)
-    place = {state: code for code, state in enumerate(kept)}
-    narrow = np.min_scalar_type(-1 - len(kept))  # codes of all columns are held at one time
+        present.sort(key=None if all(isinstance(s, str) for s in present) else str)
+    place = {state: code for code, state in enumerate(present)}
+    narrow = np.min_scalar_type(-1 - len(present))  # codes of all columns are held at one time
     lookup = np.array([place.get(state, -1) for state in states] + [-1], dtype=narrow)
-    plain = (_plain(state) for state in kept)
+    plain = (_plain(state) for state in present)
     texts = tuple(s if isinstance(s, str | int | float) else str(s) for s in plain)
     return Labels(name, texts, lookup[codes], declared)
 

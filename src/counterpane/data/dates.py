@@ -78,7 +78,7 @@ def _moment(year: Any, month: Any, day: Any, clock: Sequence[str | None]) -> flo
     """The number of a date and the time after it; None if there is no such day or hour."""
     hour, minute, second, part, zone = clock
     try:
-        found = datetime.datetime(
+        moment = datetime.datetime(
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
         )
     except ValueError:
@@ -86,7 +86,7 @@ def _moment(year: Any, month: Any, day: Any, clock: Sequence[str | None]) -> flo
     shift = 0
     if zone and zone[0] in "+-":
         shift = (int(zone[1:3]) * 60 + int(zone[-2:])) * (-1 if zone[0] == "+" else 1)
-    return _stamp(found + datetime.timedelta(minutes=shift, seconds=float(part or 0)))
+    return _stamp(moment + datetime.timedelta(minutes=shift, seconds=float(part or 0)))
 
 
 def _stamp(moment: datetime.datetime) -> float:
@@ -146,12 +146,12 @@ def round_cuts(values: Floats, cuts: Floats) -> Floats:
     for size in UNITS.values():
         moved = -(-micros // size) * size / DAY
         after = np.searchsorted(rows, moved)
-        whole = (np.diff(after, prepend=0, append=len(rows)) > 0).all()
-        if whole and np.abs(after - before).sum() <= MOVED * len(rows):
+        none_empty = (np.diff(after, prepend=0, append=len(rows)) > 0).all()
+        if none_empty and np.abs(after - before).sum() <= MOVED * len(rows):
             return moved
     return cuts
 
 
 def _micros(numbers: Array) -> Ints:
-    found: Ints = np.rint(numbers.astype(np.float64) * DAY).astype(np.int64)
-    return found
+    micros: Ints = np.rint(numbers.astype(np.float64) * DAY).astype(np.int64)
+    return micros

@@ -259,8 +259,8 @@ def check_rule(discretize: Discretize, target: str | None, *, by_block: bool = F
 
     With `by_block`, rows are not in memory, and an object with `fit` cannot be used.
     """
-    given = isinstance(discretize, Mapping) or (not by_block and hasattr(discretize, "fit"))
-    if not given and discretize not in (None, "mdl", "quantile"):
+    has_cuts = isinstance(discretize, Mapping) or (not by_block and hasattr(discretize, "fit"))
+    if not has_cuts and discretize not in (None, "mdl", "quantile"):
         raise ParameterError(
             Setting("discretize", discretize),
             "; 'quantile', 'mdl' or a mapping of column to cuts is "
@@ -269,7 +269,7 @@ def check_rule(discretize: Discretize, target: str | None, *, by_block: bool = F
             else "; 'auto', 'mdl', 'quantile', None, a mapping of column to cuts, or an object "
             "with fit is allowed.",
         )
-    if given or discretize is None:
+    if has_cuts or discretize is None:
         return None
     if discretize == "mdl" and target is None:
         raise ParameterError(

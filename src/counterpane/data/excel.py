@@ -119,7 +119,7 @@ def _columns(
     width = max(map(len, [header, *table]), default=0)
     if not width:
         raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
-    found: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = {}
     for place in range(width):
         name = header[place] if place < len(header) else None
         cells = [row[place] if place < len(row) else None for row in table]
@@ -131,7 +131,7 @@ def _columns(
                 "column."
             )
         text = f"column {place + 1}" if name is None else str(name).strip()
-        if text in found:
+        if text in columns:
             raise DataError(f"the column name {text!r} occurs twice; each needs its own.")
-        found[text] = cells
-    return found
+        columns[text] = cells
+    return columns

@@ -79,8 +79,8 @@ class Exportable:
 def frame_kind_of(frame: Any) -> FrameKind | None:
     """The library that a frame is of; None for what is no frame of the three."""
     module = type(frame).__module__.partition(".")[0]
-    known: dict[str, FrameKind] = {"pandas": "pandas", "polars": "polars", "pyarrow": "pyarrow"}
-    return known.get(module)
+    kinds: dict[str, FrameKind] = {"pandas": "pandas", "polars": "polars", "pyarrow": "pyarrow"}
+    return kinds.get(module)
 
 
 def library(name: str) -> Any:
@@ -106,8 +106,8 @@ def column_array(column: Column) -> Array:
             states[: len(column.states)] = column.states
             cells: Array = states[column.codes]
             truths = set(map(type, column.states)) <= {bool, type(None)}
-            whole = all(cell is not None for cell in cells.tolist())
-            return cells.astype(bool) if truths and whole else cells
+            complete = all(cell is not None for cell in cells.tolist())
+            return cells.astype(bool) if truths and complete else cells
         column = numbers
     if column.dated:
         return _stamps(column)
@@ -119,16 +119,20 @@ def column_array(column: Column) -> Array:
 def column_list(column: Column) -> list[Any]:
     """The cells of a column as plain objects; a missing one is None."""
     cells = column_array(column)
-    gone = np.array([cell is None for cell in cells]) if cells.dtype == object else cells != cells
-    return [None if gap else cell for cell, gap in zip(cells.tolist(), gone.tolist(), strict=True)]
+    missing = (
+        np.array([cell is None for cell in cells]) if cells.dtype == object else cells != cells
+    )
+    return [
+        None if gap else cell for cell, gap in zip(cells.tolist(), missing.tolist(), strict=True)
+    ]
 
 
 def pandas_series(column: Column, pandas: Any) -> Any:
     """A column as a pandas Series."""
     if isinstance(column, Labels) and _is_text(column):
         codes, states = _known_states(column)
-        found = pandas.Categorical.from_codes(codes, states, ordered=column.cut is not None)
-        return pandas.Series(found, name=column.name)
+        cells = pandas.Categorical.from_codes(codes, states, ordered=column.cut is not None)
+        return pandas.Series(cells, name=column.name)
     return pandas.Series(column_array(column), name=column.name)
 
 
@@ -167,10 +171,10 @@ def _is_text(column: Labels) -> bool:
 
 def _known_states(column: Labels) -> tuple[Array, list[State]]:
     """Codes, -1 for missing, and states without the one that stands for the missing cell."""
-    kept = [code for code, state in enumerate(column.states) if state is not None]
+    present = [code for code, state in enumerate(column.states) if state is not None]
     lookup = np.full(len(column.states) + 1, -1, dtype=np.int64)
-    lookup[kept] = np.arange(len(kept))
-    return lookup[column.codes], [column.states[code] for code in kept]
+    lookup[present] = np.arange(len(present))
+    return lookup[column.codes], [column.states[code] for code in present]
 
 
 def _as_numbers(column: Labels) -> Numbers | None:
@@ -181,8 +185,8 @@ def _as_numbers(column: Labels) -> Numbers | None:
     states = np.array([0 if s is None else s for s in (*column.states, None)])
     if states.dtype.kind not in "iuf":  # integers of more than 64 bits
         states = states.astype(np.float64)
-    gone = np.array([s is None for s in (*column.states, None)])
-    return Numbers(column.name, states[column.codes], gone[column.codes])
+    missing = np.array([s is None for s in (*column.states, None)])
+    return Numbers(column.name, states[column.codes], missing[column.codes])
 
 
 def _values(column: Column) -> tuple[Array, Bools]:
@@ -199,9 +203,9 @@ def _values(column: Column) -> tuple[Array, Bools]:
 def _stamps(column: Numbers) -> Array:
     """Dates as datetime64, in whole days where all are."""
     days = np.where(column.missing, 0.0, column.values.astype(np.float64))
-    whole = (days == np.rint(days)).all()
-    counted = np.rint(days if whole else days * MICROSECONDS).astype(np.int64)
-    stamps: Array = counted.astype("M8[D]" if whole else "M8[us]")
+    whole_days = (days == np.rint(days)).all()
+    counted = np.rint(days if whole_days else days * MICROSECONDS).astype(np.int64)
+    stamps: Array = counted.astype("M8[D]" if whole_days else "M8[us]")
     stamps[column.missing] = np.datetime64("NaT")
     return stamps
 
@@ -210,8 +214,8 @@ def numbers_column(name: str, numbers: Floats, step: float | None, *, dated: boo
     """A column of numbers that may be NaN; integers where all are multiples of a whole step."""
     missing = np.isnan(numbers)
     values: Array = np.where(missing, 0.0, numbers)
-    whole = step is not None and step >= 1 and not dated
-    if whole and (np.abs(values) < 2**53).all():
+    integral = step is not None and step >= 1 and not dated
+    if integral and (np.abs(values) < 2**53).all():
         values = values.astype(np.int64)
     return Numbers(name, values, missing, dated)
 
@@ -239,18 +243,18 @@ def frame_like(frame: Any, rows: Exportable | Sequence[Column]) -> Any:
     >>> frame_like({"size": [1, 2]}, Table.from_frame({"kind": ["a", "b"]}))
     {'kind': ['a', 'b']}
     """
-    made = rows if isinstance(rows, Exportable) else Columns(rows)
+    columns = rows if isinstance(rows, Exportable) else Columns(rows)
     if isinstance(frame, Mapping):
-        return {c.name: column_list(c) for c in made.to_columns()}
+        return {c.name: column_list(c) for c in columns.to_columns()}
     if isinstance(frame, np.ndarray):
-        return np.asarray(_stacked(made.to_columns()))
+        return np.asarray(_stacked(columns.to_columns()))
     kind = frame_kind_of(frame)
     if kind is None:
         if isinstance(rows, Exportable):
             return rows
-        return made.to_frame(frame.frame_kind if isinstance(frame, Exportable) else None)
-    found = made.to_frame(kind)
-    return _TYPED[kind](found, frame)
+        return columns.to_frame(frame.frame_kind if isinstance(frame, Exportable) else None)
+    result = columns.to_frame(kind)
+    return _TYPED[kind](result, frame)
 
 
 def _stacked(columns: Sequence[Column]) -> Any:
@@ -259,38 +263,38 @@ def _stacked(columns: Sequence[Column]) -> Any:
     return np.column_stack(cells if plain else [c.astype(object) for c in cells])
 
 
-def _pandas(found: Any, frame: Any) -> Any:
+def _pandas(result: Any, frame: Any) -> Any:
     """A pandas frame with the index and the types of another."""
-    if len(found) == len(frame):
-        found.index = frame.index
+    if len(result) == len(frame):
+        result.index = frame.index
     if hasattr(frame, "columns"):
-        for name in found.columns.intersection(frame.columns):
-            kept = _cast(lambda: found[name].astype(frame[name].dtype))  # noqa: B023
-            if kept is not None and kept.isna().sum() == found[name].isna().sum():
-                found[name] = kept
-    return found
+        for name in result.columns.intersection(frame.columns):
+            cast = _cast(lambda: result[name].astype(frame[name].dtype))  # noqa: B023
+            if cast is not None and cast.isna().sum() == result[name].isna().sum():
+                result[name] = cast
+    return result
 
 
-def _polars(found: Any, frame: Any) -> Any:
+def _polars(result: Any, frame: Any) -> Any:
     """A polars frame with the types of another."""
-    for name in set(found.columns) & set(getattr(frame, "columns", ())):
-        kept = _cast(lambda: found[name].cast(frame.schema[name]))  # noqa: B023
-        if kept is not None:
-            found = found.with_columns(kept)
-    return found
+    for name in set(result.columns) & set(getattr(frame, "columns", ())):
+        cast = _cast(lambda: result[name].cast(frame.schema[name]))  # noqa: B023
+        if cast is not None:
+            result = result.with_columns(cast)
+    return result
 
 
-def _arrow(found: Any, frame: Any) -> Any:
+def _arrow(result: Any, frame: Any) -> Any:
     """An Arrow table with the types of another."""
     arrow = library("pyarrow")
     names = set(getattr(frame, "column_names", ()))
-    for place, name in enumerate(found.column_names):
+    for place, name in enumerate(result.column_names):
         if name in names:
-            kept = _cast(lambda: found.column(place).cast(frame.schema.field(name).type))  # noqa: B023
-            if kept is not None:
-                field = arrow.field(name, kept.type)
-                found = found.set_column(place, field, kept)
-    return found
+            cast = _cast(lambda: result.column(place).cast(frame.schema.field(name).type))  # noqa: B023
+            if cast is not None:
+                field = arrow.field(name, cast.type)
+                result = result.set_column(place, field, cast)
+    return result
 
 
 def _cast(change: Callable[[], Any]) -> Any:

@@ -52,9 +52,9 @@ def gaps_in(column: Column) -> Bools:
     """Which rows of a column have no value."""
     if isinstance(column, Numbers):
         return column.missing
-    gone = [code for code, state in enumerate(column.states) if state is None]
-    found: Bools = (column.codes < 0) | np.isin(column.codes, gone)
-    return found
+    missing = [code for code, state in enumerate(column.states) if state is None]
+    gaps: Bools = (column.codes < 0) | np.isin(column.codes, missing)
+    return gaps
 
 
 def cell_values(
@@ -85,11 +85,11 @@ def cell_values(
     out: Floats = np.empty(len(codes))
     for code in np.unique(codes).tolist():
         rows = np.flatnonzero(codes == code)
-        known = values[places == code] if variable.quantiles is None else np.empty(0)
-        if known.size and rng is not None:
-            out[rows] = rng.choice(known, rows.size)
-        elif known.size:
-            out[rows] = np.sort(known)[(known.size - 1) // 2]
+        observed = values[places == code] if variable.quantiles is None else np.empty(0)
+        if observed.size and rng is not None:
+            out[rows] = rng.choice(observed, rows.size)
+        elif observed.size:
+            out[rows] = np.sort(observed)[(observed.size - 1) // 2]
         else:
             out[rows] = _middle(variable, code)
     return _whole(variable, out)
@@ -150,8 +150,10 @@ def _in_table(table: Table, patches: Mapping[str, Patch]) -> Table:
 
 def _in_column(column: Column, patch: Patch) -> Column:
     if isinstance(column, Numbers):
-        whole = column.values.dtype.kind in "iu" and (patch.values == np.rint(patch.floats())).all()
-        values = column.values.copy() if whole else column.values.astype(np.float64)
+        integral = (
+            column.values.dtype.kind in "iu" and (patch.values == np.rint(patch.floats())).all()
+        )
+        values = column.values.copy() if integral else column.values.astype(np.float64)
         values[patch.rows] = patch.floats()
         missing = column.missing.copy()
         missing[patch.rows] = False

@@ -72,8 +72,8 @@ def mdl_cuts(values: Floats, classes: Array, weights: Floats) -> Floats:
 
 def _split(prefix: Floats) -> int:
     """The block that starts the right part of the best accepted split, or 0 for none."""
-    whole = prefix[-1] - prefix[0]
-    total = whole.sum()
+    counts = prefix[-1] - prefix[0]
+    total = counts.sum()
     if len(prefix) < 3 or total <= 1:
         return 0
     left = prefix[1:-1] - prefix[0]
@@ -81,8 +81,8 @@ def _split(prefix: Floats) -> int:
     left_bits, right_bits = _entropy(left), _entropy(right)
     after = (left.sum(axis=1) * left_bits + right.sum(axis=1) * right_bits) / total
     best = int(np.argmax(after <= after.min() + 1e-12))  # ties that only rounding tells apart
-    bits = _entropy(whole[None])[0]
-    k, k1, k2 = ((part > 0).sum() for part in (whole, left[best], right[best]))
+    bits = _entropy(counts[None])[0]
+    k, k1, k2 = ((part > 0).sum() for part in (counts, left[best], right[best]))
     log_choices = k * np.log2(3) + np.log1p(-2 * 3.0**-k) / np.log(2)  # log2(3^k − 2), any k
     delta = log_choices - (k * bits - k1 * left_bits[best] - k2 * right_bits[best])
     return best + 1 if bits - after[best] > (np.log2(total - 1) + delta) / total else 0
@@ -111,8 +111,8 @@ def cut_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     """
     if not len(cuts):
         return ("all",)
-    whole = len(str(int(max(map(abs, cuts)))))  # digits before the point are never dropped
-    for digits in range(max(4, min(whole, 17)), 18):
+    n_digits = len(str(int(max(map(abs, cuts)))))  # digits before the point are never dropped
+    for digits in range(max(4, min(n_digits, 17)), 18):
         texts = [f"{cut:.{digits}g}" for cut in cuts]
         if len(set(texts)) == len(texts):
             break
@@ -141,17 +141,17 @@ def find_quantiles(values: Array, weights: Array | None, cuts: Sequence[float]) 
     starts = np.searchsorted(ordered, np.asarray(cuts, dtype=np.float64), side="left")
     ends = [0, *starts.tolist(), len(ordered)]
     levels = np.arange(PIECES + 1) / PIECES
-    found: list[tuple[float, ...]] = []
+    quantiles: list[tuple[float, ...]] = []
     for low, high in pairwise(ends):
         if low == high:
-            found.append(())
+            quantiles.append(())
             continue
         base = heights[low - 1] if low else 0.0
         reached = base + levels * (heights[high - 1] - base)
         places = np.searchsorted(heights[low:high], reached * (1 - 1e-12), side="left")
         places[0], places[-1] = 0, high - low - 1
-        found.append(tuple(ordered[low:high][np.minimum(places, high - low - 1)].tolist()))
-    return tuple(found)
+        quantiles.append(tuple(ordered[low:high][np.minimum(places, high - low - 1)].tolist()))
+    return tuple(quantiles)
 
 
 def find_step(values: Array, *, dated: bool = False) -> float | None:
@@ -164,16 +164,16 @@ def find_step(values: Array, *, dated: bool = False) -> float | None:
     """
     largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
     steps = [1 / per for per in TIME_UNITS] if dated else STEPS
-    for some in (values[:LOOK], values):  # most columns of many decimals are told by a few
-        steps = [s for s in steps if largest < s * 2**53 and _are_multiples(some, s, dated)]
+    for sample in (values[:LOOK], values):  # most columns of many decimals are told by a few
+        steps = [s for s in steps if largest < s * 2**53 and _are_multiples(sample, s, dated)]
     return next((step for step in steps if step <= 1 or step <= largest), None)
 
 
 def rounded(values: Array, step: float) -> Array:
     """The nearest multiples of a step, as exact as numbers are: 3 steps of .1 are .3."""
     per = round(1 / step)
-    found: Array = np.rint(values / step) * step if step >= 1 else np.rint(values * per) / per
-    return found
+    multiples: Array = np.rint(values / step) * step if step >= 1 else np.rint(values * per) / per
+    return multiples
 
 
 def _are_multiples(values: Array, step: float, dated: bool) -> bool:
@@ -217,11 +217,11 @@ def interval_points(variable: Variable, code: int) -> Floats | None:
     then is the number at the other.
     """
     cuts = variable.cuts or ()
-    kept = None if variable.quantiles is None else variable.quantiles[code]
-    if kept:
-        return np.array(kept)
+    quantiles = None if variable.quantiles is None else variable.quantiles[code]
+    if quantiles:
+        return np.array(quantiles)
     ends = [c for c in (code - 1, code) if 0 <= c < len(cuts)]
-    if len(ends) == 2 or (kept is not None and ends):
+    if len(ends) == 2 or (quantiles is not None and ends):
         return np.array([cuts[ends[0]], cuts[ends[-1]]])
     return None
 

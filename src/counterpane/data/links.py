@@ -70,19 +70,19 @@ def read_links(
     if items is not None:
         raise ParameterError("items name the columns of a matrix; an edge list has its own names.")
     columns = columns_of(read_columns(X, strict=True) if isinstance(X, str | os.PathLike) else X)
-    found = {column.name: column for column in columns}
-    user, item = _link_columns(tuple(found), user, item)
-    ends = [find_column(found, name) for name in (user, item)]
+    by_name = {column.name: column for column in columns}
+    user, item = _link_columns(tuple(by_name), user, item)
+    ends = [find_column(by_name, name) for name in (user, item)]
     users, things = (c if isinstance(c, Labels) else c.labels() for c in ends)
     for labels in (users, things):
         if (labels.codes < 0).any():
             row = int(np.argmax(labels.codes < 0))
             raise DataError(f"column {labels.name!r}, row {row}: a link needs both of its ends.")
-    own = links_schema(things.states) if schema is None else schema
-    place = np.array([own.index(str(name)) for name in things.states], dtype=np.int64)
-    codes = _empty(len(own), len(users.states))
+    item_schema = links_schema(things.states) if schema is None else schema
+    place = np.array([item_schema.index(str(name)) for name in things.states], dtype=np.int64)
+    codes = _empty(len(item_schema), len(users.states))
     codes[place[things.codes], users.codes] = 1
-    return Links(Table(own, codes), users.states)
+    return Links(Table(item_schema, codes), users.states)
 
 
 def links_schema(items: Sequence[Any]) -> Schema:
@@ -122,14 +122,14 @@ def _of_matrix(X: Any, items: Sequence[Any] | None, schema: Schema | None) -> Li
         odd = entries.data[~np.isin(entries.data, (0, 1))][0]
         raise DataError(f"a link is 0 or 1, and the matrix holds {odd}; pass (matrix > 0), say.")
     names = [f"item{j}" for j in range(n_items)] if items is None else items
-    own = links_schema(names) if schema is None else schema
+    item_schema = links_schema(names) if schema is None else schema
     place = np.arange(n_items)
     if items is not None:
-        place = np.array([own.index(str(name)) for name in items], dtype=np.int64)
-    codes = _empty(len(own), n_users)
+        place = np.array([item_schema.index(str(name)) for name in items], dtype=np.int64)
+    codes = _empty(len(item_schema), n_users)
     linked = entries.data != 0
     codes[place[entries.coords[1][linked]], entries.coords[0][linked]] = 1
-    return Links(Table(own, codes), tuple(range(n_users)))
+    return Links(Table(item_schema, codes), tuple(range(n_users)))
 
 
 def _empty(n_items: int, n_users: int) -> Codes:

@@ -133,8 +133,8 @@ def file_decimal(columns: Iterable[Sequence[str]]) -> str | None:
     >>> file_decimal([["1,5", "2"], ["1.234"], ["a"]]), file_decimal([["1,234"], ["7"]])
     (',', None)
     """
-    found = {decimal_mark(texts) for texts in columns} - {None}
-    return found.pop() if len(found) == 1 else None
+    marks = {decimal_mark(texts) for texts in columns} - {None}
+    return marks.pop() if len(marks) == 1 else None
 
 
 def _decided(
@@ -192,17 +192,17 @@ def _bodies(texts: Iterable[str]) -> tuple[list[str], str]:
 
 def _parts(text: str) -> tuple[bool, str, str, str] | None:
     """(negative, unit, digits and marks, power) of a text that looks like a number."""
-    found = _SHAPE.fullmatch(text.strip())
-    if found is None:
+    match = _SHAPE.fullmatch(text.strip())
+    if match is None:
         return None
-    before, after = found["before"], found["after"]
-    brackets = found["open"] is not None
-    signs = [sign for sign in (found["sign"], found["inner"]) if sign]
-    odd = brackets != (found["close"] is not None) or len(signs) + brackets > 1
+    before, after = match["before"], match["after"]
+    brackets = match["open"] is not None
+    signs = [sign for sign in (match["sign"], match["inner"]) if sign]
+    odd = brackets != (match["close"] is not None) or len(signs) + brackets > 1
     if odd or (before and after) or before == "%":
         return None
     negative = brackets or "-" in signs or "−" in signs
-    return negative, before or after or "", found["body"], found["power"] or ""
+    return negative, before or after or "", match["body"], match["power"] or ""
 
 
 _PATTERNS: dict[tuple[str, str], re.Pattern[str]] = {}
@@ -212,10 +212,10 @@ def _body(decimal: str, group: str) -> re.Pattern[str]:
     """The pattern of digits and marks; numbers with leading zeros are codes, and do not fit."""
     if (decimal, group) not in _PATTERNS:
         point = re.escape(decimal)
-        whole = _WHOLE
+        integer = _WHOLE
         if group:
             first = f"[{re.escape(group)}]"
             same = rf"[1-9][0-9]{{0,2}}(?P<mark>{first})[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
-            whole = f"(?:{same}|{_WHOLE})"
-        _PATTERNS[decimal, group] = re.compile(f"{whole}(?:{point}[0-9]*)?|{point}[0-9]+")
+            integer = f"(?:{same}|{_WHOLE})"
+        _PATTERNS[decimal, group] = re.compile(f"{integer}(?:{point}[0-9]*)?|{point}[0-9]+")
     return _PATTERNS[decimal, group]

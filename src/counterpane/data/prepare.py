@@ -103,13 +103,13 @@ def prepare(
     >>> [column.name for column in found.columns], found.left_out
     (['kind'], {'name': 'names the rows: 50 values in 50 rows'})
     """
-    strange: dict[str, str] = {}
-    columns = columns_of(frame, unusable=strange)
+    unusable: dict[str, str] = {}
+    columns = columns_of(frame, unusable=unusable)
     names = [column.name for column in columns]
     if not columns:
-        kinds = f"; {', '.join(f'{n!r} holds {why}' for n, why in strange.items())}"
+        kinds = f"; {', '.join(f'{n!r} holds {why}' for n, why in unusable.items())}"
         raise DataError(
-            f"the table has no columns that can be used{kinds if strange else ''}; at least one "
+            f"the table has no columns that can be used{kinds if unusable else ''}; at least one "
             "is needed."
         )
     check_columns(columns)
@@ -117,9 +117,9 @@ def prepare(
         if name not in names:
             raise unknown_name("column", name, names)
     keep = {*keep, *categorical}
-    done = Prepared([], {name: why for name, why in strange.items() if name not in drop})
-    known = [name for name in drop if name not in strange]
-    columns = choose_columns(columns, drop=known, categorical=categorical)
+    done = Prepared([], {name: why for name, why in unusable.items() if name not in drop})
+    names_left = [name for name in drop if name not in unusable]
+    columns = choose_columns(columns, drop=names_left, categorical=categorical)
     for column in columns:
         fit = column if column.name in categorical else _typed(column, done)
         why = "" if column.name in keep else _why_unusable(fit)
@@ -131,9 +131,9 @@ def prepare(
         else:
             done.columns.append(fit)
     if not done.columns and leave_some:
-        known = [c.name for c in columns if done.left_out[c.name] != EMPTY]
-        if known:
-            return prepare(columns, keep=known)
+        names_left = [c.name for c in columns if done.left_out[c.name] != EMPTY]
+        if names_left:
+            return prepare(columns, keep=names_left)
     if not done.columns:
         raise DataError(f"no column is left to learn from; {done.sentence or 'drop fewer.'}")
     return done
@@ -166,31 +166,33 @@ def choose_columns(
 
 
 def prepare_like(
-    columns: Sequence[Column], schema: Schema, told: Mapping[str, Any]
+    columns: Sequence[Column], schema: Schema, provenance: Mapping[str, Any]
 ) -> list[Column]:
     """New columns as they were when a model was learned, of which its provenance has `told`.
 
     Texts are numbers or dates where they were so, and a numeric class is in its intervals.
     """
     cut = {v.name: v for v in schema if v.cuts is not None}
-    target, order = str(told.get("target")), told.get("day_first", {})
-    formats = formats_of(told)
-    if told.get("target_cuts") and target not in cut:
-        cut[target] = Variable(target, schema[target].states, tuple(told["target_cuts"]))
-    found: list[Column] = []
+    target, order = str(provenance.get("target")), provenance.get("day_first", {})
+    formats = formats_of(provenance)
+    if provenance.get("target_cuts") and target not in cut:
+        cut[target] = Variable(target, schema[target].states, tuple(provenance["target_cuts"]))
+    prepared: list[Column] = []
     for c in columns:
-        own = cut.get(c.name)
-        named = isinstance(c, Labels) and (c.declared or (own and set(c.states) <= set(own.states)))
-        if isinstance(c, Labels) and not named and (own or c.name in formats):
-            dated = own is not None and own.dated
+        variable = cut.get(c.name)
+        named = isinstance(c, Labels) and (
+            c.declared or (variable and set(c.states) <= set(variable.states))
+        )
+        if isinstance(c, Labels) and not named and (variable or c.name in formats):
+            dated = variable is not None and variable.dated
             form = None if dated else _format_of(c, formats.get(c.name))
             c = _from_texts(c, dated=dated, day_first=order.get(c.name), form=form or PLAIN)
-        if own and c.name == target and told.get("target_cuts"):
-            codes = encode_column(c, own, "unknown")
-            known = np.where(codes < own.card, codes, -1)
-            c = Labels(c.name, own.states, known, declared=True, cut=own)
-        found.append(c)
-    return found
+        if variable and c.name == target and provenance.get("target_cuts"):
+            codes = encode_column(c, variable, "unknown")
+            codes_or_gap = np.where(codes < variable.card, codes, -1)
+            c = Labels(c.name, variable.states, codes_or_gap, declared=True, cut=variable)
+        prepared.append(c)
+    return prepared
 
 
 def _typed(column: Column, done: Prepared) -> Column:
@@ -208,7 +210,7 @@ def _typed(column: Column, done: Prepared) -> Column:
     if len(texts) < len(column.states) or not texts or column.declared:
         return column
     gaps = [code for code, text in enumerate(column.states) if text in NO_NUMBER]
-    known = int(((column.codes >= 0) & ~np.isin(column.codes, gaps)).sum())
+    n_known = int(((column.codes >= 0) & ~np.isin(column.codes, gaps)).sum())
     sample = texts[:: max(1, len(texts) // 100)]  # most columns are told apart by a few
     for dated in (False, True):
         order = find_day_first(texts) if dated else None
@@ -217,36 +219,36 @@ def _typed(column: Column, done: Prepared) -> Column:
         form = (None if dated else _format_of(column, None)) or PLAIN
         if not any(_number(text, dated, order, form) is not None for text in sample):
             continue
-        found = _from_texts(column, dated=dated, day_first=order, form=form)
-        strange = known - int((~found.missing).sum())
-        few = not dated and strange and len(found.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
-        if strange <= (1 - MOST) * known and not few:
+        numbers = _from_texts(column, dated=dated, day_first=order, form=form)
+        n_others = n_known - int((~numbers.missing).sum())
+        few = not dated and n_others and len(numbers.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
+        if n_others <= (1 - MOST) * n_known and not few:
             words = "dates" if dated else "numbers" if form.is_plain else form.words()
             if order is not None:
                 words += f", the {'day' if order else 'month'} first"
-            if strange:
-                words += f", {strange:,} other cells taken as missing"
-            if strange or dated or not form.is_plain:
+            if n_others:
+                words += f", {n_others:,} other cells taken as missing"
+            if n_others or dated or not form.is_plain:
                 done.read_as[column.name] = words
             if not form.is_plain:
                 done.number_formats[column.name] = form.to_dict()
             if order is not None:
                 done.day_first[column.name] = order
-            return found
+            return numbers
     return column
 
 
-def formats_of(told: Mapping[str, Any]) -> dict[str, NumberFormat]:
+def formats_of(provenance: Mapping[str, Any]) -> dict[str, NumberFormat]:
     """The formats of numbers that a model's provenance keeps, by column."""
-    stored = told.get("number_formats") or {}
+    stored = provenance.get("number_formats") or {}
     return {name: NumberFormat.from_dict(form) for name, form in stored.items()}
 
 
-def _format_of(column: Labels, known: NumberFormat | None) -> NumberFormat | None:
+def _format_of(column: Labels, form: NumberFormat | None) -> NumberFormat | None:
     """The format of the texts that look like numbers: the known one where it fits all of them."""
     texts = [s for s in map(str, column.states) if s not in NO_NUMBER and is_number_like(s)]
-    if known is not None and all(known.number(text) is not None for text in texts):
-        return known
+    if form is not None and all(form.number(text) is not None for text in texts):
+        return form
     return find_format(texts)
 
 
@@ -254,8 +256,8 @@ def _from_texts(
     column: Labels, *, dated: bool, day_first: bool | None, form: NumberFormat = PLAIN
 ) -> Numbers:
     """The numbers or dates that texts stand for; missing where they stand for none."""
-    found = [_number(state, dated, day_first, form) for state in column.states]
-    values = np.array([*(np.nan if v is None else v for v in found), np.nan])[column.codes]
+    numbers = [_number(state, dated, day_first, form) for state in column.states]
+    values = np.array([*(np.nan if v is None else v for v in numbers), np.nan])[column.codes]
     missing = np.isnan(values)
     return Numbers(column.name, np.where(missing, 0.0, values), missing, dated)
 
@@ -275,31 +277,31 @@ def _why_unusable(column: Column) -> str:
     """Why nothing can be learned from a column; empty where something can."""
     if isinstance(column, Labels):
         seen: Array = np.bincount(column.codes[column.codes >= 0], minlength=1)
-        values, known = int((seen > 0).sum()), int(seen.sum())
+        n_values, n_known = int((seen > 0).sum()), int(seen.sum())
     else:
-        values, known = len(column.distinct), int((~column.missing).sum())
+        n_values, n_known = len(column.distinct), int((~column.missing).sum())
     rows = n_rows(column)
-    if not known:
+    if not n_known:
         return EMPTY
-    if values == 1 and known == rows:
+    if n_values == 1 and n_known == rows:
         return "the same value in all rows"
     if rows <= SMALL:
         return ""
-    told = f"{values:,} values in {known:,} rows"
+    sizes = f"{n_values:,} values in {n_known:,} rows"
     if isinstance(column, Numbers):
-        return f"names the rows: {told}" if _names_rows(column, values, known) else ""
-    if values > FEW_LABELS and values > known / 2:
-        return f"names the rows: {told}"
-    if values > MAX_LABELS or (values > FEW_LABELS and values * ROWS_A_LABEL > known):
-        return f"too many states: {told}"
+        return f"names the rows: {sizes}" if _names_rows(column, n_values, n_known) else ""
+    if n_values > FEW_LABELS and n_values > n_known / 2:
+        return f"names the rows: {sizes}"
+    if n_values > MAX_LABELS or (n_values > FEW_LABELS and n_values * ROWS_A_LABEL > n_known):
+        return f"too many states: {sizes}"
     return ""
 
 
-def _names_rows(column: Numbers, values: int, known: int) -> bool:
+def _names_rows(column: Numbers, n_values: int, n_known: int) -> bool:
     """Whether whole numbers, nearly all different, are consecutive or called an identity."""
     distinct = column.distinct
-    if column.dated or distinct.dtype.kind not in "iu" or values < OWN_VALUE * known:
+    if column.dated or distinct.dtype.kind not in "iu" or n_values < OWN_VALUE * n_known:
         return False
-    dense = int(distinct[-1]) - int(distinct[0]) < 1.5 * values
+    dense = int(distinct[-1]) - int(distinct[0]) < 1.5 * n_values
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.name).lower()
-    return values > SMALL and (dense or bool(_IDENTITY.search(words)))
+    return n_values > SMALL and (dense or bool(_IDENTITY.search(words)))

@@ -199,13 +199,13 @@ def _dated_states(variable: Variable) -> bool:
 def _extent(variable: Variable) -> str:
     """From where to where the values of a variable lie, as words."""
     if variable.cuts is None:
-        known = [s for s in variable.states if _number_of(s) is not None]
-        ordered = sorted(known, key=lambda s: _number_of(s) or 0.0)
+        numeric = [s for s in variable.states if _number_of(s) is not None]
+        ordered = sorted(numeric, key=lambda s: _number_of(s) or 0.0)
         return f"from {ordered[0]} to {ordered[-1]}"
     points = [interval_points(variable, c) for c in range(n_intervals(variable))]
-    kept = np.concatenate([p for p in points if p is not None] or [np.array(variable.cuts)])
-    if not kept.size:
+    values = np.concatenate([p for p in points if p is not None] or [np.array(variable.cuts)])
+    if not values.size:
         return "not known"
-    ends = np.array([kept.min(), kept.max()])
+    ends = np.array([values.min(), values.max()])
     shown = date_texts(ends) if variable.dated else [f"{e:g}" for e in ends]
     return f"from {shown[0]} to {shown[1]}"

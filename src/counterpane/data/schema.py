@@ -80,12 +80,12 @@ class Variable:
         object.__setattr__(self, "_codes", codes)
 
     def _check_quantiles(self, n_intervals: int) -> None:
-        kept = self.quantiles or ()
-        numbers = [q for part in kept for q in part]
+        parts = self.quantiles or ()
+        numbers = [q for part in parts for q in part]
         sound = all(isinstance(q, (int, float)) and math.isfinite(q) for q in numbers)
         sound = sound and all(a <= b for a, b in pairwise(numbers))
         step = self.step is None or (isinstance(self.step, float) and 0 < self.step < math.inf)
-        if self.cuts is None or len(kept) != n_intervals or not sound or not step:
+        if self.cuts is None or len(parts) != n_intervals or not sound or not step:
             raise DataError(
                 f"column {self.name!r} has quantiles that do not fit its cuts; rising numbers for "
                 f"each of {n_intervals} intervals are needed, and a positive step."
@@ -109,8 +109,8 @@ class Variable:
     @cached_property
     def _texts(self) -> Mapping[str, int]:
         """The first code of each state's text."""
-        told = [(c, s) for c, s in enumerate(self.states) if s is not None]
-        return {_text(s): c for c, s in reversed(told)}
+        present = [(c, s) for c, s in enumerate(self.states) if s is not None]
+        return {_text(s): c for c, s in reversed(present)}
 
     def find(self, value: Any) -> int | None:
         """The code of `value`: by equality, by interval for cut variables, else by its text.
@@ -137,10 +137,10 @@ class Variable:
 
     def code(self, value: Any) -> int:
         """The code of `value`, as `find` gives it; an unknown value raises `StateError`."""
-        found = self.find(value)
-        if found is None:
+        code = self.find(value)
+        if code is None:
             raise StateError(f"column {self.name!r}: {self.not_a_state(value)}.")
-        return found
+        return code
 
     def not_a_state(self, value: Any) -> str:
         """The words that say that `value` is none of the states, and which there are."""

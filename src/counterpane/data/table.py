@@ -72,16 +72,16 @@ class Table(Exportable):
         *,
         numbers: Mapping[str, Floats] | None = None,
     ) -> None:
-        given = np.asarray(codes)
+        array = np.asarray(codes)
         if len(schema) == 0:
             raise DataError("the table has no columns; at least one is needed.")
-        if given.ndim != 2 or given.shape[0] != len(schema):
+        if array.ndim != 2 or array.shape[0] != len(schema):
             raise DataError(
-                f"codes have shape {given.shape}; ({len(schema)}, rows) is needed: variable by row."
+                f"codes have shape {array.shape}; ({len(schema)}, rows) is needed: variable by row."
             )
-        if given.shape[1] == 0:
+        if array.shape[1] == 0:
             raise DataError("the table has no rows; at least one is needed.")
-        largest, smallest = given.max(axis=1), given.min(axis=1)
+        largest, smallest = array.max(axis=1), array.min(axis=1)
         for i in np.flatnonzero((largest > schema.cards) | (smallest < 0)):
             raise DataError(
                 f"column {schema.names[i]!r} holds a code outside 0 … {schema.cards[i]} "
@@ -89,18 +89,18 @@ class Table(Exportable):
             )
         self.schema = schema
         dtype = code_dtype(schema.cards)
-        self.codes: Codes = np.require(given, dtype, ("C", "A")).view(dtype)
+        self.codes: Codes = np.require(array, dtype, ("C", "A")).view(dtype)
         self.codes.flags.writeable = False  # of the view: the caller's array stays as it is
-        self.weights = None if weights is None else check_weights(weights, given.shape[1])
+        self.weights = None if weights is None else check_weights(weights, array.shape[1])
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
         self.preparation: dict[str, Any] = {}
         self.numbers = dict(numbers or {})
         for name, values in self.numbers.items():
-            if schema[name].cuts is None or values.shape != (given.shape[1],):
+            if schema[name].cuts is None or values.shape != (array.shape[1],):
                 raise DataError(
                     f"column {name!r} was not cut, or its numbers have shape {values.shape}; "
-                    f"{given.shape[1]} numbers of a cut column are needed."
+                    f"{array.shape[1]} numbers of a cut column are needed."
                 )
 
     @classmethod

@@ -36,9 +36,9 @@ def order_layers(layers: list[list[int]], below: Neighbors) -> None:
         firsts.append([rng.permutation(members).tolist() for members in layers])
     best: tuple[int, list[list[int]]] | None = None
     for first in firsts:
-        found = _improve(first, above, below, size <= SIFTED_EDGES)
-        if best is None or found[0] < best[0]:
-            best = found
+        improved = _improve(first, above, below, size <= SIFTED_EDGES)
+        if best is None or improved[0] < best[0]:
+            best = improved
     assert best is not None
     for members, ordered in zip(layers, best[1], strict=True):
         members[:] = ordered

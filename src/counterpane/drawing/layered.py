@@ -181,25 +181,25 @@ def _abscissas(layers: list[list[int]], below: Neighbors, steps: list[Floats], n
             near[v].append((u, weight))
     xs = np.zeros(len(below))
     offsets = []
-    for members, own in zip(layers, steps, strict=True):
-        offset = np.concatenate([[0.0], np.cumsum(own)])
+    for members, ends in zip(layers, steps, strict=True):
+        offset = np.concatenate([[0.0], np.cumsum(ends)])
         offsets.append(offset.tolist())
         xs[members] = offset - offset[-1] / 2
     x = xs.tolist()
-    total = [sum(w for _, w in own) for own in near]
+    total = [sum(w for _, w in ends) for ends in near]
     sweeps = SWEEPS if len(below) < 4_000 else SWEEPS // 3
     for sweep in range(sweeps):
         down = sweep % 2 == 0
         aligned = sweep >= sweeps // 2
         for k in range(len(layers)) if down else reversed(range(len(layers))):
             members, offset = layers[k], offsets[k]
-            wanted = []
+            targets = []
             for v, o in zip(members, offset, strict=True):
                 if aligned and v >= n:
-                    wanted.append(x[near[v][0 if down else 1][0]] - o)
+                    targets.append(x[near[v][0 if down else 1][0]] - o)
                 else:
-                    wanted.append(sum(w * x[u] for u, w in near[v]) / total[v] - o)
-            fitted = _rising(wanted, [total[v] for v in members])
+                    targets.append(sum(w * x[u] for u, w in near[v]) / total[v] - o)
+            fitted = _rising(targets, [total[v] for v in members])
             for v, value, o in zip(members, fitted, offset, strict=True):
                 x[v] = value + o
     return np.array(x)
@@ -211,8 +211,8 @@ def _straighten(
     """Give runs of each edge's placeholders one x, as long as their neighbors leave room."""
     left: dict[int, tuple[int, float]] = {}
     right: dict[int, tuple[int, float]] = {}
-    for members, own in zip(layers, steps, strict=True):
-        for u, v, step in zip(members, members[1:], own.tolist(), strict=False):
+    for members, distances in zip(layers, steps, strict=True):
+        for u, v, step in zip(members, members[1:], distances.tolist(), strict=False):
             right[u], left[v] = (v, step), (u, step)
     for chain in chains:
         run: list[int] = []
@@ -278,8 +278,8 @@ def _ports(
 ) -> dict[int, float]:
     """Where on its box's border each edge ends: side by side, in the order of what they lead to."""
     ports = {}
-    for v, own in ends.items():
-        step = min(0.4 * height, 0.7 * widths[v] / max(len(own) - 1, 1))
-        for k, (_, e) in enumerate(sorted(own)):
-            ports[e] = float(xs[v] + step * (k - (len(own) - 1) / 2))
+    for v, edges in ends.items():
+        step = min(0.4 * height, 0.7 * widths[v] / max(len(edges) - 1, 1))
+        for k, (_, e) in enumerate(sorted(edges)):
+            ports[e] = float(xs[v] + step * (k - (len(edges) - 1) / 2))
     return ports

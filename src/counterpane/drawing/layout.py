@@ -126,10 +126,10 @@ def lay_out_networkx(
         layout = lay_out_graph(nodes, edges, directed=True)
         return layout, frozenset(edges if arrows is None else arrows)
     except GraphError:
-        known = set(edges)
-    heads = frozenset((a, b) for a, b in edges if (b, a) not in known)
-    kept = [(a, b) for a, b in edges if (a, b) in heads or a < b]
-    return lay_out_graph(nodes, kept, directed=False), heads
+        arcs = set(edges)
+    heads = frozenset((a, b) for a, b in edges if (b, a) not in arcs)
+    lines = [(a, b) for a, b in edges if (a, b) in heads or a < b]
+    return lay_out_graph(nodes, lines, directed=False), heads
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,11 @@ class _Part:
 
 
 def _check(names: Sequence[str], pairs: Sequence[Edge]) -> None:
-    known = set(names)
-    if len(known) < len(names):
-        raise GraphError(f"{len(names)} nodes have {len(known)} names; each needs its own.")
+    distinct = set(names)
+    if len(distinct) < len(names):
+        raise GraphError(f"{len(names)} nodes have {len(distinct)} names; each needs its own.")
     for a, b in pairs:
-        if a not in known or b not in known:
+        if a not in distinct or b not in distinct:
             raise GraphError(f"the edge ({a!r}, {b!r}) ends at a node that is not in the graph.")
         if a == b:
             raise GraphError(f"node {a!r} has an edge to itself; drop it.")
@@ -168,18 +168,18 @@ def _components(n: int, ends: Sequence[tuple[int, int]]) -> list[list[int]]:
     for a, b in ends:
         a, b = find(a), find(b)
         root[max(a, b)] = min(a, b)
-    found: dict[int, list[int]] = {}
+    components: dict[int, list[int]] = {}
     for v in range(n):
-        found.setdefault(find(v), []).append(v)
-    return list(found.values())
+        components.setdefault(find(v), []).append(v)
+    return list(components.values())
 
 
 def _lay_out_part(
     nodes: list[int], ends: Sequence[tuple[int, int]], wide: Floats, height: float, directed: bool
 ) -> _Part:
     local = {v: i for i, v in enumerate(nodes)}
-    own = [e for e, (a, _) in enumerate(ends) if a in local]
-    pairs = [(local[ends[e][0]], local[ends[e][1]]) for e in own]
+    numbers = [e for e, (a, _) in enumerate(ends) if a in local]
+    pairs = [(local[ends[e][0]], local[ends[e][1]]) for e in numbers]
     widths = wide[nodes]
     small = len(nodes) <= MAX_NODES
     drawn = layered(pairs, widths, height) if directed and small else None
@@ -196,7 +196,7 @@ def _lay_out_part(
     high = np.maximum((centers + half).max(axis=0), points.max(axis=0))
     moved = [[(float(x - low[0]), float(y - low[1])) for x, y in route] for route in routes]
     size = float(high[0] - low[0]), float(high[1] - low[1])
-    return _Part(nodes, own, centers - low, moved, size, drawn is not None)
+    return _Part(nodes, numbers, centers - low, moved, size, drawn is not None)
 
 
 def _spread_clear(
@@ -204,13 +204,13 @@ def _spread_clear(
 ) -> tuple[Floats, list[list[Point]]]:
     """Places by stress, with more room where edges would run through boxes otherwise."""
     first = spread(pairs, widths, height)
-    found = []
+    attempts = []
     for room in (1.0, 1.2, 1.45) if len(pairs) <= MAX_ROOMY else (1.0,):
         routes, cuts = routes_around(pairs, room * first, widths, height)
-        found.append((cuts, room * first, routes))
+        attempts.append((cuts, room * first, routes))
         if not cuts:
             break
-    return min(found, key=lambda one: one[0])[1:]
+    return min(attempts, key=lambda attempt: attempt[0])[1:]
 
 
 def _pack(

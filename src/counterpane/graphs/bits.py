@@ -67,13 +67,13 @@ def members(row: Words) -> tuple[int, ...]:
     """
     if row.size > 64:  # many nodes: numpy's fixed price is worth it
         return tuple(np.flatnonzero(unpack(row, 64 * row.size)).tolist())
-    found = []
+    nodes = []
     for w, word in enumerate(row.tolist()):
         while word:
             low = word & -word
-            found.append(64 * w + low.bit_length() - 1)
+            nodes.append(64 * w + low.bit_length() - 1)
             word ^= low
-    return tuple(found)
+    return tuple(nodes)
 
 
 Edge = tuple[int, int]

@@ -72,13 +72,13 @@ def faces(hyperedges: Hyperedges, *, limit: int = MAX_FACES) -> tuple[Face, ...]
             f"the faces of {len(edges)} hyperedges, the largest of {len(largest)} attributes, "
             f"number up to {total:.3g}; {limit} are allowed: use smaller hyperedges or limit=…."
         )
-    found: set[Face] = set()
+    all_faces: set[Face] = set()
     for edge in edges:
         subsets: list[Face] = [frozenset()]
         for attribute in edge:
             subsets += [subset | {attribute} for subset in subsets]
-        found.update(subsets)
-    return tuple(sorted(found, key=lambda face: (len(face), sorted(face))))
+        all_faces.update(subsets)
+    return tuple(sorted(all_faces, key=lambda face: (len(face), sorted(face))))
 
 
 def face_coefficients(faces: Collection[Face]) -> dict[Face, int]:

@@ -62,12 +62,12 @@ class UndirectedGraph(BitGraph):
 
     def components(self) -> tuple[tuple[int, ...], ...]:
         """The connected components, each rising, by their smallest node."""
-        found: list[tuple[int, ...]] = []
+        components: list[tuple[int, ...]] = []
         done: set[int] = set()
         for i in range(self.n):
             if i not in done:
                 seen = mask(self.n, i)
                 spread(self._rows, np.zeros_like(seen), seen)
-                found.append(members(seen))
-                done.update(found[-1])
-        return tuple(found)
+                components.append(members(seen))
+                done.update(components[-1])
+        return tuple(components)

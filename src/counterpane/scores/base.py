@@ -156,8 +156,8 @@ def score_pairs(
     out = np.empty((len(children), len(parents)))
     n = len(source.schema)
     if form is None:
-        asked = [(c, (p,)) for c in children for p in parents if c != p]
-        scores = iter(score_families(score, source, asked, ctl=ctl))
+        families = [(c, (p,)) for c in children for p in parents if c != p]
+        scores = iter(score_families(score, source, families, ctl=ctl))
         for i, c in enumerate(children):
             out[i] = [alone[i] if c == p else next(scores) for p in parents]
         return out
@@ -174,8 +174,8 @@ def score_pairs(
     cuts = [len(children) * k // n_jobs for k in range(n_jobs + 1)]
     list(map_in_threads(fill, [range(a, b) for a, b in pairwise(cuts)], n_jobs))
     prior = score.structure_prior
-    by_edge, one = prior.by_edge(n), prior.by_count(n)[1]
-    out += one + by_edge[np.ix_(parents, children)].T if by_edge.size else one
+    by_edge, by_parent = prior.by_edge(n), prior.by_count(n)[1]
+    out += by_parent + by_edge[np.ix_(parents, children)].T if by_edge.size else by_parent
     itself = np.equal.outer(np.array(children), np.array(parents))
     out[itself] = np.broadcast_to(alone[:, None], out.shape)[itself]
     return out

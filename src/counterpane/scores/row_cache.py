@@ -87,13 +87,13 @@ class RowCache:
 
     def row(self, child: int, parents: Iterable[int] = ()) -> ScoreRow:
         """The row of a family, filled if it is not kept."""
-        given = sorted(parents)
-        self._check(child, given)
-        slot = self.fetch(child, mask(len(self.names), given))
+        parent_list = sorted(parents)
+        self._check(child, parent_list)
+        slot = self.fetch(child, mask(len(self.names), parent_list))
         store = self.store
-        found = int(store.n_improving[slot])
+        n_improving = int(store.n_improving[slot])
         scores = store.scores[slot].copy()
-        return ScoreRow(float(scores[child]), scores, store.improving[slot, :found].copy())
+        return ScoreRow(float(scores[child]), scores, store.improving[slot, :n_improving].copy())
 
     def fetch(self, child: int, family: Words) -> int:
         """The slot in `store` of the row of (child, the set `family`), filled if needed."""
@@ -192,23 +192,23 @@ class RowCache:
     def _fill_by_counts(self, slots: Ints) -> None:
         """Rows from one batch of tables with axes (parents…, child, added parent)."""
         n, store = len(self.names), self.store
-        asked = [(int(store.child[s]), list(members(store.parents[s]))) for s in slots]
-        added = [self._additions(child, parents) for child, parents in asked]
+        families = [(int(store.child[s]), list(members(store.parents[s]))) for s in slots]
+        added = [self._additions(child, parents) for child, parents in families]
         subsets: list[list[int]] = []
-        for (child, parents), more in zip(asked, added, strict=True):
+        for (child, parents), more in zip(families, added, strict=True):
             subsets += [[*parents, child], *([*parents, child, y] for y in more)]
             if self.score.available_case:  # without a parent there may be more rows
                 subsets += [[*(v for v in parents if v != p), child] for p in parents]
         tables = iter(self.source.counts(subsets, missing=self.score.missing, max_cells=2**62))
-        for slot, (child, parents), more in zip(slots, asked, added, strict=True):
+        for slot, (child, parents), more in zip(slots, families, added, strict=True):
             scores = np.full(n, -np.inf)
-            own = next(tables)
-            scores[child] = self._score(own, child, parents, None)
+            table = next(tables)
+            scores[child] = self._score(table, child, parents, None)
             for y in more:
                 scores[y] = self._score(next(tables), child, parents, y)
             for axis, p in enumerate(parents):
                 fewer = [v for v in parents if v != p]
-                less = next(tables) if self.score.available_case else own.sum(axis=axis)
+                less = next(tables) if self.score.available_case else table.sum(axis=axis)
                 scores[p] = self._score(less, child, fewer, None)
             store.scores[slot] = scores
             kernels.rank_row(store, slot)
