@@ -139,8 +139,8 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.classifiers.interactions.interaction_classifier import (
         InteractionClassifier as InteractionClassifier,
     )
-    from counterpane.learn.classifiers.naive_bayes import TAN as TAN
-    from counterpane.learn.classifiers.naive_bayes import NaiveBayes as NaiveBayes
+    from counterpane.learn.classifiers.network_classifiers import TAN as TAN
+    from counterpane.learn.classifiers.network_classifiers import NaiveBayes as NaiveBayes
     from counterpane.learn.dependency.conversion import to_markov_network as to_markov_network
     from counterpane.learn.dependency.dependency_network import (
         DependencyNetworkLearner as DependencyNetworkLearner,

@@ -21,7 +21,7 @@ from counterpane.data.columns import Column, Numbers, n_rows
 from counterpane.data.encoder import encode_column
 from counterpane.data.schema import Variable
 from counterpane.errors import unknown_name
-from counterpane.learn.classifiers.features import class_labels
+from counterpane.learn.classifiers.training_data import class_labels
 from counterpane.typing import Array, Floats
 
 MAX_CATEGORIES = 255  # that gradient boosting takes; the states after these are one

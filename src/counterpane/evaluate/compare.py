@@ -20,7 +20,7 @@ from counterpane.evaluate.comparison import Comparison, LearnerFit, Pair
 from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
 from counterpane.learn.classifiers.class_measures import ClassMeasures, joined_measures
-from counterpane.learn.classifiers.features import class_labels
+from counterpane.learn.classifiers.training_data import class_labels
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report, TextBar

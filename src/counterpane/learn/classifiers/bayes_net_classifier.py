@@ -1,4 +1,4 @@
-"""Bayesian networks that are searched for the conditional likelihood of the class."""
+"""Bayesian network classifiers by a hill climb on the conditional likelihood of the class."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from counterpane._core import classifiers as kernels
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.graphs import Dag
-from counterpane.learn.classifiers.network_classifier import NetworkClassifier
+from counterpane.learn.classifiers.network_classifiers import NetworkClassifier
 from counterpane.learn.driver import Search
 from counterpane.learn.order import intrinsic_order
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
-MAX_CELLS = 2**20  # of a family's table; a larger one would be empty nearly everywhere
-MIN_GAIN = 1e-6  # nats a row that a move must win; less is noise in a likelihood of one
+MAX_CELLS = 2**20  # of a family's table; a larger one would be almost empty
+MIN_GAIN = 1e-6  # nats per row that a move must gain; less is noise in a likelihood near 1
 
 
 class EdgeState(NamedTuple):
-    """The parents of each variable, (variables, 2), padded with −1; −∞ before the first look."""
+    """The parents of each variable, (variables, 2), padded with −1, and the score."""
 
     parents: Ints
     score: float
@@ -30,7 +30,7 @@ class EdgeState(NamedTuple):
 
 
 class ConditionalClimb(Search[EdgeState]):
-    """One edge added, deleted or reversed a step; the class is the last variable."""
+    """One edge is added, deleted or reversed per step; the class is the last variable."""
 
     def __init__(self, table: Table, prior: float, n_jobs: int) -> None:
         rows, cards = table.distinct(), table.schema.cards
@@ -53,30 +53,30 @@ class ConditionalClimb(Search[EdgeState]):
     def step(self, state: EdgeState, ctl: Control) -> tuple[EdgeState, dict[str, Any]]:
         self._score(state.parents)  # fills the posterior, also after a checkpoint
         tie = 1e-9 * self.total
-        best, found = MIN_GAIN * self.total, None
+        largest, best = MIN_GAIN * self.total, None
         for child, (gain, move) in enumerate(self._moves(state.parents, tie, ctl)):
-            if gain > best + tie:
-                best, found = gain, (int(move[0]), int(move[1]), child)
-        if found is None:
+            if gain > largest + tie:
+                largest, best = gain, (int(move[0]), int(move[1]), child)
+        if best is None:
             return state._replace(stuck=True), {"score": state.score}
-        kind, parent, child = found
-        parents = moved(state.parents, kind, parent, child)
+        kind, parent, child = best
+        parents = with_edge_move(state.parents, kind, parent, child)
         score = self._score(parents)
         words = ("add", "delete", "reverse")[kind - 1], self.names[parent], self.names[child]
         record = dict(zip(("move", "parent", "child"), words, strict=True))
         return EdgeState(parents, score, False), {**record, "score": score}
 
     def _moves(self, parents: Ints, tie: float, ctl: Control) -> list[tuple[float, Ints]]:
-        """The gain and the move of the best edge into each child; the control is asked for each."""
+        """The gain and the move of the best edge into each child."""
         above = ancestors(parents)
 
-        def best(child: int) -> tuple[float, Ints]:
+        def best_into(child: int) -> tuple[float, Ints]:
             ctl.check()
             move = np.empty(2, dtype=np.int64)
-            where = (parents, above, self.posterior, child)
-            return kernels.best_move(*self.data, *where, self.max_cells, tie, move), move
+            state = (parents, above, self.posterior, child)
+            return kernels.best_move(*self.data, *state, self.max_cells, tie, move), move
 
-        return list(map_in_threads(best, range(len(parents)), self.n_jobs))
+        return list(map_in_threads(best_into, range(len(parents)), self.n_jobs))
 
     def _score(self, parents: Ints) -> float:
         """The conditional log-likelihood; fills the posterior."""
@@ -93,10 +93,23 @@ class BayesNetClassifier(NetworkClassifier):
     An edge between features that are not children of the class has no effect and is never added.
     Cost of a step: features × children of the class × rows.
 
-    Parameters are those of every `Classifier`, and `smoothing` (see `NaiveBayes`). Results:
-    `model_`, `graph_`, `share_`; `score_`, the objective of the search: the conditional
-    log-likelihood of the training rows in nats, with smoothing="even"; and `trace_`, the moves.
+    Parameters
+    ----------
+    smoothing, equivalent_sample_size
+        See `NaiveBayes`, as for all other parameters.
 
+    Attributes
+    ----------
+    model_, graph_, share_
+        See `NaiveBayes`, as for all other attributes.
+    score_ : float
+        The objective: the conditional log-likelihood of the training rows in nats, with
+        smoothing="even".
+    trace_ : list of dict
+        The moves.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> classifier = cp.BayesNetClassifier().fit(cp.load_dataset("titanic"), "survived")
     >>> [f"{m['move']} {m['parent']} → {m['child']}" for m in classifier.trace_[:2]]
@@ -105,28 +118,28 @@ class BayesNetClassifier(NetworkClassifier):
 
     def _network(self, source: CountSource) -> Dag:
         last = len(source.schema) - 1
-        # Equal gains are settled by the order of the features: one that any table of them has.
+        # Ties go to the first feature, in an order that does not depend on the table's layout.
         order = [*(c for c in intrinsic_order(source) if c != last), last]
         table = source.rows().select(order)
         climb = ConditionalClimb(table, self.equivalent_sample_size, self.n_jobs)
         outcome = self._driver(source).run(climb, "searching edges")
         self.score_ = float(outcome.state.score)
         self.trace_ = [record for record in outcome.trace if "move" in record]
-        found = enumerate(outcome.state.parents.tolist())
-        edges = [(order[p], order[c]) for c, row in found for p in row if p >= 0]
+        rows = enumerate(outcome.state.parents.tolist())
+        edges = [(order[p], order[c]) for c, row in rows for p in row if p >= 0]
         return Dag(last + 1, edges)
 
 
-def moved(parents: Ints, kind: int, parent: int, child: int) -> Ints:
-    """`parents` after an edge parent → child was added, deleted or reversed."""
-    found = [[p for p in row if p >= 0] for row in parents.tolist()]
+def with_edge_move(parents: Ints, kind: int, parent: int, child: int) -> Ints:
+    """`parents` after the edge parent → child was added, deleted or reversed."""
+    lists = [[p for p in row if p >= 0] for row in parents.tolist()]
     if kind == kernels.ADD:
-        found[child].append(parent)
+        lists[child].append(parent)
     else:
-        found[child].remove(parent)
+        lists[child].remove(parent)
     if kind == kernels.TURN:
-        found[parent].append(child)
-    return np.array([[*row, -1, -1][:2] for row in found], dtype=np.int64)
+        lists[parent].append(child)
+    return np.array([[*row, -1, -1][:2] for row in lists], dtype=np.int64)
 
 
 def ancestors(parents: Ints) -> Bools:

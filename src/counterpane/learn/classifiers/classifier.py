@@ -1,4 +1,4 @@
-"""What all classifiers share: any table and a class come in, probabilities of classes go out."""
+"""The base of all classifiers: any table and a class in, class probabilities out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, NotFittedError, ParameterError
 from counterpane.learn.base import Learner, LearnerOptions
-from counterpane.learn.classifiers.features import (
+from counterpane.learn.classifiers.training_data import (
+    Training,
+    check_policy,
     check_sizes,
     class_labels,
     column_called,
     column_names,
     column_of_classes,
+    make_training,
+    policy_of_columns,
     prepare_features,
     read_features,
 )
-from counterpane.learn.classifiers.training import Training as Training
-from counterpane.learn.classifiers.training import check_policy, make_training, policy_of_columns
 from counterpane.learn.gap_policy import GapPolicy, policy_of_source
 from counterpane.models.base import prediction_frame
 from counterpane.typing import Array, Codes, Floats, State
@@ -45,23 +47,22 @@ class ClassifierOptions(LearnerOptions, total=False):
 
 
 class Classifier(Learner):
-    """A learner of P(class | row) in scikit-learn's manner.
+    """A learner of P(class | row) with the interface of scikit-learn.
 
     Texts, booleans and declared categories are states; numbers are cut into intervals by minimum
-    description length against the class, on the training rows alone (one interval where no cut is
-    worth it). Whole numbers of at most `max_states` different values are states as well, since an
-    order of so few says little. To decide otherwise, name in `categorical` the columns (by name or
-    position) that are states: every other column of numbers is then cut. `max_bins` bounds the
-    intervals of a column. A `Table` has states only.
+    description length against the class, on the training rows alone (one interval if no cut is
+    worth it). Whole numbers of at most `max_states` different values are states as well. To decide
+    otherwise, name in `categorical` the columns (by name or position) that are states: every other
+    column of numbers is then cut. `max_bins` limits the intervals of a column. A `Table` has states
+    only.
 
-    With discretize="auto" the columns are first made fit to learn from, as the command does: texts
-    that are numbers or dates become such, and ids, constants and columns of too many states are
-    left out (unless named in `categorical`); `notes_` says so. "mdl" takes all columns as they are;
-    any other value cuts them as `counterpane.read` does.
+    With discretize="auto" the columns are first prepared, as the command does: texts that are
+    numbers or dates are converted, and ids, constants and columns with too many states are left out
+    (unless named in `categorical`); `notes_` lists this. "mdl" takes all columns as they are; any
+    other value cuts them as `counterpane.read` does.
 
-    Missing cells are a state of their own where the training rows have any (`missing`; "auto" is
-    "state"). A state
-    that was not seen in training says nothing at prediction. A row of weight zero is no row.
+    If training rows have missing cells, these are a state (`missing`; "auto" is "state"). A state
+    that was not seen in training has no effect on predictions. Rows of weight zero are ignored.
 
     Results: `classes_` (sorted, or as the categories were declared, also those without a row),
     `n_features_in_`, `feature_names_in_` (where `X` had names), `schema_` of the features,
@@ -85,15 +86,15 @@ class Classifier(Learner):
         self.max_bins = max_bins
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Spell out the parameters of all bases: for `help`, and for what asks the signature."""
+        """Set the signature to the parameters of all bases, for `help` and `inspect`."""
         super().__init_subclass__(**options)
-        found: dict[str, inspect.Parameter] = {}
+        parameters: dict[str, inspect.Parameter] = {}
         for owner in cls.__mro__[:-1]:
             if "__init__" in vars(owner):
                 for p in list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]:
                     if p.kind is not p.VAR_KEYWORD:
-                        found.setdefault(p.name, p)
-        ordered = sorted(found.values(), key=lambda p: p.kind)
+                        parameters.setdefault(p.name, p)
+        ordered = sorted(parameters.values(), key=lambda p: p.kind)
         cls.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
 
     @abstractmethod
@@ -204,18 +205,18 @@ class Classifier(Learner):
     def _fit_named(
         self,
         names: list[str] | None,
-        found: tuple[Schema, Variable, tuple[int, ...], Any],
+        described: tuple[Schema, Variable, tuple[int, ...], Any],
         learn: Callable[[], None],
         gaps: GapPolicy,
         n_features: int | None = None,
     ) -> Self:
-        """Set what is known of features and class, and learn; a fit that fails changes nothing."""
+        """Set the attributes of features and class, and learn; a fit that fails changes nothing."""
         before = dict(vars(self))
         try:
             vars(self).pop("feature_names_in_", None)
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
-            self.schema_, self.target_, self._numeric, dtype = found
+            self.schema_, self.target_, self._numeric, dtype = described
             self.n_features_in_ = len(self.schema_) if n_features is None else n_features
             classes = np.empty(self.target_.card, dtype=object)
             classes[:] = self.target_.states
@@ -240,8 +241,8 @@ class Classifier(Learner):
     def predict(self, X: Any) -> Array:
         """The most probable class of each row."""
         log_proba = self.predict_log_proba(X)
-        found: Array = self.classes_[log_proba.argmax(axis=1)]
-        return found
+        classes: Array = self.classes_[log_proba.argmax(axis=1)]
+        return classes
 
     def predict_frame(self, X: Any) -> Any:
         """`predicted`, the most probable class of each row, and P(class), as a frame as `X` is.
@@ -260,8 +261,8 @@ class Classifier(Learner):
         column = (
             column_called(columns, y, named) if isinstance(y, str) else column_of_classes(y, ())[0]
         )
-        found = self._of_columns(named, columns).argmax(axis=1)
-        right = found == encode_column(column, self.target_, "unknown")
+        predicted = self._of_columns(named, columns).argmax(axis=1)
+        right = predicted == encode_column(column, self.target_, "unknown")
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))
         return float(np.average(right, weights=weights))
 
@@ -295,9 +296,11 @@ class Classifier(Learner):
 
     def _check_fitted(self) -> None:
         if "classes_" not in vars(self):
-            from sklearn.exceptions import NotFittedError as Theirs  # slow, and only needed here
+            from sklearn.exceptions import (
+                NotFittedError as SklearnNotFitted,  # slow, and only needed here
+            )
 
-            kind = type("NotFittedError", (NotFittedError, Theirs), {})
+            kind = type("NotFittedError", (NotFittedError, SklearnNotFitted), {})
             raise kind(f"this {type(self).__name__} is not fitted yet; call fit first.")
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.learn.classifiers.backoff import STRENGTHS, feature_tables
-from counterpane.learn.classifiers.shrinkage import SHARES, Losses, believed_share
+from counterpane.learn.classifiers.table_smoothing import (
+    SHARES,
+    STRENGTHS,
+    ShareLosses,
+    best_share,
+    feature_tables,
+)
 
 MAKERS = [
     cp.NaiveBayes,
@@ -106,9 +111,9 @@ def test_tables_stay_unless_held_out_rows_speak_against_it():
     values[0] = 0.5
     values[2] = 0.4
     values[1] = 0.4 + np.tile([-0.3, 0.31], 50)  # 0.005 worse, give or take 0.03
-    assert believed_share(Losses(values, np.ones(100))) == SHARES[1]
+    assert best_share(ShareLosses(values, np.ones(100))) == SHARES[1]
     values[-1] = values[1]  # and the classes' shares alone are as good
-    assert believed_share(Losses(values, np.ones(100))) == 0
+    assert best_share(ShareLosses(values, np.ones(100))) == 0
 
 
 def test_answers_keep_the_shares_of_the_rows_and_their_intervals():

@@ -8,13 +8,10 @@ from scipy.stats import norm
 
 from counterpane.data.intervals import mdl_cuts
 from counterpane.errors import DataError
-from counterpane.learn.classifiers.interactions import fold_rows
+from counterpane.learn.classifiers import folds
+from counterpane.learn.classifiers.folds import deal_folds
 from counterpane.learn.classifiers.interactions.fold_coding import RawRows, find_coding, with_thirds
-from counterpane.learn.classifiers.interactions.fold_rows import (
-    deal_folds,
-    sorted_rows,
-    unit_weight,
-)
+from counterpane.learn.classifiers.interactions.fold_rows import sorted_rows, unit_weight
 from counterpane.models.additive_member import Coding, parted
 
 
@@ -72,7 +69,7 @@ def test_weights_that_are_no_counts_stay_together(monkeypatch):
     held = deal_folds(labels, weights, 5, np.random.default_rng(0))
     assert ((held > 0).sum(axis=0) == 1).all()
     assert np.allclose(held.sum(axis=0), weights)
-    monkeypatch.setattr(fold_rows, "MAX_COPIES", 10)
+    monkeypatch.setattr(folds, "MAX_COPIES", 10)
     heavy = deal_folds(labels, np.full(20, 7.0), 5, np.random.default_rng(0))
     assert set(heavy[heavy > 0]) == {7.0}
     assert unit_weight(weights) == 1.0

@@ -21,9 +21,8 @@ from counterpane.learn.classifiers.classifier import Classifier, ClassifierOptio
 from counterpane.learn.classifiers.faces.face_average import FaceAverage
 from counterpane.learn.classifiers.faces.face_climb import Structure
 from counterpane.learn.classifiers.faces.face_search import FaceSearch, Prior
-from counterpane.learn.classifiers.features import read_features
-from counterpane.learn.classifiers.held_out import MIN_WEIGHT, Fold, folds_of, joined
-from counterpane.learn.classifiers.training import Training
+from counterpane.learn.classifiers.folds import MIN_WEIGHT, Fold, folds_of, join_folds
+from counterpane.learn.classifiers.training_data import Training, read_features
 from counterpane.learn.driver import to_end
 from counterpane.models.effects import Explanation, check_one, explanation, log_odds, one_row
 from counterpane.models.markov_network import MarkovNetwork
@@ -105,7 +104,7 @@ class MarkovClassifier(Classifier):
         outcome = self._driver(source).run(search, "searching")
         every = search.structures(outcome.state)
         if self.floor and outcome.stopped is None and training.joint.total_weight >= MIN_WEIGHT:
-            held_out = joined([self._judged(fold) for fold in folds_of(training.joint)])
+            held_out = join_folds([self._judged(fold) for fold in folds_of(training.joint)])
             if not held_out.beats_prior(errors=0.0):
                 every = [search.structures(search.start())[0]]
         self._average, kept = self._averaged(search, every)

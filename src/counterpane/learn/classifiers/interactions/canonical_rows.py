@@ -16,7 +16,7 @@ import numpy as np
 from counterpane.data.schema import state_text
 from counterpane.learn.classifiers.interactions.fold_coding import RawRows
 from counterpane.learn.classifiers.interactions.fold_rows import sorted_rows
-from counterpane.learn.classifiers.training import Training
+from counterpane.learn.classifiers.training_data import Training
 from counterpane.models.additive_member import Coding, Face, Member
 from counterpane.typing import Codes, Floats, Ints, State
 

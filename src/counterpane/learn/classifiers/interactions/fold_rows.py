@@ -12,8 +12,6 @@ from counterpane.data.table import distinct_rows
 from counterpane.learn.classifiers.interactions.fold_coding import RawRows
 from counterpane.typing import Array, Codes, Floats, Ints
 
-MAX_COPIES = 2**22  # of all rows together; above, a row of any weight stays in one fold
-
 
 def sorted_rows(
     codes: Codes,
@@ -41,25 +39,6 @@ def sorted_rows(
         places[position] = 0
     rows = RawRows(places.astype(np.uint16), cards, numeric, found, labels, n_classes)
     return rows, summed.astype(np.float64)
-
-
-def deal_folds(labels: Ints, weights: Floats, n_folds: int, rng: np.random.Generator) -> Floats:
-    """The weight of each row in each fold, (folds, rows): shuffled class by class, dealt in turn.
-
-    Whole weights are dealt copy by copy. There are fewer folds where there are fewer copies, and
-    none where there is but one.
-    """
-    whole = bool((weights == np.floor(weights)).all()) and weights.sum() <= MAX_COPIES
-    copies = np.repeat(np.arange(len(weights)), weights.astype(np.int64) if whole else 1)
-    each = np.ones(len(copies)) if whole else weights
-    n_folds = min(n_folds, len(copies)) if len(copies) > 1 else 0
-    order = rng.permutation(len(copies))
-    order = order[np.argsort(labels[copies[order]], kind="stable")]
-    held = np.zeros((n_folds, len(weights)))
-    for k in range(n_folds):
-        mine = order[k::n_folds]
-        np.add.at(held[k], copies[mine], each[mine])
-    return held
 
 
 def unit_weight(weights: Floats) -> float:

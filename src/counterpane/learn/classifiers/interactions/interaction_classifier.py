@@ -11,8 +11,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError
 from counterpane.learn.classifiers.classifier import Classifier, ClassifierOptions
-from counterpane.learn.classifiers.features import read_features
-from counterpane.learn.classifiers.held_out import HeldOut
+from counterpane.learn.classifiers.folds import HeldOut
 from counterpane.learn.classifiers.interactions.canonical_rows import (
     TableLayout,
     canonical_rows,
@@ -32,7 +31,7 @@ from counterpane.learn.classifiers.interactions.selection_shares import (
     SelectionShares,
     auto_samples,
 )
-from counterpane.learn.classifiers.training import Training
+from counterpane.learn.classifiers.training_data import Training, read_features
 from counterpane.learn.driver import Driver
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Face, Member

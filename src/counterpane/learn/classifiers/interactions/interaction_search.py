@@ -6,9 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from counterpane.learn.classifiers.held_out import HeldOut, joined
+from counterpane.learn.classifiers.folds import N_FOLDS, HeldOut, deal_folds, join_folds
 from counterpane.learn.classifiers.interactions.fold_coding import RawRows
-from counterpane.learn.classifiers.interactions.fold_rows import deal_folds
 from counterpane.learn.classifiers.interactions.interaction_structures import (
     PLAIN,
     SINGLES,
@@ -23,7 +22,6 @@ from counterpane.progress import Control
 from counterpane.typing import Floats
 
 STRENGTHS: tuple[float, ...] = tuple(4.0**k for k in range(4, -6, -1))
-N_FOLDS = 5
 PRIOR_ONLY = 2.0**40  # a strength at which the class has the same probabilities in every row
 TURNED = 3.0  # nats below the best of a fold's held-out likelihood, where its path ends
 
@@ -129,7 +127,7 @@ class InteractionSearch(Search[Looked]):
             ridge = self._path(name, k).at(strength).ridge
             log_proba = held_out_log_proba(ridge, part)
             found.append((log_proba.T, part.rows.labels[part.n_train :], part.held))
-        return joined(found)
+        return join_folds(found)
 
     def _choice(self, name: str, scores: Floats) -> Choice:
         total = scores.sum(axis=0)

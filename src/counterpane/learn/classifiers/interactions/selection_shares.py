@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.learn.classifiers.folds import deal_folds
 from counterpane.learn.classifiers.interactions.face_design import Face
 from counterpane.learn.classifiers.interactions.fold_coding import RawRows
-from counterpane.learn.classifiers.interactions.fold_rows import deal_folds
 from counterpane.learn.classifiers.interactions.interaction_structures import Part
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads
