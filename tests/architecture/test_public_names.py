@@ -32,6 +32,30 @@ def test_name_has_a_runnable_example(module: Any, name: str) -> None:
         assert doctest.DocTestParser().get_examples(text), f"{name} has no >>> example"
 
 
+def parameters_of(value: Any) -> list[str]:
+    """The parameters that a caller can pass."""
+    if inspect.isclass(value) and value.__init__ is object.__init__:
+        return []
+    if inspect.isclass(value) and issubclass(value, (Exception, tuple)):
+        return []  # errors are raised by us, results are made by us
+    names = list(inspect.signature(value).parameters)
+    return [name for name in names if name not in ("self", "args", "kwargs")]
+
+
+@pytest.mark.parametrize(("module", "name"), ALL, ids=described)
+def test_sections_of_the_docstring(module: Any, name: str) -> None:
+    """Parameters are described, functions say what they return (numpydoc)."""
+    value = getattr(module, name)
+    text = inspect.cleandoc(value.__doc__ or "")
+    if not callable(value) or inspect.ismodule(value):
+        return
+    made_by_us = module is not cp and inspect.isclass(value)
+    if parameters_of(value) and not made_by_us:
+        assert "Parameters\n----------" in text, f"{name} does not describe its parameters"
+    if inspect.isfunction(value) and value.__annotations__.get("return") != "None":
+        assert "Returns\n-------" in text, f"{name} does not say what it returns"
+
+
 def test_names_are_listed_once() -> None:
     listed = [name for names in cp._HOMES.values() for name in names]
     assert sorted(listed) == NAMES
