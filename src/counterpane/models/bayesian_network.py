@@ -20,7 +20,7 @@ from counterpane.inference.elimination import answer_interval, sample_forward
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer, Interval
 from counterpane.models.estimate import Approximator
-from counterpane.models.evidence import Evidence, likelihood_potentials
+from counterpane.models.evidence import CodedEvidence, Evidence, encode_evidence
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel, check_n_rows
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -250,12 +250,12 @@ class BayesianNetwork(JointModel):
         >>> round(float(smokers), 2), round(table.total_weight) < table.n_rows
         (0.72, True)
         """
-        given, likelihoods = self._known(evidence)
+        coded = encode_evidence(self.schema, evidence)
         order, rng = self.dag.topological_order(), np.random.default_rng(random_state)
         rows = check_n_rows(n)
-        codes, logs = sample_forward(self.tables, self._parents, order, given, rows, rng)
+        codes, logs = sample_forward(self.tables, self._parents, order, coded.codes, rows, rng)
         with np.errstate(divide="ignore"):
-            for v, weights in likelihoods.items():
+            for v, weights in coded.weights.items():
                 logs += np.log(weights)[codes[v]]
         if logs.max() == -np.inf:
             raise EvidenceError(
@@ -288,15 +288,15 @@ class BayesianNetwork(JointModel):
         answer = self.query(
             variables, evidence, method="exact"
         )  # checks the question and the evidence
-        given, likelihoods = self._known(evidence)
-        asked = self.schema.indices(answer.names)
+        coded = encode_evidence(self.schema, evidence)
+        queried = self.schema.indices(answer.names)
         families = {
             p.scope: self.strengths[p.scope[-1]][..., None] * self.tables[p.scope[-1]]
-            for p in self._relevant({*asked, *given, *likelihoods})
+            for p in self._relevant({*queried, *coded.variables})
         }
         rng = np.random.default_rng(random_state)
         bounds = answer_interval(
-            families, self.schema.cards, asked, given, likelihood_potentials(likelihoods),
+            families, self.schema.cards, queried, coded.codes, coded.weight_potentials(),
             level=level, draws=draws, rng=rng,
         )  # fmt: skip
         return Interval(*(Answer(answer.variables, p) for p in bounds))
@@ -316,12 +316,11 @@ class BayesianNetwork(JointModel):
     def _draw(
         self,
         n: int,
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats],
+        coded: CodedEvidence,
         rng: np.random.Generator,
     ) -> Codes | None:
-        if given or likelihoods:
-            return super()._draw(n, given, likelihoods, rng)
+        if coded.variables:
+            return super()._draw(n, coded, rng)
         order = self.dag.topological_order()
         return sample_forward(self.tables, self._parents, order, {}, n, rng)[0]
 

@@ -14,6 +14,7 @@ from counterpane.features import Blanket, Potential, Rules, Tree, check_cells
 from counterpane.features.parts import check_part
 from counterpane.graphs import UndirectedGraph
 from counterpane.lazy import lazy
+from counterpane.models.evidence import CodedEvidence
 from counterpane.models.formats import Conditionals
 from counterpane.models.query import JointModel
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -134,32 +135,30 @@ class DependencyNetwork(JointModel):
         """The network that `to_arrays` described."""
         return cls(schema, from_part_arrays(schema.cards, arrays), provenance=provenance)
 
-    def _has_exact(self, asked: Sequence[int], told: Collection[int]) -> bool:
-        """Whether one variable is asked and all that its conditional reads is told."""
-        return len(asked) == 1 and set(told).issuperset(self.blanket.neighbors(asked[0]))
+    def _has_exact(self, queried: Sequence[int], told: Collection[int]) -> bool:
+        """Whether one variable is queried and all that its conditional reads is told."""
+        return len(queried) == 1 and set(told).issuperset(self.blanket.neighbors(queried[0]))
 
-    def _ask(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[Floats, float]:
-        if not self._has_exact(asked, given):
+    def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
+        if not self._has_exact(queried, coded.codes):
             raise _no_joint()
-        codes = np.array([list(given.values())], dtype=np.uint16).T
-        found = self._conditional(asked[0], tuple(given), codes)[0]
-        found *= likelihoods.get(asked[0], 1.0)
+        codes = np.array([list(coded.codes.values())], dtype=np.uint16).T
+        found = self._conditional(queried[0], tuple(coded.codes), codes)[0]
+        found *= coded.weights.get(queried[0], 1.0)
         if not found.any():
             raise EvidenceError(
-                f"the virtual evidence on {self.schema.names[asked[0]]!r} rules out each state "
+                f"the virtual evidence on {self.schema.names[queried[0]]!r} rules out each state "
                 "that is possible given the rest; change it."
             )
         return found / found.sum(), 0.0
 
     def _ask_rows(
-        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
         full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
-        if not self._has_exact(asked, np.array(columns)[full].tolist()):
+        if not self._has_exact(queried, np.array(columns)[full].tolist()):
             raise _no_joint()
-        return self._conditional(asked[0], columns, codes), np.zeros(codes.shape[1])
+        return self._conditional(queried[0], columns, codes), np.zeros(codes.shape[1])
 
     def _conditional(self, v: int, columns: Sequence[int], codes: Codes) -> Floats:
         """P(v | row), exactly, for rows that tell all that it depends on."""
@@ -167,15 +166,13 @@ class DependencyNetwork(JointModel):
         rows[list(columns)] = np.minimum(codes, self.schema.cards[list(columns), None] - 1)
         return np.exp(self.blanket.full_conditionals(rows, [v]))
 
-    def _log_evidence(
-        self, log_weight: float, given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> float:
-        if given or likelihoods:
+    def _log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
+        if coded.variables:
             raise _no_joint()
         return 0.0
 
     def _log_evidence_rows(
-        self, log_weights: Floats, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, log_weights: Floats, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> Floats:
         raise _no_joint()
 
@@ -227,9 +224,9 @@ def from_part_arrays(cards: Ints, arrays: Mapping[str, Array]) -> list[list[Part
         raise ScopeError(f"{len(kinds)} parts do not fit {counts.size} counts of them.")
     reader = _PartReader(cards, arrays)
     read = (reader.potential, reader.rules, reader.tree)
-    given = iter(kinds)
+    kinds_left = iter(kinds)
     conditionals: list[list[Part]] = [
-        [read[next(given)](v) for _ in range(count)] for v, count in enumerate(counts.tolist())
+        [read[next(kinds_left)](v) for _ in range(count)] for v, count in enumerate(counts.tolist())
     ]
     reader.check_empty()
     return conditionals

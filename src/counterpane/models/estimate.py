@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -17,7 +17,7 @@ from counterpane.inference.belief_propagation import BeliefPropagation, propagat
 from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
 from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
 from counterpane.inference.mean_field import Approximation, MeanField, mean_field
-from counterpane.models.evidence import likelihood_potentials, read_evidence
+from counterpane.models.evidence import CodedEvidence, evidence_codes
 from counterpane.typing import Array, Codes, Floats, Ints
 
 AGREED = 1.1  # R-hat up to which chains are taken to agree
@@ -141,69 +141,65 @@ class Approximator:
 
     def joint(
         self,
-        asked: Sequence[int],
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats],
+        queried: Sequence[int],
+        coded: CodedEvidence,
         how: Method,
     ) -> tuple[Floats, Certainty]:
-        """(P(asked | evidence), how sure)."""
+        """(P(queried | evidence), how sure)."""
         if isinstance(how, Gibbs):
-            start = read_evidence(self.schema, how.start)
-            found = self.sampler.joint(asked, given, likelihoods, settings=how, start=start)
+            start = evidence_codes(self.schema, how.start)
+            found = self.sampler.joint(queried, *coded, settings=how, start=start)
             return found.probabilities, Certainty.of_chains(found)
-        if len(asked) > 1:
+        if len(queried) > 1:
             raise ParameterError(
                 f"{type(how).__name__} tells of one variable at a time; ask for each alone, or use "
                 "method='gibbs'."
             )
-        each, certainty = self.each(asked, given, likelihoods, how)
+        each, certainty = self.each(queried, coded, how)
         return each[0], certainty[0]
 
     def each(
         self,
-        asked: Sequence[int],
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats],
+        queried: Sequence[int],
+        coded: CodedEvidence,
         how: Method,
     ) -> tuple[list[Floats], list[Certainty]]:
-        """P(v | evidence) and how sure, for each v in `asked`."""
+        """P(v | evidence) and how sure, for each v in `queried`."""
         if isinstance(how, Gibbs):
-            start = read_evidence(self.schema, how.start)
-            chains = self.sampler.marginals(given, likelihoods, settings=how, start=start)
-            mine = [chains[v] for v in asked]
+            start = evidence_codes(self.schema, how.start)
+            chains = self.sampler.marginals(*coded, settings=how, start=start)
+            mine = [chains[v] for v in queried]
             return [e.probabilities for e in mine], [Certainty.of_chains(e) for e in mine]
-        found = self._iterate(given, likelihoods, how)
+        found = self._iterate(coded, how)
         name = "mean_field" if isinstance(how, MeanField) else "bp"
         certainty = Certainty(name, found.converged)
-        return [found.marginals[v] for v in asked], [certainty] * len(asked)
+        return [found.marginals[v] for v in queried], [certainty] * len(queried)
 
-    def _iterate(
-        self, given: Mapping[int, int], likelihoods: Mapping[int, Floats], how: Method
-    ) -> Approximation:
+    def _iterate(self, coded: CodedEvidence, how: Method) -> Approximation:
         if isinstance(how, MeanField):
             names = self.schema.names
-            return mean_field(self.blanket, given, likelihoods, settings=how, names=names)
+            return mean_field(self.blanket, *coded, settings=how, names=names)
         assert isinstance(how, BeliefPropagation)
-        parts = [*self._potentials(), *likelihood_potentials(likelihoods)]
-        return propagate(parts, self.schema.cards, given, settings=how)
+        parts = [*self._potentials(), *coded.weight_potentials()]
+        return propagate(parts, self.schema.cards, coded.codes, settings=how)
 
     def rows(
-        self, asked: Sequence[int], columns: Sequence[int], codes: Array, how: Method
+        self, queried: Sequence[int], columns: Sequence[int], codes: Array, how: Method
     ) -> tuple[Floats, Certainty]:
-        """(P(asked | row), shape (n_rows, cells); how sure)."""
+        """(P(queried | row), shape (n_rows, cells); how sure)."""
         cards = self.schema.cards
-        if isinstance(how, Gibbs) and len(asked) == 1 and how.start is None:
-            first = int(cards[: asked[0]].sum())
-            mine = slice(first, first + int(cards[asked[0]]))
+        if isinstance(how, Gibbs) and len(queried) == 1 and how.start is None:
+            first = int(cards[: queried[0]].sum())
+            mine = slice(first, first + int(cards[queried[0]]))
             found, errors = self.sampler.rows(columns, codes, settings=how)
             return found[:, mine], Certainty("gibbs", standard_errors=errors[:, mine])
         distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
         answers: list[Floats] = []
         sure: list[Certainty] = []
         for row in distinct.T.tolist():
-            told = zip(columns, row, strict=True)
-            given = {v: code for v, code in told if code < cards[v]}
-            p, certainty = self.joint(asked, given, {}, how)
+            cells = zip(columns, row, strict=True)
+            coded = CodedEvidence({v: code for v, code in cells if code < cards[v]}, {})
+            p, certainty = self.joint(queried, coded, how)
             answers.append(p.reshape(-1))
             sure.append(certainty)
         back = inverse.reshape(-1)
@@ -215,38 +211,37 @@ class Approximator:
     def draw(
         self,
         n: int,
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats],
+        coded: CodedEvidence,
         how: Method,
         rng: np.random.Generator,
     ) -> Codes:
         """Codes (n_variables, n) of rows along Gibbs chains."""
         if not isinstance(how, Gibbs):
             raise ParameterError(f"{type(how).__name__} draws no rows; use method='gibbs'.")
-        start = read_evidence(self.schema, how.start)
+        start = evidence_codes(self.schema, how.start)
         settings = replace(how, random_state=rng)
-        return self.sampler.draw(n, given, likelihoods, settings=settings, start=start)
+        return self.sampler.draw(n, *coded, settings=settings, start=start)
 
-    def best(
-        self, given: Mapping[int, int], likelihoods: Mapping[int, Floats], how: MapMethod
-    ) -> Ints:
+    def best(self, coded: CodedEvidence, how: MapMethod) -> Ints:
         """The codes of the most probable row found that agrees with the evidence.
 
         With "auto" the better of max-product (if its tables fit) and climbs.
         """
         found: list[tuple[Ints, float]] = []
-        blanket = self.blanket.weighed(likelihoods) if likelihoods else self.blanket
+        blanket = self.blanket.weighed(coded.weights) if coded.weights else self.blanket
         if how == "auto" or isinstance(how, MaxProduct):
             settings = MaxProduct() if isinstance(how, str) else how
             try:
-                parts = [*self._potentials(), *likelihood_potentials(likelihoods)]
-                start = max_product(parts, self.schema.cards, given, settings)
-                found.append(climb_to_mode(blanket, given, ICM(), start=start))
+                parts = [*self._potentials(), *coded.weight_potentials()]
+                start = max_product(parts, self.schema.cards, coded.codes, settings)
+                found.append(climb_to_mode(blanket, coded.codes, ICM(), start=start))
             except TableSizeError:
                 if how != "auto":
                     raise
         if how == "auto" or isinstance(how, ICM):
-            found.append(climb_to_mode(blanket, given, how if isinstance(how, ICM) else ICM()))
+            found.append(
+                climb_to_mode(blanket, coded.codes, how if isinstance(how, ICM) else ICM())
+            )
         codes, score = max(found, key=lambda pair: pair[1])
         if score == -np.inf:
             raise EvidenceError(

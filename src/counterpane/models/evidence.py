@@ -1,9 +1,9 @@
-"""What is known, as users say it: states, likelihoods, rows of a frame; codes come out."""
+"""Evidence as users write it (states, likelihoods, rows of a frame), encoded."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,29 @@ VirtualEvidence = Mapping[str, Any] | None
 """Name → {state: likelihood} with all states, or the likelihoods in the order of the states."""
 
 
-def read_evidence(schema: Schema, evidence: Evidence) -> dict[int, int]:
-    """Variable → code."""
-    told = evidence or {}
-    return {schema.index(name): schema[name].code(state) for name, state in told.items()}
+class CodedEvidence(NamedTuple):
+    """Evidence in codes: variable → code, and variable → weights of its states."""
+
+    codes: Mapping[int, int]
+    weights: Mapping[int, Floats]
+
+    @property
+    def variables(self) -> set[int]:
+        """All variables with evidence."""
+        return {*self.codes, *self.weights}
+
+    def weight_potentials(self) -> list[Potential]:
+        """The logs of the weights as potentials."""
+        with np.errstate(divide="ignore"):
+            return [Potential((v,), np.log(weights)) for v, weights in self.weights.items()]
+
+
+NO_EVIDENCE = CodedEvidence({}, {})
+
+
+def evidence_codes(schema: Schema, evidence: Evidence) -> dict[int, int]:
+    """Variable → code, of evidence that names one state of each."""
+    return {schema.index(name): schema[name].code(s) for name, s in (evidence or {}).items()}
 
 
 def evidence_weights(variable: Variable, value: Any) -> Floats:
@@ -55,13 +74,10 @@ def evidence_weights(variable: Variable, value: Any) -> Floats:
     return weights
 
 
-def read_known(
+def encode_evidence(
     schema: Schema, evidence: Evidence, virtual_evidence: VirtualEvidence = None
-) -> tuple[dict[int, int], dict[int, Floats]]:
-    """(variable → code, variable → likelihoods of its states) of all that is known.
-
-    Evidence that leaves several states, or part of an interval, is a likelihood.
-    """
+) -> CodedEvidence:
+    """The evidence in codes; what leaves several states, or part of an interval, has weights."""
     codes: dict[int, int] = {}
     weights: dict[int, Floats] = {}
     for name, value in (evidence or {}).items():
@@ -71,14 +87,14 @@ def read_known(
             codes[v] = int(shares.argmax())
         else:
             weights[v] = shares
-    soft = read_likelihoods(schema, virtual_evidence, {*codes, *weights})
-    return codes, weights | soft
-
-
-def likelihood_potentials(likelihoods: Mapping[int, Floats]) -> list[Potential]:
-    """The log-likelihoods of variables' states as potentials."""
-    with np.errstate(divide="ignore"):
-        return [Potential((v,), np.log(weights)) for v, weights in likelihoods.items()]
+    for name, likelihoods in (virtual_evidence or {}).items():
+        v = schema.index(name)
+        if evidence is not None and name in evidence:
+            raise EvidenceError(
+                f"{name!r} has both evidence and virtual evidence; drop one of the two."
+            )
+        weights[v] = _likelihoods(schema[v], likelihoods)
+    return CodedEvidence(codes, weights)
 
 
 def evidence_text(name: str, value: Any) -> str:
@@ -90,54 +106,39 @@ def evidence_text(name: str, value: Any) -> str:
     return f"{name}={value!r}"
 
 
-def read_likelihoods(
-    schema: Schema, virtual_evidence: VirtualEvidence, given: Collection[int]
-) -> dict[int, Floats]:
-    """Variable → likelihoods of its states; none may be given as well."""
-    found = {}
-    for name, likelihoods in (virtual_evidence or {}).items():
-        v = schema.index(name)
-        if v in given:
-            raise EvidenceError(
-                f"{name!r} has both evidence and virtual evidence; drop one of the two."
-            )
-        found[v] = _likelihoods(schema[v], likelihoods)
-    return found
-
-
-def _likelihoods(variable: Variable, given: Any) -> Floats:
-    told = given
-    if isinstance(given, Mapping):
-        by_code = {variable.code(state): value for state, value in given.items()}
-        told = [by_code.get(code, np.nan) for code in range(variable.card)]
+def _likelihoods(variable: Variable, likelihoods: Any) -> Floats:
+    listed = likelihoods
+    if isinstance(likelihoods, Mapping):
+        by_code = {variable.code(state): value for state, value in likelihoods.items()}
+        listed = [by_code.get(code, np.nan) for code in range(variable.card)]
     try:
-        values = np.array(told, dtype=np.float64)
+        values = np.array(listed, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     good = values.shape == (variable.card,) and np.isfinite(values).all() and (values >= 0).all()
     if not good or values.max() == 0:
         raise ParameterError(
-            f"the virtual evidence on {variable.name!r} is {given!r}; for each of its "
+            f"the virtual evidence on {variable.name!r} is {likelihoods!r}; for each of its "
             f"{variable.card} states a likelihood is needed, not negative and not all zero."
         )
     return values
 
 
 def evidence_rows(
-    schema: Schema, frame: Any, asked: Sequence[int], unseen: Unseen = "error"
+    schema: Schema, frame: Any, queried: Sequence[int], unseen: Unseen = "error"
 ) -> tuple[tuple[int, ...], Codes]:
-    """(the variables that the frame tells of, without those asked; their codes, one row each)."""
+    """(the variables that the frame has, without those queried; their codes, one row each)."""
     source = frame
     if isinstance(frame, Table):
         names: Iterable[str] = frame.schema.names
     else:
         source = columns_of(frame, schema.names)
         names = [column.name for column in source]
-    known = {name: v for v, name in enumerate(schema.names)}
-    told = tuple(known[n] for n in names if n in known and known[n] not in asked)
-    if not told:
+    position = {name: v for v, name in enumerate(schema.names) if v not in queried}
+    columns = tuple(position[n] for n in names if n in position)
+    if not columns:
         raise DataError(
             f"no column of the frame ({', '.join(map(repr, list(names)[:6]))}) is a variable of "
             "the model that is not asked; name the columns as in the model's schema."
         )
-    return told, Table.from_frame(source, schema=schema.select(told), unseen=unseen).codes
+    return columns, Table.from_frame(source, schema=schema.select(columns), unseen=unseen).codes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from counterpane.inference import (
     sample_exactly,
 )
 from counterpane.models.base import ClassModel
-from counterpane.models.evidence import Evidence, evidence_text, likelihood_potentials
+from counterpane.models.evidence import CodedEvidence, Evidence, evidence_text
 from counterpane.typing import Codes, Floats
 
 TREE_CELLS = 2**15  # up to here a tree answers a question sooner than a plan of its own
@@ -32,7 +32,7 @@ class ExactAnswers(ClassModel):
 
     A model that is no product of potentials overrides the hooks `_ask`, `_ask_each`, `_ask_rows`,
     `_best` and `_draw`. Hooks give the weight of the evidence as it comes out of the potentials;
-    `log_partition` is taken off only where ln P(evidence) is asked for, since it may be out of
+    `log_partition` is taken off only where ln P(evidence) is needed, since it may be out of
     reach where the question is easy.
     """
 
@@ -72,99 +72,88 @@ class ExactAnswers(ClassModel):
     def _draw(
         self,
         n: int,
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats],
+        coded: CodedEvidence,
         rng: np.random.Generator,
     ) -> Codes | None:
         cards, names = self.schema.cards, self.schema.names
-        parts = [*self.to_potentials(), *likelihood_potentials(likelihoods)]
-        return sample_exactly(parts, cards, given, n, rng, names=names)
+        parts = [*self.to_potentials(), *coded.weight_potentials()]
+        return sample_exactly(parts, cards, coded.codes, n, rng, names=names)
 
-    def _best(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[dict[int, int], float]:
-        """(the most probable codes of `asked`, their log-weight), exactly."""
-        relevant = self._relevant({*asked, *given, *likelihoods})
-        parts = [*relevant, *likelihood_potentials(likelihoods)]
-        return map_query(parts, self.schema.cards, asked, given, names=self.schema.names)
+    def _best(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[dict[int, int], float]:
+        """(the most probable codes of `queried`, their log-weight), exactly."""
+        relevant = self._relevant({*queried, *coded.variables})
+        parts = [*relevant, *coded.weight_potentials()]
+        return map_query(parts, self.schema.cards, queried, coded.codes, names=self.schema.names)
 
     def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
         """The potentials that bear on `nodes`; the others would sum to 1."""
         return self.to_potentials()
 
-    def _ask(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[Floats, float]:
-        """(P(asked | evidence), ln of the weight of the evidence, −∞ where it is impossible).
+    def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
+        """(P(queried | evidence), ln of the weight of the evidence, −∞ where it is impossible).
 
         A plan is made for the question, which leaves out what does not bear on it. One variable
         is read from the tree instead, if `marginals` has compiled it and it is small.
         """
         cards, names = self.schema.cards, self.schema.names
         if (
-            len(asked) == 1
+            len(queried) == 1
             and "_propagation" in vars(self)
             and self._propagation.tree.cells(cards) <= TREE_CELLS
         ):
-            each, log_evidence = self._ask_each(asked, given, likelihoods)
+            each, log_evidence = self._ask_each(queried, coded)
             return each[0], log_evidence
-        relevant = self._relevant({*asked, *given, *likelihoods})
-        parts = [*relevant, *likelihood_potentials(likelihoods)]
-        return marginal(parts, cards, asked, given, names=names)
+        relevant = self._relevant({*queried, *coded.variables})
+        parts = [*relevant, *coded.weight_potentials()]
+        return marginal(parts, cards, queried, coded.codes, names=names)
 
-    def _ask_each(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[list[Floats], float]:
-        """(P(v | evidence) for each v in `asked`, ln of the weight of the evidence)."""
-        return self._propagation.run(asked, given, likelihoods)
+    def _ask_each(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[list[Floats], float]:
+        """(P(v | evidence) for each v in `queried`, ln of the weight of the evidence)."""
+        return self._propagation.run(queried, *coded)
 
     def _ask_rows(
-        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
-        """(P(asked | row), shape (n_rows, cells); ln of each row's weight); see `query_rows`."""
+        """(P(queried | row), shape (n_rows, cells); ln of each row's weight); see `query_rows`."""
         cards, names = self.schema.cards, self.schema.names
-        return query_rows(self._relevant, cards, asked, columns, codes, names=names)
+        return query_rows(self._relevant, cards, queried, columns, codes, names=names)
 
-    def _log_evidence(
-        self, log_weight: float, given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> float:
+    def _log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
         """ln P(evidence), from what `_ask` gave."""
-        return log_weight - self.log_partition if given or likelihoods else 0.0
+        return log_weight - self.log_partition if coded.variables else 0.0
 
     def _log_evidence_rows(
-        self, log_weights: Floats, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, log_weights: Floats, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> Floats:
         """ln P(evidence of each row), from what `_ask_rows` gave."""
         return log_weights - self.log_partition
 
     def _impossible(
-        self,
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats] | None = None,
-        row: int | None = None,
-        evidence: Evidence = None,
+        self, coded: CodedEvidence, evidence: Evidence = None, row: int | None = None
     ) -> EvidenceError:
-        """An error that names the smallest conflict found by leaving out one item at a time."""
-        hard, soft = dict(given), dict(likelihoods or {})
-        for v in [*given, *soft]:
-            fewer = {u: code for u, code in hard.items() if u != v}
-            softer = {u: weights for u, weights in soft.items() if u != v}
-            if self._ask((), fewer, softer)[1] == -np.inf:
-                hard, soft = fewer, softer
+        """An error that names a small conflict, found by leaving out one item at a time."""
+        codes, weights = dict(coded.codes), dict(coded.weights)
+        for v in [*codes, *weights]:
+            rest = CodedEvidence(
+                {u: code for u, code in codes.items() if u != v},
+                {u: own for u, own in weights.items() if u != v},
+            )
+            if self._ask((), rest)[1] == -np.inf:
+                codes, weights = dict(rest.codes), dict(rest.weights)
         names = self.schema.names
-        states = {v: self.schema[v].states[code] for v, code in hard.items()}
-        shown = [f"{names[v]}={MISSING if s is None else repr(s)}" for v, s in states.items()]
-        known = evidence or {}
-        shown += [
-            evidence_text(names[v], known[names[v]])
-            if names[v] in known
+        states = {v: self.schema[v].states[code] for v, code in codes.items()}
+        texts = [f"{names[v]}={MISSING if s is None else repr(s)}" for v, s in states.items()]
+        values = evidence or {}
+        texts += [
+            evidence_text(names[v], values[names[v]])
+            if names[v] in values
             else f"the virtual evidence on {names[v]!r}"
-            for v in soft
+            for v in weights
         ]
         where = "" if row is None else f"row {row}: "
         way = "change or drop one of it" if row is None else "change it, or pass impossible='prior'"
         return EvidenceError(
-            f"{where}the evidence {', '.join(shown)} has probability zero under the model; {way}."
+            f"{where}the evidence {', '.join(texts)} has probability zero under the model; {way}."
         )
 
     def _codes(self, X: Any) -> Codes:
@@ -174,5 +163,5 @@ class ExactAnswers(ClassModel):
 
 
 def name_list(variables: str | Iterable[str]) -> list[str]:
-    """The names asked, of which one may stand alone."""
+    """The names of the variables in a question, of which one may be passed alone."""
     return [variables] if isinstance(variables, str) else list(variables)

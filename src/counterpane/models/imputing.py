@@ -18,6 +18,7 @@ from counterpane.inference.completion import Completion
 from counterpane.inference.gibbs import Gibbs
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.estimate import first_part, warn_inexact
+from counterpane.models.evidence import NO_EVIDENCE
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.query import JointModel
@@ -85,7 +86,7 @@ def marginal_rows(model: JointModel, v: int, codes: Codes) -> Floats:
     found, log_weights = model._ask_rows([v], others, codes[others])
     impossible = log_weights == -np.inf
     if impossible.any():
-        found[impossible] = model._ask([v], {}, {})[0].reshape(-1)
+        found[impossible] = model._ask([v], NO_EVIDENCE)[0].reshape(-1)
     return found
 
 
@@ -140,7 +141,7 @@ def _by_tree(model: JointModel, codes: Codes, seed: int) -> Codes:
     drawn, log_weights = task.draws([p.log_values for p in potentials], 1, seed)
     impossible = np.flatnonzero(log_weights == -np.inf)
     if impossible.size:
-        prior = model._draw(impossible.size, {}, {}, np.random.default_rng(seed))
+        prior = model._draw(impossible.size, NO_EVIDENCE, np.random.default_rng(seed))
         if prior is not None:
             drawn[:, impossible] = prior
     return np.where(codes == cards[:, None], drawn, codes)

@@ -17,6 +17,7 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
 from counterpane.inference.elimination import log_sum
 from counterpane.lazy import lazy
+from counterpane.models.evidence import CodedEvidence
 from counterpane.models.formats import Factors
 from counterpane.models.query import JointModel
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -117,45 +118,45 @@ class MarkovNetwork(JointModel):
         dense += [Potential((v,), np.zeros(self.schema.cards[v])) for v in sorted(alone)]
         return tuple(dense)
 
-    def _ask(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[Floats, float]:
-        if likelihoods or not self._complete(asked, given):
-            return super()._ask(asked, given, likelihoods)
+    def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
+        if coded.weights or not self._complete(queried, coded.codes):
+            return super()._ask(queried, coded)
         found, log_weights = self._ask_complete(
-            asked, tuple(given), np.array(list(given.values()), dtype=np.uint16).reshape(-1, 1)
+            queried,
+            tuple(coded.codes),
+            np.array(list(coded.codes.values()), dtype=np.uint16).reshape(-1, 1),
         )
-        return found.reshape(self.schema.cards[list(asked)]), float(log_weights[0])
+        return found.reshape(self.schema.cards[list(queried)]), float(log_weights[0])
 
     def _ask_rows(
-        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
         full = (codes < self.schema.cards[list(columns), None]).all(axis=0)
-        if not self._complete(asked, columns) or not full.any():
-            return super()._ask_rows(asked, columns, codes)
-        found, log_weights = self._ask_complete(asked, columns, codes[:, full])
+        if not self._complete(queried, columns) or not full.any():
+            return super()._ask_rows(queried, columns, codes)
+        found, log_weights = self._ask_complete(queried, columns, codes[:, full])
         if full.all():
             return found, log_weights
         out, all_weights = np.empty((full.size, found.shape[1])), np.empty(full.size)
         out[full], all_weights[full] = found, log_weights
-        out[~full], all_weights[~full] = super()._ask_rows(asked, columns, codes[:, ~full])
+        out[~full], all_weights[~full] = super()._ask_rows(queried, columns, codes[:, ~full])
         return out, all_weights
 
-    def _complete(self, asked: Iterable[int], given: Iterable[int]) -> bool:
+    def _complete(self, queried: Iterable[int], given: Iterable[int]) -> bool:
         """Whether the question is about few joint states and leaves no other variable open."""
-        nothing_open = len({*asked, *given}) == len(self.schema)
-        return nothing_open and int(self.schema.cards[list(asked)].prod()) <= FEW_STATES
+        nothing_open = len({*queried, *given}) == len(self.schema)
+        return nothing_open and int(self.schema.cards[list(queried)].prod()) <= FEW_STATES
 
     def _ask_complete(
-        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
-        """As `_ask_rows`, where all but `asked` is observed: each state is tried in each row."""
-        shape = tuple(self.schema.cards[list(asked)].tolist())
+        """As `_ask_rows`, where all but `queried` is observed: each state is tried in each row."""
+        shape = tuple(self.schema.cards[list(queried)].tolist())
         rows: Codes = np.empty((len(self.schema), codes.shape[1]), dtype=np.uint16)
         rows[list(columns)] = codes
         logs: Floats = np.empty((codes.shape[1], math.prod(shape)))
         for cell, states in enumerate(np.ndindex(shape)):
-            rows[list(asked)] = np.array(states, dtype=np.uint16)[:, None]
+            rows[list(queried)] = np.array(states, dtype=np.uint16)[:, None]
             logs[:, cell] = self.blanket.log_potential(rows)
         total = log_sum(logs)
         return np.exp(logs - np.where(total == -np.inf, 0.0, total)[:, None]), total

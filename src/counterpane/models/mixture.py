@@ -18,7 +18,12 @@ from counterpane.inference.elimination import log_sum
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.estimate import Method
-from counterpane.models.evidence import Evidence, VirtualEvidence
+from counterpane.models.evidence import (
+    CodedEvidence,
+    Evidence,
+    VirtualEvidence,
+    encode_evidence,
+)
 from counterpane.models.exact import name_list
 from counterpane.models.query import JointModel
 from counterpane.models.row_average import Averages, RowAverage
@@ -71,29 +76,29 @@ class Mixture(JointModel):
         rows: TrainingRows | None = None,
         provenance: dict[str, Any] | None = None,
     ) -> None:
-        given = tuple(models)
-        shares = np.ones(len(given)) if weights is None else np.array(weights, dtype=np.float64)
-        if not given or shares.shape != (len(given),):
+        members = tuple(models)
+        shares = np.ones(len(members)) if weights is None else np.array(weights, dtype=np.float64)
+        if not members or shares.shape != (len(members),):
             raise ParameterError(
-                f"{len(given)} models and weights of shape {shares.shape} make no mixture; at "
+                f"{len(members)} models and weights of shape {shares.shape} make no mixture; at "
                 "least one model is needed, and one weight for each."
             )
         if not (np.isfinite(shares) & (shares > 0)).all():
             raise ParameterError(f"the weights {shares.tolist()} must be positive and finite.")
-        for place, model in enumerate(given):
+        for place, model in enumerate(members):
             if isinstance(model, Mixture) and model.fixed != fixed:
                 raise ParameterError(
                     f"model {place} is a mixture with fixed={model.fixed}, and this one has "
                     f"fixed={fixed}; a mixture of mixtures needs the same for all."
                 )
-            if model.schema != given[0].schema:
+            if model.schema != members[0].schema:
                 raise ScopeError(
                     f"model {place} of the mixture is over {model.schema!r}, the first one over "
-                    f"{given[0].schema!r}; all need the same names and states."
+                    f"{members[0].schema!r}; all need the same names and states."
                 )
-        parts = [(m.models, m.weights) if isinstance(m, Mixture) else ((m,), 1.0) for m in given]
+        parts = [(m.models, m.weights) if isinstance(m, Mixture) else ((m,), 1.0) for m in members]
         self.models: tuple[JointModel, ...] = tuple(m for opened, _ in parts for m in opened)
-        self.schema = given[0].schema
+        self.schema = members[0].schema
         self.fixed = bool(fixed)
         self.rows = rows
         self.provenance = provenance
@@ -154,20 +159,22 @@ class Mixture(JointModel):
 
     def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
-        asked = list(self.schema.indices(name_list(variables or self.schema.names)))
+        queried = list(self.schema.indices(name_list(variables or self.schema.names)))
         codes = self._codes(X).copy()
-        if len(asked) == 1:  # its own cell is not read, so it may be missing
-            codes[asked[0], codes[asked[0]] == self.schema.cards[asked[0]]] = 0
+        if len(queried) == 1:  # its own cell is not read, so it may be missing
+            codes[queried[0], codes[queried[0]] == self.schema.cards[queried[0]]] = 0
         table = Table(self.schema, codes)
-        out: Floats = np.full((table.n_rows, int(self.schema.cards[asked].sum())), -np.inf)
-        names = [self.schema.names[v] for v in asked]
+        out: Floats = np.full((table.n_rows, int(self.schema.cards[queried].sum())), -np.inf)
+        names = [self.schema.names[v] for v in queried]
         for share, model in zip(self.weights, self.models, strict=True):
             part = (
-                model.full_conditionals(table, names) if self.fixed else _joint(model, table, asked)
+                model.full_conditionals(table, names)
+                if self.fixed
+                else _joint(model, table, queried)
             )
             np.logaddexp(out, np.log(share) + part, out=out)
-        stops = np.cumsum(self.schema.cards[asked])
-        for v, stop in zip(asked, stops.tolist(), strict=True):
+        stops = np.cumsum(self.schema.cards[queried])
+        for v, stop in zip(queried, stops.tolist(), strict=True):
             part = out[:, stop - self.schema.cards[v] : stop]
             total = log_sum(part)
             if (total == -np.inf).any():
@@ -191,13 +198,11 @@ class Mixture(JointModel):
             out[lo : lo + BLOCK_ROWS] = np.take_along_axis(conditionals, own, axis=1)
         return out.sum(axis=1) if total else out
 
-    def _best(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[dict[int, int], float]:
+    def _best(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[dict[int, int], float]:
         """As in `JointModel`, from the table of all joint states."""
-        table, log_weight = self._ask(asked, given, likelihoods)
+        table, log_weight = self._ask(queried, coded)
         states = np.unravel_index(int(table.argmax()), table.shape)
-        return {v: int(s) for v, s in zip(asked, states, strict=True)}, log_weight
+        return {v: int(s) for v, s in zip(queried, states, strict=True)}, log_weight
 
     def query(
         self,
@@ -211,24 +216,22 @@ class Mixture(JointModel):
         answer = super().query(
             variables, evidence, virtual_evidence=virtual_evidence, method=method
         )
-        given, likelihoods = self._known(evidence, virtual_evidence)
-        found = self._over_rows(self.schema.indices(name_list(variables)), given, likelihoods)
+        coded = encode_evidence(self.schema, evidence, virtual_evidence)
+        found = self._over_rows(self.schema.indices(name_list(variables)), coded)
         if found is not None:
-            known = {*given, *likelihoods}
+            known = coded.variables
             rest = [v.name for i, v in enumerate(self.schema) if i not in known][:-1]
             answer.basis = found.basis(rest)
         return answer
 
-    def _over_rows(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> Averages | None:
-        """P(class | evidence) over the kept rows, if that is what is asked and there are any."""
+    def _over_rows(self, queried: Sequence[int], coded: CodedEvidence) -> Averages | None:
+        """P(class | evidence) over the kept rows, if it is queried and there are any."""
         last = len(self.schema) - 1
-        whole = len(given) == last
-        if self.rows is None or tuple(asked) != (last,) or last in likelihoods or whole:
+        complete = len(coded.codes) == last
+        if self.rows is None or tuple(queried) != (last,) or last in coded.weights or complete:
             return None
-        evidence = [ColumnEvidence(v, np.array([code])) for v, code in given.items()]
-        for v, weights in likelihoods.items():
+        evidence = [ColumnEvidence(v, np.array([code])) for v, code in coded.codes.items()]
+        for v, weights in coded.weights.items():
             evidence.append(ColumnEvidence(v, np.array([weights.argmax()]), weights[None]))
         try:
             return self._average(evidence, 1)
@@ -247,40 +250,36 @@ class Mixture(JointModel):
 
         return RowAverage(self.rows, log_proba)
 
-    def _ask(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[Floats, float]:
-        found = self._over_rows(asked, given, likelihoods)
+    def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
+        found = self._over_rows(queried, coded)
         if found is not None:
             return found.probabilities[0], 0.0
-        answers, logs = zip(*(m._ask(asked, given, likelihoods) for m in self.models), strict=True)
-        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
+        answers, logs = zip(*(m._ask(queried, coded) for m in self.models), strict=True)
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
         return _weighed(shares, answers), float(log_evidence)
 
-    def _ask_each(
-        self, asked: Sequence[int], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> tuple[list[Floats], float]:
-        answers, logs = zip(
-            *(m._ask_each(asked, given, likelihoods) for m in self.models), strict=True
-        )
-        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
+    def _ask_each(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[list[Floats], float]:
+        answers, logs = zip(*(m._ask_each(queried, coded) for m in self.models), strict=True)
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
         each = [_weighed(shares, one) for one in zip(*answers, strict=True)]
-        for place, v in enumerate(asked):
-            found = self._over_rows((v,), given, likelihoods)
+        for place, v in enumerate(queried):
+            found = self._over_rows((v,), coded)
             each[place] = each[place] if found is None else found.probabilities[0]
         return each, float(log_evidence)
 
     def _ask_rows(
-        self, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
         last = len(self.schema) - 1
-        if self.rows is not None and tuple(asked) == (last,):
+        if self.rows is not None and tuple(queried) == (last,):
             with suppress(EvidenceError):  # a row may be impossible under all models
                 return self._ask_kept(columns, codes)
-        answers, logs = zip(*(m._ask_rows(asked, columns, codes) for m in self.models), strict=True)
+        answers, logs = zip(
+            *(m._ask_rows(queried, columns, codes) for m in self.models), strict=True
+        )
         if not self.fixed:
             logs = tuple(
-                m._log_evidence_rows(log, asked, columns, codes)
+                m._log_evidence_rows(log, queried, columns, codes)
                 for m, log in zip(self.models, logs, strict=True)
             )
         shares, log_evidence = self._shares(np.array(logs).T)
@@ -301,14 +300,12 @@ class Mixture(JointModel):
             out[partial] = self._average.of_rows(*some)
         return out, np.zeros(len(out))
 
-    def _evidence_of_each(
-        self, logs: Sequence[float], given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> Floats:
+    def _evidence_of_each(self, logs: Sequence[float], coded: CodedEvidence) -> Floats:
         """ln P(evidence) under each model, from its weight; with fixed weights it is not needed."""
         if self.fixed:
             return np.array(logs)
         pairs = zip(self.models, logs, strict=True)
-        return np.array([m._log_evidence(log, given, likelihoods) for m, log in pairs])
+        return np.array([m._log_evidence(log, coded) for m, log in pairs])
 
     def _shares(self, log_evidence: Floats) -> tuple[Floats, Floats]:
         """(the models' weights given the evidence, ln P(evidence)), models on the last axis.
@@ -322,24 +319,19 @@ class Mixture(JointModel):
         total = log_sum(logs)
         return np.exp(logs - np.where(total == -np.inf, 0.0, total)[..., None]), total
 
-    def _log_evidence(
-        self, log_weight: float, given: Mapping[int, int], likelihoods: Mapping[int, Floats]
-    ) -> float:
-        if not self.fixed or not (given or likelihoods):
-            return super()._log_evidence(log_weight, given, likelihoods)
-        each = [
-            m._log_evidence(m._ask((), given, likelihoods)[1], given, likelihoods)
-            for m in self.models
-        ]
+    def _log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
+        if not self.fixed or not (coded.variables):
+            return super()._log_evidence(log_weight, coded)
+        each = [m._log_evidence(m._ask((), coded)[1], coded) for m in self.models]
         return float(log_sum(np.array(each) + np.log(self.weights)))
 
     def _log_evidence_rows(
-        self, log_weights: Floats, asked: Sequence[int], columns: Sequence[int], codes: Codes
+        self, log_weights: Floats, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> Floats:
         if not self.fixed:
-            return super()._log_evidence_rows(log_weights, asked, columns, codes)
+            return super()._log_evidence_rows(log_weights, queried, columns, codes)
         each = [
-            m._log_evidence_rows(m._ask_rows(asked, columns, codes)[1], asked, columns, codes)
+            m._log_evidence_rows(m._ask_rows(queried, columns, codes)[1], queried, columns, codes)
             for m in self.models
         ]
         return log_sum(np.array(each).T + np.log(self.weights))
@@ -347,17 +339,16 @@ class Mixture(JointModel):
     def _draw(
         self,
         n: int,
-        given: Mapping[int, int],
-        likelihoods: Mapping[int, Floats],
+        coded: CodedEvidence,
         rng: np.random.Generator,
     ) -> Codes | None:
-        logs = [m._ask((), given, likelihoods)[1] for m in self.models]
-        shares, log_evidence = self._shares(self._evidence_of_each(logs, given, likelihoods))
+        logs = [m._ask((), coded)[1] for m in self.models]
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
         if log_evidence == -np.inf:
             return None
         counts = rng.multinomial(n, shares / shares.sum()).tolist()
         pairs = zip(self.models, counts, strict=True)
-        drawn = [m._draw(k, given, likelihoods, rng) for m, k in pairs if k]
+        drawn = [m._draw(k, coded, rng) for m, k in pairs if k]
         codes: Codes = np.concatenate([part for part in drawn if part is not None], axis=1)
         return codes[:, rng.permutation(n)]
 
@@ -405,24 +396,24 @@ def _weighed(shares: Floats, answers: Sequence[Floats]) -> Floats:
     return total
 
 
-def _joint(model: JointModel, table: Table, asked: list[int]) -> Floats:
-    """ln P(row with the variable at each of its states), shape (n_rows, Σ cards of `asked`)."""
+def _joint(model: JointModel, table: Table, queried: list[int]) -> Floats:
+    """ln P(row with the variable at each of its states), shape (n_rows, Σ cards of `queried`)."""
     cards, names = table.schema.cards, table.schema.names
-    starts = np.cumsum([0, *cards[asked][:-1]])
+    starts = np.cumsum([0, *cards[queried][:-1]])
     rows = model.score_samples(table)
-    out: Floats = np.full((table.n_rows, int(cards[asked].sum())), -np.inf)
+    out: Floats = np.full((table.n_rows, int(cards[queried].sum())), -np.inf)
     possible = rows > -np.inf
     if possible.any():
         some = table.take(possible)
-        conditionals = model.full_conditionals(some, [names[v] for v in asked])
-        for v, start in zip(asked, starts.tolist(), strict=True):
+        conditionals = model.full_conditionals(some, [names[v] for v in queried])
+        for v, start in zip(queried, starts.tolist(), strict=True):
             part = conditionals[:, start : start + cards[v]]
             own = np.take_along_axis(part, some.codes[v].astype(np.int64)[:, None], axis=1)
             part += rows[possible, None] - own
         out[possible] = conditionals
     if not possible.all():  # a row may be impossible by one variable's state alone
         codes = table.codes[:, ~possible].copy()
-        for v, start in zip(asked, starts.tolist(), strict=True):
+        for v, start in zip(queried, starts.tolist(), strict=True):
             for state in range(cards[v]):
                 changed = codes.copy()
                 changed[v] = state

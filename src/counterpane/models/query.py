@@ -28,11 +28,13 @@ from counterpane.models.estimate import (
     warn_inexact,
 )
 from counterpane.models.evidence import (
+    NO_EVIDENCE,
+    CodedEvidence,
     Evidence,
     Unseen,
     VirtualEvidence,
+    encode_evidence,
     evidence_rows,
-    read_known,
 )
 from counterpane.models.exact import ExactAnswers, name_list
 from counterpane.typing import Codes, Floats, State
@@ -69,7 +71,7 @@ class JointModel(ExactAnswers):
         virtual_evidence: VirtualEvidence = None,
         method: Method = "auto",
     ) -> Answer:
-        """P(variables | evidence); the answer's axes follow the order asked.
+        """P(variables | evidence); the answer's axes follow the order of `variables`.
 
         Evidence is {column: state}. Where several states are possible, it is a set of them, or, for
         numbers and dates, a `counterpane.Range`.
@@ -85,23 +87,23 @@ class JointModel(ExactAnswers):
         >>> round(model.query("x0", virtual_evidence={"x1": [1, 3]})[1], 4)
         0.3143
         """
-        given, likelihoods = self._known(evidence, virtual_evidence)
-        asked = self._asked(name_list(variables), given)
-        told = [self.schema[v] for v in asked]
+        coded = encode_evidence(self.schema, evidence, virtual_evidence)
+        queried = self._positions(name_list(variables), coded)
+        axes = [self.schema[v] for v in queried]
         exact, how, why = self._exactly(
-            method, asked, given, lambda: self._ask(asked, given, likelihoods)
+            method, queried, coded.codes, lambda: self._ask(queried, coded)
         )
         if exact is not None:
             probabilities, log_weight = exact
             if log_weight == -np.inf:
-                raise self._impossible(given, likelihoods, evidence=evidence)
-            log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
-            return Answer(told, probabilities, log_evidence)
-        estimator = self._estimator({*asked, *given, *likelihoods})
-        probabilities, certainty = estimator.joint(asked, given, likelihoods, how)
+                raise self._impossible(coded, evidence)
+            log_evidence = partial(self._log_evidence, log_weight, coded)
+            return Answer(axes, probabilities, log_evidence)
+        estimator = self._estimator({*queried, *coded.variables})
+        probabilities, certainty = estimator.joint(queried, coded, how)
         warn_if_inexact(certainty, why)
         late = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
-        return Answer(told, probabilities, late, certainty)
+        return Answer(axes, probabilities, late, certainty)
 
     def marginals(
         self,
@@ -120,19 +122,19 @@ class JointModel(ExactAnswers):
         >>> {name: round(answer[1], 4) for name, answer in model.marginals().items()}
         {'x0': 0.2, 'x1': 0.2}
         """
-        given, likelihoods = self._known(evidence, virtual_evidence)
-        rest = [v for v in range(len(self.schema)) if v not in given]
+        coded = encode_evidence(self.schema, evidence, virtual_evidence)
+        rest = [v for v in range(len(self.schema)) if v not in coded.codes]
         exact, how, why = self._exactly(
-            method, rest, given, lambda: self._ask_each(rest, given, likelihoods)
+            method, rest, coded.codes, lambda: self._ask_each(rest, coded)
         )
         if exact is not None:
             each, log_weight = exact
             if log_weight == -np.inf:
-                raise self._impossible(given, likelihoods, evidence=evidence)
-            log_evidence = partial(self._log_evidence, log_weight, given, likelihoods)
+                raise self._impossible(coded, evidence)
+            log_evidence = partial(self._log_evidence, log_weight, coded)
             sure: Sequence[Certainty | None] = [None] * len(rest)
         else:
-            each, sure = self._approximator.each(rest, given, likelihoods, how)
+            each, sure = self._approximator.each(rest, coded, how)
             if sure:
                 warn_if_inexact(max(sure, key=lambda c: (not c.converged, c.rhat or 1.0)), why)
             log_evidence = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
@@ -148,8 +150,8 @@ class JointModel(ExactAnswers):
 
         With virtual evidence, of the expected product of its likelihoods as well.
         """
-        given, likelihoods = self._known(evidence, virtual_evidence)
-        return self._log_evidence(self._ask((), given, likelihoods)[1], given, likelihoods)
+        coded = encode_evidence(self.schema, evidence, virtual_evidence)
+        return self._log_evidence(self._ask((), coded)[1], coded)
 
     def query_many(
         self,
@@ -163,7 +165,7 @@ class JointModel(ExactAnswers):
         """P(variables | row) for each row of a frame or `Table`.
 
         Evidence is what the frame's columns say of the model's other variables; columns of the
-        variables asked are not read, columns that the model does not know are passed over, and a
+        queried variables are not read, columns that the model does not know are passed over, and a
         missing cell is not observed. A row that is impossible raises `EvidenceError` with its
         number, or, with impossible="prior", is answered as if nothing were observed; its
         `log_evidence` is then minus infinity; sampling always raises. A state that the model does
@@ -178,33 +180,33 @@ class JointModel(ExactAnswers):
         """
         if impossible not in ("error", "prior"):
             raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")
-        asked = self._asked(name_list(variables), {})
-        columns, codes = evidence_rows(self.schema, frame, asked, unseen)
-        told = [self.schema[v] for v in asked]
-        shape = (-1, *(v.card for v in told))
+        queried = self._positions(name_list(variables), NO_EVIDENCE)
+        columns, codes = evidence_rows(self.schema, frame, queried, unseen)
+        axes = [self.schema[v] for v in queried]
+        shape = (-1, *(v.card for v in axes))
         full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
         exact, how, why = self._exactly(
-            method, asked, np.array(columns)[full].tolist(),
-            lambda: self._ask_rows(asked, columns, codes),
+            method, queried, np.array(columns)[full].tolist(),
+            lambda: self._ask_rows(queried, columns, codes),
         )  # fmt: skip
         if exact is None:
-            estimator = self._estimator({*asked, *columns})
-            found, certainty = estimator.rows(asked, columns, codes, how)
+            estimator = self._estimator({*queried, *columns})
+            found, certainty = estimator.rows(queried, columns, codes, how)
             warn_if_inexact(certainty, why)
-            late = partial(self._late_evidence, asked, columns, codes)
-            answers = Answers(told, found.reshape(shape), late, certainty)
+            late = partial(self._late_evidence, queried, columns, codes)
+            answers = Answers(axes, found.reshape(shape), late, certainty)
             answers.frame_kind = frame_kind_of(frame)
             return answers
         found, log_weights = exact
         bad = np.flatnonzero(log_weights == -np.inf)
         if bad.size and impossible == "error":
             row = zip(columns, codes[:, bad[0]].tolist(), strict=True)
-            given = {v: code for v, code in row if code < self.schema.cards[v]}
-            raise self._impossible(given, row=int(bad[0]))
+            cells = {v: code for v, code in row if code < self.schema.cards[v]}
+            raise self._impossible(CodedEvidence(cells, {}), row=int(bad[0]))
         if bad.size:
-            found[bad] = self._ask(asked, {}, {})[0].reshape(-1)
-        log_evidence = partial(self._log_evidence_rows, log_weights, asked, columns, codes)
-        answers = Answers(told, found.reshape(shape), log_evidence)
+            found[bad] = self._ask(queried, NO_EVIDENCE)[0].reshape(-1)
+        log_evidence = partial(self._log_evidence_rows, log_weights, queried, columns, codes)
+        answers = Answers(axes, found.reshape(shape), log_evidence)
         answers.frame_kind = frame_kind_of(frame)
         return answers
 
@@ -226,27 +228,27 @@ class JointModel(ExactAnswers):
         variables that are neither asked nor given.
         """
         how = as_map_method(method)
-        given, likelihoods = self._known(evidence)
-        rest = [n for i, n in enumerate(self.schema.names) if i not in given]
-        asked = self._asked(rest if variables is None else name_list(variables), given)
-        partly = len(asked) < len(rest)
+        coded = encode_evidence(self.schema, evidence)
+        rest = [n for i, n in enumerate(self.schema.names) if i not in coded.codes]
+        queried = self._positions(rest if variables is None else name_list(variables), coded)
+        partly = len(queried) < len(rest)
         if isinstance(how, str):
             try:
-                best, log_weight = self._best(asked, given, likelihoods)
+                best, log_weight = self._best(queried, coded)
                 if log_weight == -np.inf:
-                    raise self._impossible(given, likelihoods, evidence=evidence)
-                return self._told(best)
+                    raise self._impossible(coded, evidence)
+                return self._states(best)
             except TableSizeError as error:
                 if how == "exact" or partly or not self._estimates:
                     raise
                 warn_inexact(f"{first_part(error)}; the best row found may not be the best one.")
         if partly:
             raise ParameterError(
-                f"{len(asked)} of {len(rest)} variables are asked; what is neither asked nor given "
-                "is summed out by method='exact' alone: ask for all."
+                f"{len(queried)} of {len(rest)} variables are asked; what is neither asked nor "
+                "given is summed out by method='exact' alone: ask for all."
             )
-        codes = self._approximator.best(given, likelihoods, how)
-        return self._told({v: int(codes[v]) for v in asked})
+        codes = self._approximator.best(coded, how)
+        return self._states({v: int(codes[v]) for v in queried})
 
     def sample(
         self,
@@ -273,18 +275,18 @@ class JointModel(ExactAnswers):
         >>> model.sample(2, random_state=0, as_intervals=True)["petal_width"].tolist()
         ['[0.8, 1.75)', '<0.8']
         """
-        given, likelihoods = self._known(evidence)
+        coded = encode_evidence(self.schema, evidence)
         rng, rows = np.random.default_rng(random_state), check_n_rows(n)
         every = range(len(self.schema))
         exact, how, why = self._exactly(
-            method, every, given, lambda: (self._draw(rows, given, likelihoods, rng),)
+            method, every, coded.codes, lambda: (self._draw(rows, coded, rng),)
         )
         if exact is None:
             if why is not None:
                 warn_inexact(f"{first_part(why)}; rows along Gibbs chains are drawn instead.")
-            codes = self._approximator.draw(rows, given, likelihoods, how, rng)
+            codes = self._approximator.draw(rows, coded, how, rng)
         elif exact[0] is None:
-            raise self._impossible(given, likelihoods, evidence=evidence)
+            raise self._impossible(coded, evidence)
         else:
             codes = exact[0]
         return self._drawn_table(codes, evidence, rng, as_intervals=as_intervals)
@@ -402,12 +404,12 @@ class JointModel(ExactAnswers):
         """What estimates answers about `nodes`."""
         return self._approximator
 
-    def _has_exact(self, asked: Sequence[int], told: Collection[int]) -> bool:
+    def _has_exact(self, queried: Sequence[int], known: Collection[int]) -> bool:
         """Whether a question has an exact answer, if only its tables are not too large."""
         return True
 
     def _exactly(
-        self, method: Method, asked: Sequence[int], told: Collection[int], ask: Callable[[], T]
+        self, method: Method, queried: Sequence[int], known: Collection[int], ask: Callable[[], T]
     ) -> tuple[T | None, Any, TableSizeError | None]:
         """(what `ask` gives, or None; then the settings of an estimate; why it is not exact)."""
         how = as_method(method)
@@ -418,7 +420,7 @@ class JointModel(ExactAnswers):
                     "one of its models."
                 )
             return None, how, None
-        if how == "exact" or self._has_exact(asked, told):
+        if how == "exact" or self._has_exact(queried, known):
             try:
                 return ask(), how, None
             except TableSizeError as error:
@@ -427,29 +429,27 @@ class JointModel(ExactAnswers):
                 return None, Gibbs(), error
         return None, Gibbs(), None
 
-    def _known(
-        self, evidence: Evidence, virtual_evidence: VirtualEvidence = None
-    ) -> tuple[dict[int, int], dict[int, Floats]]:
-        return read_known(self.schema, evidence, virtual_evidence)
-
-    def _asked(self, names: Sequence[str], given: Mapping[int, int]) -> tuple[int, ...]:
-        asked = self.schema.indices(names)
-        both = [self.schema.names[v] for v in asked if v in given]
+    def _positions(self, names: Sequence[str], coded: CodedEvidence) -> tuple[int, ...]:
+        """The positions of the queried variables, which have no evidence and come once."""
+        queried = self.schema.indices(names)
+        both = [self.schema.names[v] for v in queried if v in coded.codes]
         if both:
             raise EvidenceError(
                 f"{both[0]!r} is both asked and given; drop it from the question or the evidence."
             )
-        if len(set(asked)) != len(asked) or not asked:
+        if len(set(queried)) != len(queried) or not queried:
             raise ParameterError(f"the question {list(names)} must name each variable once.")
-        return asked
+        return queried
 
-    def _told(self, codes: Mapping[int, int]) -> dict[str, State]:
+    def _states(self, codes: Mapping[int, int]) -> dict[str, State]:
         return {self.schema.names[v]: self.schema[v].states[code] for v, code in codes.items()}
 
-    def _late_evidence(self, asked: Sequence[int], columns: Sequence[int], codes: Codes) -> Floats:
-        """ln P(evidence of each row), exactly, where the answers were not."""
-        log_weights = self._ask_rows(asked, columns, codes)[1]
-        return self._log_evidence_rows(log_weights, asked, columns, codes)
+    def _late_evidence(
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> Floats:
+        """ln P(evidence of each row), exactly, for answers that are not exact."""
+        log_weights = self._ask_rows(queried, columns, codes)[1]
+        return self._log_evidence_rows(log_weights, queried, columns, codes)
 
 
 def check_n_rows(n: int) -> int:
