@@ -229,7 +229,7 @@ def test_columns_asked_often_are_packed_into_bits(monkeypatch, rows, n_jobs):
     assert not by_bits.calls
     assert by_radix.calls
     for scope in ([0], [1], [1, 0], [0, 1, 2], [0, 2, 1], [2, 3], [2], [3]):
-        source._kept.clear()  # else the planner would not count again
+        source._cached.clear()  # else the planner would not count again
         assert_counts(source, table, [scope])
     assert by_bits.calls
     assert source.bits.packed[:3].all()
@@ -261,8 +261,8 @@ def test_kept_tables_are_bounded(monkeypatch):
     source = MemoryCounts(table)
     for seed in range(4):
         assert_counts(source, table, scopes_of_all_sizes(len(CARDS), seed))
-        assert source._kept_cells == sum(t.size for t in source._kept.values()) <= 100
-        assert all(t.base is None for t in source._kept.values())  # none holds a whole batch
+        assert source._cached_cells == sum(t.size for t in source._cached.values()) <= 100
+        assert all(t.base is None for t in source._cached.values())  # none holds a whole batch
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -302,7 +302,7 @@ def test_small_tables_are_counted_without_a_plan():
     scopes = scopes_of_all_sizes(len(CARDS), seed=0)
     for _ in range(2):
         assert assert_counts(source, table, scopes).scans == 1
-    assert not source._kept
+    assert not source._cached
 
 
 def test_real_weights_do_not_depend_on_threads():

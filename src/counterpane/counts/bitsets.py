@@ -17,7 +17,7 @@ class BitColumns:
 
     `cards` counts the codes per column, a missing one included. Rows of the array stay untouched
     zero pages until their column is packed, so an unused column costs no memory. They are padded
-    to whole vectors of eight words: what is left over would be counted word by word.
+    to whole vectors of eight words: a remainder would be counted word by word.
     """
 
     def __init__(self, codes: Codes, cards: Ints) -> None:

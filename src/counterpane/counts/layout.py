@@ -1,4 +1,4 @@
-"""What a count source returns: many tables in one buffer, sparse tables, all pairs."""
+"""Layouts and results of counts: many tables in one buffer, sparse tables, all pairs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Scope = Sequence[int] | Sequence[str]
 
 
 class CountLayout(NamedTuple):
-    """Where each asked table lies in one flat buffer: the plan that is sent to kernels and workers.
+    """Where each table lies in one flat buffer; kernels and workers get it as arrays.
 
     Query q covers columns `scopes[scope_from[q]:scope_from[q+1]]`; its table has the cells
     `out_from[q]:out_from[q+1]`, none if it is above the cell limit. `cards` holds the number of
@@ -117,7 +117,7 @@ class SparseCounts:
 
 
 class CountBatch:
-    """Counts of several sets of columns: `batch[i]` is the i-th table, its axes in the order asked.
+    """Counts of several sets of columns: `batch[i]` is the table of set i, axes in its order.
 
     All dense tables are views of the flat `values`, last column fastest; int64 without weights or
     with whole ones, else float64. `scans` says how many passes over the data were made.

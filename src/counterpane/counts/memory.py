@@ -36,10 +36,10 @@ from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
-PACK_AFTER = 4  # a column is packed into bit sets once it was asked for in this many tables
-PAIR_ROWS = 2**13  # of pairs that are worth a thread
-PLAN_ROWS = 2**16  # below, counting is cheaper than thinking about it
-CACHE_CELLS = 2**23  # of counted tables kept for another call: 64 MB
+PACK_AFTER = 4  # a column is packed into bit sets after its use in this many tables
+PAIR_ROWS = 2**13  # the fewest rows of pairs that are worth a thread
+PLAN_ROWS = 2**16  # with fewer rows, counting is cheaper than planning
+CACHE_CELLS = 2**23  # cells of cached tables: 64 MB
 
 
 class MemoryCounts(CountSource):
@@ -75,8 +75,8 @@ class MemoryCounts(CountSource):
         self._cards: Ints = table.schema.cards + table.has_missing
         self._bit_cells = bit_cells(table.n_rows)
         self._uses = np.zeros(table.n_columns, dtype=np.int64)
-        self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
-        self._kept_cells = 0
+        self._cached: OrderedDict[tuple[int, ...], Array] = OrderedDict()
+        self._cached_cells = 0
         self._compressed: MemoryCounts | None = None  # distinct rows of these columns
         self._compressed_columns: tuple[int, ...] = ()
         self._scans = 0
@@ -141,7 +141,7 @@ class MemoryCounts(CountSource):
                                         left is right, np.arange(len(rows[0])), out)  # fmt: skip
 
             step = BLOCK_ROWS
-            if self.n_jobs > 1:  # each block has a matrix of its own: as few as there are threads
+            if self.n_jobs > 1:  # each block has its own matrix: one block per thread
                 step = max(PAIR_ROWS, -(-self.table.n_rows // (512 * self.n_jobs)) * 512)
             joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
             self._add_blocks(run, joint, step, ctl)
@@ -162,7 +162,7 @@ class MemoryCounts(CountSource):
     def _over_blocks(
         self, run: Callable[[tuple[int, int]], Any], step: int, ctl: Control | None
     ) -> Iterator[Any]:
-        """The results of `run((row_from, row_to))` in block order, by threads."""
+        """The results of `run((row_from, row_to))`, run by threads, in block order."""
         self._scans += 1
         n_rows = self.table.n_rows
         cuts = [*range(0, n_rows, step), n_rows]
@@ -189,8 +189,8 @@ class MemoryCounts(CountSource):
                 kernels.count_radix(codes, *layout, by_radix, *block, out)
 
         step = BLOCK_ROWS
-        if out.dtype == np.int64:  # float sums always go by the same blocks
-            # A small batch is over sooner, so that more rows go into one call of the kernel.
+        if out.dtype == np.int64:  # float sums always use the same blocks
+            # A small batch takes less time per row: more rows go into one call of the kernel.
             step *= max(1, 64 // max(1, queries.size))
         if queries.size:
             self._add_blocks(run, out, step, ctl)
@@ -243,15 +243,15 @@ class MemoryCounts(CountSource):
         total: Array = sum(self._over_blocks(run, BLOCK_ROWS, ctl))
         return total
 
-    # ---- fewer passes: kept tables, distinct rows, supersets -------------------------------
+    # ---- fewer passes: cached tables, distinct rows, supersets ------------------------------
 
     def _count_planned(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
-        """Like `_count`, but counts each set of columns once, and no more than needed."""
+        """Like `_count`, but each set of columns is counted once, or taken from the cache."""
         queries_of: dict[tuple[int, ...], list[int]] = {}
         for q in queries.tolist():
             queries_of.setdefault(tuple(sorted(layout.scope(q).tolist())), []).append(q)
-        fresh = [key for key in queries_of if key not in self._kept]
-        tables = {key: self._kept[key] for key in queries_of if key in self._kept}
+        fresh = [key for key in queries_of if key not in self._cached]
+        tables = {key: self._cached[key] for key in queries_of if key in self._cached}
         if fresh:
             tables.update(self._count_fresh(layout, fresh, ctl))
         out = np.zeros(layout.n_cells, self._dtype)
@@ -266,7 +266,7 @@ class MemoryCounts(CountSource):
     def _count_fresh(
         self, parent: CountLayout, keys: list[tuple[int, ...]], ctl: Control | None
     ) -> dict[tuple[int, ...], Array]:
-        """The tables of sorted column sets, by the cheapest way."""
+        """The tables of sorted column sets, counted in the cheapest way."""
         rows = self.table.n_rows
         layout = lay_out_counts(keys, self.schema, parent.cards)
         queries = np.arange(layout.n_tables)
@@ -289,14 +289,14 @@ class MemoryCounts(CountSource):
         return tables
 
     def _tables(self, keys: list[tuple[int, ...]], ctl: Control | None) -> CountBatch:
-        """The tables of `keys` with their missing codes, directly."""
+        """The tables of `keys` with their missing codes, without planning."""
         layout = lay_out_counts(keys, self.schema, self._cards, 2**62)
         return CountBatch(layout, self._count(layout, np.arange(layout.n_tables), ctl), {}, 1)
 
     def _compressed_rows(
         self, columns: set[int], cost: float, n_tables: int, ctl: Control | None
     ) -> MemoryCounts | None:
-        """A source of the distinct rows of `columns`, if it is at hand or pays to be made."""
+        """A source of the distinct rows of `columns`, if there is one or if it saves time."""
         if columns <= set(self._compressed_columns):
             return self._compressed
         where = sorted(columns)
@@ -306,15 +306,15 @@ class MemoryCounts(CountSource):
         cells = np.nonzero(counted)
         rows = Table(self.schema.select(where), np.array(cells), counted[cells])
         self._compressed, self._compressed_columns = MemoryCounts(rows), tuple(where)
-        self._compressed._cards = self._cards[where]  # rows of no weight may hold the missing cells
+        self._compressed._cards = self._cards[where]  # rows of weight 0 may hold the missing cells
         return self._compressed
 
     def _keep(self, key: tuple[int, ...], table: Array) -> None:
-        """Remember a counted table, and forget the longest unused ones above the limit."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
+        """Put a table into the LRU cache; the least recently used ones go above the limit."""
+        if key in self._cached:
+            self._cached.move_to_end(key)
             return
-        self._kept[key] = table.copy() if table.base is not None else table
-        self._kept_cells += table.size
-        while self._kept_cells > CACHE_CELLS:
-            self._kept_cells -= self._kept.popitem(last=False)[1].size
+        self._cached[key] = table.copy() if table.base is not None else table
+        self._cached_cells += table.size
+        while self._cached_cells > CACHE_CELLS:
+            self._cached_cells -= self._cached.popitem(last=False)[1].size

@@ -1,4 +1,4 @@
-"""The one way in: tables from what fits in memory, a source of counts from what may not."""
+"""`read`: a table of data that fits into memory, a source of counts of data that may not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     nw = lazy("narwhals.stable.v2")
 
-LARGE_FILE = 2**29  # bytes: what is larger is not read into memory unless asked for
+LARGE_FILE = 2**29  # bytes; larger files are read block by block
 
 
 def read(
@@ -149,14 +149,14 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def _cut(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with the rule of "auto" for what is read block by block."""
+    """Options in which "auto" is replaced by the rule for data that is read block by block."""
     if "discretize" in options or options.get("schema") is not None:
         return options
     return options | {"discretize": "quantile" if options.get("target") is None else "mdl"}
 
 
 def read_blocks(source: Any, target: Any) -> CountSource | None:
-    """The source of what is not read into memory, its numbers cut for the class `target`.
+    """A source of counts of data that is not read into memory, with cuts for the class `target`.
 
     None for all that is. A cluster's frames are cut by their owner.
     """
@@ -184,10 +184,10 @@ def source_class(frame: nw.LazyFrame[Any]) -> Any:
 
 def _lazy(source: Any) -> nw.LazyFrame[Any] | None:
     if isinstance(source, Table | CountSource | Mapping | list | np.ndarray | str | PathLike):
-        return None  # no frame, and narwhals need not be loaded to know
+        return None  # no frame; narwhals is not loaded for it
     try:
         frame = nw.from_native(source, pass_through=True)
-    except nw.exceptions.DuplicateError:  # the table's reader says it better
+    except nw.exceptions.DuplicateError:  # read_table has a clearer message
         return None
     return frame if isinstance(frame, nw.LazyFrame) else None
 

@@ -1,4 +1,4 @@
-"""Tables that are counted once and answer for every subset of their columns."""
+"""A source that caches tables and sums them to the tables of subsets of their columns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from counterpane.counts.view import SourceView
 from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
-MOST_KEPT = 2**14  # cells of a table that is kept
-MOST_KEPT_TOGETHER = 2**24
+MOST_CELLS = 2**14  # cells of a table that is cached
+MOST_CELLS_TOGETHER = 2**24
 
 
 class SharedTables(SourceView):
-    """A source that keeps its tables: a set of columns within a kept table is summed from it.
+    """A source with a cache of tables, which are summed to tables of subsets of their columns.
 
     `scopes` holds the columns of every table that was counted, in order. Rows with a missing cell
     are kept in a state of their own, so that each margin uses the rows that are complete in it.
@@ -28,11 +28,11 @@ class SharedTables(SourceView):
         self.scopes: list[tuple[int, ...]] = []
         self._tables: list[tuple[int, tuple[int, ...], Array]] = []
         self._by_column: list[list[int]] = [[] for _ in range(len(source.schema))]
-        self._room = MOST_KEPT_TOGETHER
+        self._room = MOST_CELLS_TOGETHER
         self._policy: Policy = "state" if source.has_missing.any() else "drop"
 
     def count_blocks(self, max_cells: int, *, ctl: Control | None = None) -> None:
-        """Count tables of at most `max_cells` cells that hold every pair of columns."""
+        """Count tables of at most `max_cells` cells that contain every pair of columns."""
         self._count(pair_blocks(self.counted_cards, max_cells), ctl)
 
     def counts(
@@ -49,7 +49,7 @@ class SharedTables(SourceView):
         layout = lay_out_counts(subsets, self.schema, self.schema.cards, max_cells)
         scopes = [layout.scope(q).tolist() for q in range(layout.n_tables)]
         large = set(layout.sparse)
-        large.update(q for q, scope in enumerate(scopes) if self._cells(scope) > MOST_KEPT)
+        large.update(q for q, scope in enumerate(scopes) if self._cells(scope) > MOST_CELLS)
         self._count([s for q, s in enumerate(scopes) if q not in large], ctl)
         passed = sorted(large)
         parts: dict[int, Array] = {}
@@ -73,7 +73,7 @@ class SharedTables(SourceView):
         return float(np.prod(self.counted_cards[list(scope)].astype(np.float64)))
 
     def _holder(self, scope: Iterable[int]) -> int | None:
-        """The place of a kept table that holds these columns."""
+        """The place of a cached table that contains these columns."""
         columns = list(scope)
         if not columns:
             return 0 if self._tables else None
@@ -82,7 +82,7 @@ class SharedTables(SourceView):
         return next((k for k in shortest if self._tables[k][0] & mask == mask), None)
 
     def _count(self, scopes: Iterable[Sequence[int]], ctl: Control | None) -> None:
-        """Count and keep the tables of some sets of columns, except those within other tables."""
+        """Count and cache the tables of some sets of columns, except those within other tables."""
         fresh: list[tuple[int, ...]] = []
         new = ColumnIndex()
         sorted_scopes = dict.fromkeys(tuple(sorted(s)) for s in scopes)
@@ -97,27 +97,27 @@ class SharedTables(SourceView):
             self.scopes.append(scope)
             # without the missing state of columns that have none
             table = dense(batch, k)[tuple(slice(int(r)) for r in self.counted_cards[list(scope)])]
-            self._keep(scope, table)
-        if self._room < 0:  # forget the oldest half; they may be counted again
-            self._forget()
+            self._add(scope, table)
+        if self._room < 0:  # drop the oldest half; they may be counted again
+            self._drop_oldest()
 
-    def _keep(self, scope: tuple[int, ...], table: Array) -> None:
+    def _add(self, scope: tuple[int, ...], table: Array) -> None:
         self._room -= table.size
         for column in scope:
             self._by_column[column].append(len(self._tables))
         self._tables.append((sum(1 << c for c in scope), scope, table))
 
-    def _forget(self) -> None:
+    def _drop_oldest(self) -> None:
         kept = self._tables[len(self._tables) // 2 :]
-        self._tables, self._room = [], MOST_KEPT_TOGETHER
+        self._tables, self._room = [], MOST_CELLS_TOGETHER
         self._by_column = [[] for _ in range(len(self.schema))]
         for _, scope, table in kept:
-            self._keep(scope, table)
+            self._add(scope, table)
 
     def _margin(self, scope: list[int], ctl: Control | None) -> Array:
-        """The table of some columns, in the order given, from a kept table."""
+        """The table of some columns, in this order, from a cached table."""
         place = self._holder(scope)
-        if place is None:  # forgotten since
+        if place is None:  # dropped from the cache meanwhile
             self._count([scope], ctl)
             place = self._holder(scope)
             assert place is not None
@@ -142,7 +142,7 @@ def dense(batch: CountBatch, k: int) -> Array:
 
 
 def pair_blocks(cards: Ints, max_cells: int) -> list[tuple[int, ...]]:
-    """Sets of columns that hold every pair, each with at most `max_cells` cells; two always may.
+    """Sets of columns that contain every pair, each with at most `max_cells` cells; two always may.
 
     Greedy: a block starts from an uncovered pair of the columns with most uncovered pairs, and
     grows by the column that covers most new pairs while that is at least half of its size.
@@ -182,10 +182,9 @@ def table_scopes(
     cards: Ints,
     blocks: Sequence[tuple[int, ...]] = (),
 ) -> list[tuple[int, ...]]:
-    """The tables that have to be counted for tests (x, y, conditioned) asked in this order.
+    """The tables that have to be counted for tests (x, y, given) in this order.
 
-    `blocks` are there first. A test needs a new table unless its columns lie within one that is
-    kept.
+    `blocks` are counted first. A test needs a new table unless its columns lie within a cached one.
 
     >>> tests = [(0, 1, ()), (0, 2, (1,)), (1, 2, ())]
     >>> table_scopes(tests, np.array([2, 2, 2]))
@@ -200,13 +199,13 @@ def table_scopes(
         scope = tuple(sorted((x, y, *conditioned)))
         if not kept.covers(scope):
             scopes.append(scope)
-            if np.prod(cards[list(scope)].astype(np.float64)) <= MOST_KEPT:
+            if np.prod(cards[list(scope)].astype(np.float64)) <= MOST_CELLS:
                 kept.add(scope)
     return scopes
 
 
 class ColumnIndex:
-    """Sets of columns, found by each of their columns."""
+    """Sets of columns, indexed by their columns."""
 
     def __init__(self) -> None:
         self._masks: dict[int, list[int]] = {}

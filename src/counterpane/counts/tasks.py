@@ -47,12 +47,12 @@ class CountTask:
 
 
 def solid(array: Array) -> Array:
-    """The array as kernels take it: a cluster may send it unaligned, a block may be a slice."""
+    """`array` contiguous and aligned, as kernels need it; a copy if it is not."""
     return np.require(array, requirements=("C", "A"))
 
 
 def bit_cells(rows: int) -> int:
-    """The largest table that bit sets count faster than a histogram; read off measured times."""
+    """The largest table that bit sets count faster than a histogram, by measured times."""
     return int(np.interp(np.log10(max(rows, 1)), [3, 5], [27, 128]))
 
 
@@ -98,7 +98,7 @@ def weighted_pairs(
     codes: Codes, weights: Array, cards: Ints, left: list[int], right: list[int],
     row_from: int, row_to: int,
 ) -> Array:  # fmt: skip
-    """Weighted pair counts of all states over some rows; whole weights stay whole."""
+    """Weighted pair counts of all states over some rows; int64 for whole weights."""
     sides = [np.array(side, dtype=np.int64) for side in (left, right)]
     starts = [offsets_of(cards[side]) for side in sides]
     out = np.zeros((starts[0][-1], starts[1][-1]), dtype=weights.dtype)
@@ -126,7 +126,7 @@ class GapTask:
 
 @dataclass(frozen=True)
 class Partial:
-    """A sum over blocks of which some had nothing to add."""
+    """A sum over blocks; None if no block had complete rows."""
 
     value: Any
 

@@ -62,7 +62,7 @@ def test_a_table_within_another_is_not_counted():
 
 
 def test_forgotten_tables_are_counted_again(monkeypatch):
-    monkeypatch.setattr(module, "MOST_KEPT_TOGETHER", 60)
+    monkeypatch.setattr(module, "MOST_CELLS_TOGETHER", 60)
     source = some_source()
     shared = SharedTables(source)
     for scope in random_scopes():
@@ -70,7 +70,7 @@ def test_forgotten_tables_are_counted_again(monkeypatch):
 
 
 def test_large_tables_are_not_kept(monkeypatch):
-    monkeypatch.setattr(module, "MOST_KEPT", 12)
+    monkeypatch.setattr(module, "MOST_CELLS", 12)
     source = some_source()
     shared = SharedTables(source)
     tables = shared.counts([(0, 1, 3), (0, 2), (3, 6)])

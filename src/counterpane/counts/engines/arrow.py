@@ -47,7 +47,7 @@ class ScanOptions(SchemaOptions, total=False):
 
 
 class Grouper(Protocol):
-    """What groups equal rows; each block ends with their number or summed whole weight."""
+    """Groups equal rows; the last array of each block is their number or summed whole weight."""
 
     def groups(
         self, names: Sequence[str], weight: str | None, ctl: Control | None
@@ -174,13 +174,13 @@ class ArrowSource(CountSource):
         return distinct.table
 
     def prepare(self) -> None:
-        """Read all columns into memory, if they fit there."""
+        """Read all columns into memory, packed, if they fit."""
         if self._packs and self._packed is None:
             for _ in self._rows([]):
                 pass
 
     def cache(self, columns: Sequence[int] | None = None) -> CountSource:
-        """The counts of the whole table in memory, where half of `max_memory` holds it."""
+        """A source of the table in memory, if half of `max_memory` is enough."""
         weighted = self._encoder.weights is not None
         each = code_dtype(self.schema.cards).itemsize * len(self.schema) + 8 * weighted
         if self.n_rows * each > self._max_memory // 2:

@@ -17,13 +17,13 @@ from counterpane.errors import DataError, MissingExtraError, WeightError, unknow
 from counterpane.typing import Array, Bools, Codes, Floats
 
 Block = list[Any]
-"""Arrow arrays of one length, one for each column asked for."""
+"""Arrow arrays of one length, one for each column."""
 
 
 class ColumnTypes:
     """The Arrow type of each column, by name; with `texts` every cell is that of a text file.
 
-    `what` names them in messages. The null type is one that only the rows will tell.
+    `what` names them in messages. The null type stands for one that only the rows show.
     """
 
     def __init__(self, types: Mapping[str, Any], *, what: str, texts: bool = False) -> None:
@@ -65,7 +65,7 @@ def family_of(name: str, kind: Any) -> str:
 
 
 def is_null(kind: Any) -> bool:
-    """Whether a type is that of missing cells alone."""
+    """Whether a type is that of columns without any value."""
     types = pyarrow_module("types")
     return bool(types.is_null(kind.value_type if types.is_dictionary(kind) else kind))
 
@@ -81,7 +81,7 @@ def pyarrow_module(module: str) -> Any:
         ) from None
 
 
-SPAN = 2**16  # of whole numbers that are looked up by place
+SPAN = 2**16  # the widest range of integers that is looked up in an array
 _NOWHERE: tuple[int, Array] = 0, np.zeros(0, dtype=np.int64)
 
 
@@ -120,10 +120,10 @@ class ArrowCodes:
         self.variable = variable
         self.by_value = TextCodes(variable) if texts else ValueCodes(variable)
         self._missing = variable.missing_code
-        self._places = _NOWHERE  # the codes of whole numbers from the first
+        self._places = _NOWHERE  # the first integer of the look-up table, and its codes
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was looked up: that may be much, and is soon found again."""
+        """The state without the look-up table, which may be large and is quickly rebuilt."""
         return {**vars(self), "_places": _NOWHERE}
 
     def encode(self, values: Any, out: Codes) -> None:
@@ -135,10 +135,10 @@ class ArrowCodes:
             self._encode_listed(values, out)
 
     def _encode_listed(self, values: Any, out: Codes) -> None:
-        """By the dictionary of the values."""
+        """Encode by the dictionary of the values."""
         types = pyarrow_module("types")
         if types.is_string_view(values.type):
-            values = values.cast("large_string")  # views have no direct way
+            values = values.cast("large_string")  # string views cannot be encoded directly
         coded = values if types.is_dictionary(values.type) else values.dictionary_encode()
         listed = coded.dictionary.to_pylist()
         indices = coded.indices
@@ -147,7 +147,7 @@ class ArrowCodes:
         self.by_value.encode(listed, indices.to_numpy(zero_copy_only=False), out)
 
     def _encode_whole(self, values: Any, out: Codes) -> bool:
-        """By the place of whole numbers in a short range; False where they are spread widely."""
+        """Encode integers by a look-up table; False if their range is too wide."""
         ends = pyarrow_module("compute").min_max(values).as_py()
         low, high = ends["min"], ends["max"]
         if low is None:
@@ -174,7 +174,7 @@ class ArrowCodes:
 
     def _span(self, low: int, high: int) -> Array:
         """The codes of all whole numbers from `low` to `high`."""
-        start, codes = self._places  # taken and set as one: threads share it
+        start, codes = self._places  # read and written as one tuple: threads share it
         end = start + len(codes)
         if low < start or high >= end:
             first, last = min(low, start), max(high, end - 1)
@@ -186,14 +186,14 @@ class ArrowCodes:
         return codes[low - start : high - start + 1]
 
     def _cut(self, values: Any, out: Codes) -> None:
-        """By the intervals that numbers fall into."""
+        """Encode by the intervals that numbers fall into."""
         numbers = arrow_numbers(values, self.variable.name)
         out[:] = np.searchsorted(np.array(self.variable.cuts), numbers, side="right")
         out[np.isnan(numbers)] = self._missing
 
 
 def arrow_numbers(values: Any, name: str) -> Array:
-    """An Arrow array as real numbers, NaN where there is none; integers numbers stay integers."""
+    """An Arrow array as real numbers, NaN where there is none; integers stay integers."""
     compute = pyarrow_module("compute")
     if pyarrow_module("types").is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -217,7 +217,7 @@ def _array(values: list[str], kind: Any) -> Any:
 
 
 Cells = Callable[[Sequence[str]], Generator[Block, None, None]]
-"""What reads the named columns, blocks of rows of any size in order."""
+"""Reads the named columns: blocks of rows of any size, in order."""
 
 
 class RowEncoder:
@@ -238,7 +238,7 @@ class RowEncoder:
         self._codes = [ArrowCodes(variable, texts=texts) for variable in schema]
 
     def names(self, columns: Sequence[int]) -> list[str]:
-        """The columns to read for those asked, each once, the weights last; at least one."""
+        """The names of the columns to read, each once, the weights last; at least one."""
         names = [self.schema.names[v] for v in dict.fromkeys(columns)]
         names += [] if self.weights is None else [self.weights]
         return names or [self.schema.names[0]]
@@ -251,7 +251,7 @@ class RowEncoder:
         With `reuse` one array holds the codes of block after block: fresh memory costs workers as
         much as decoding does, where their allocator gives it back each time.
         """
-        once = list(dict.fromkeys(columns))  # pairs may ask for a column on both sides
+        once = list(dict.fromkeys(columns))  # pairs may contain a column on both sides
         order = None if once == list(columns) else [once.index(v) for v in columns]
         codes: Codes = np.empty((len(once), 0), dtype=self._dtype)
         with closing(cells(self.names(columns))) as blocks:
@@ -273,7 +273,9 @@ class RowEncoder:
         """The codes of a block of some columns, written to `out` if given."""
         if out is None:
             out = np.empty((len(columns), len(block[0])), dtype=self._dtype)
-        for codes, values, v in zip(out, block, columns, strict=False):  # the weight is left over
+        for codes, values, v in zip(
+            out, block, columns, strict=False
+        ):  # the weights have no column here
             self._codes[v].encode(values, codes)
             if not self.has_missing[v] and codes.max(initial=0) == self.schema.cards[v]:
                 raise DataError(
@@ -284,7 +286,7 @@ class RowEncoder:
 
 
 def of_block_rows(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks cut and put together to `BLOCK_ROWS` rows: float sums are then those of memory."""
+    """Blocks of exactly `BLOCK_ROWS` rows: float sums are then the same as in memory."""
     pieces: list[Block] = []
     held = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Counts of a table that Dask holds or reads: workers count their parts, and only sums travel."""
+"""Counts of a table that Dask holds or reads: workers count their parts, and only sums are sent."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import DataError, MissingExtraError, ParameterError, TableSizeError
 from counterpane.progress import Control
 
-FAN_IN = 8  # of results that one task adds up
-WATCH = 0.1  # seconds between two looks at the control while a part is counted
+FAN_IN = 8  # results that one task adds
+WATCH = 0.1  # seconds between two checks of the control while a part is counted
 LOCAL_MEMORY = 2**29  # bytes that packed rows may take where there is no cluster
 
 
@@ -148,7 +148,7 @@ class DaskSource(PartitionedSource):
 
 
 class _TooLarge(Exception):
-    """A `TableSizeError` on its way: Dask's pickling cannot make one, as it is a `MemoryError`."""
+    """Stands for a `TableSizeError`, which Dask cannot unpickle, as it is a `MemoryError`."""
 
 
 def _apply(task: Callable[[Any], Any], rows: Any) -> Any:
@@ -156,7 +156,7 @@ def _apply(task: Callable[[Any], Any], rows: Any) -> Any:
         return task(rows)
     except TableSizeError as error:
         message = str(error)
-    raise _TooLarge(message)  # outside of the handler: without the other as its context
+    raise _TooLarge(message)  # outside of the handler, so that it has no context
 
 
 def _n_rows(result: PartSum) -> int:
@@ -183,7 +183,7 @@ def _run_locally(dask: Any, total: Any, sizes: list[Any], report: Callable[[int]
 def _run_on_cluster(
     client: Any, total: Any, sizes: list[Any], report: Callable[[int], None], ctl: Control | None
 ) -> PartSum:
-    """The value of `total` by a cluster, where nothing is left to do if this ends early."""
+    """The value of `total` by a cluster; its work is cancelled if this ends early."""
     wait = importlib.import_module("distributed").wait
     futures = client.compute([total, *sizes])
     try:
@@ -199,14 +199,14 @@ def _run_on_cluster(
         result: PartSum = futures[0].result()
         return result
     except BaseException:
-        with suppress(Exception):  # where the cluster is lost, the first error says so
+        with suppress(Exception):  # if the cluster is lost, the first error says so
             client.cancel(futures)
         raise
 
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Turns what a failing cluster raises into one sentence."""
+    """Turns errors of a failing cluster into one sentence."""
     try:
         yield
     except _TooLarge as error:
@@ -255,7 +255,7 @@ def _are_paths(data: Any) -> bool:
 
 
 def _named(frame: Any) -> Any:
-    """A Dask DataFrame whose columns are named by texts."""
+    """`frame`, checked, with texts as the names of its columns."""
     if not (hasattr(frame, "to_delayed") and hasattr(frame, "_meta") and hasattr(frame, "columns")):
         raise ParameterError(
             f"data={type(frame).__name__}; a Dask DataFrame or paths of files are allowed."
@@ -268,7 +268,7 @@ def _named(frame: Any) -> Any:
 
 
 def _types(frame: Any) -> dict[str, Any]:
-    """The Arrow types of a frame's columns, null where only its rows tell."""
+    """The Arrow types of a frame's columns, null where only the rows show them."""
     lib = pyarrow_module("lib")
     types = {}
     for name in frame.columns:

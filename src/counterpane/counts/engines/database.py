@@ -1,4 +1,4 @@
-"""A table in a database: statements over DB-API, DuckDB or PostgreSQL, blocks of columns back."""
+"""A table in a database: statements out and blocks of columns back, by the driver's session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from counterpane.typing import State
 
 
 def session_of(connection: Any) -> Session:
-    """The session that suits the driver of a connection."""
+    """The session for the driver of a connection."""
     drivers = {kind.__module__.partition(".")[0] for kind in type(connection).__mro__}
     if hasattr(type(connection), "__aenter__"):
         raise ParameterError(
@@ -40,14 +40,14 @@ class Session:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Statements inside share one transaction, begun by the first and ended at the end."""
+        """A context in which all statements share one transaction."""
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
             if not self._depth:
-                with suppress(Exception):  # a lost connection has ended it, and will say so
+                with suppress(Exception):  # a lost connection has ended it already
                     self._end()
 
     def columns(self, statement: str) -> dict[str, Any]:
@@ -60,11 +60,11 @@ class Session:
         return {}
 
     def exact(self, column: str, kind: Any) -> str:
-        """A quoted column as it is grouped: by its values, where its collation joins several."""
+        """A quoted column without a collation under which different texts are equal."""
         return column
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """The whole answer."""
+        """All rows of an answer."""
         with closing(self._sent(statement)) as cursor:
             return list(cursor.fetchall())
 
@@ -75,7 +75,7 @@ class Session:
                 yield _columns(rows)
 
     def _sent(self, statement: str) -> Any:
-        """What holds the answer."""
+        """The cursor or relation of the answer."""
         self.n_queries += 1
         cursor = self._cursor()
         cursor.execute(statement)
@@ -92,14 +92,14 @@ class Session:
 
 
 class SqliteSession(Session):
-    """SQLite, whose columns may be declared to know no case."""
+    """SQLite, whose columns may be declared case-insensitive."""
 
     def exact(self, column: str, kind: Any) -> str:
         return f"{column} COLLATE BINARY"
 
 
 class DuckSession(Session):
-    """DuckDB: relations, so that the connection's own answer stays; Arrow blocks if there are."""
+    """DuckDB by relations, which leave the pending result of the connection; Arrow if installed."""
 
     def columns(self, statement: str) -> dict[str, Any]:
         relation = self._sent(statement)
@@ -136,7 +136,7 @@ def exact_text(column: str, kind: Any) -> str:
 
 
 def arrow_reader(relation: Any, rows: int) -> Any:
-    """What runs a relation of DuckDB and reads its Arrow batches, of about so many rows."""
+    """A reader that runs a DuckDB relation; its Arrow batches have about `rows` rows."""
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return read(rows)
 
@@ -164,7 +164,7 @@ class PostgresSession(Session):
         return {name: labels[kind] for name, kind in types.items() if kind in labels}
 
     def blocks(self, statement: str, *, few: bool) -> Generator[list[Any]]:
-        if few:  # no cursor: those are planned for their first rows, and never in parallel
+        if few:  # without a cursor, for which PostgreSQL plans no parallel scan
             yield from super().blocks(statement, few=few)
             return
         name = f"counterpane_{next(self._names)}"
@@ -198,7 +198,7 @@ class PostgresSession(Session):
             cursor.execute(f"BEGIN {mode}")
             self._ending = "ROLLBACK"
         else:
-            self._ending = ""  # the driver begins, and must be told to end
+            self._ending = ""  # the driver begins and ends it
             cursor.execute(f"SET TRANSACTION {mode}")
 
     def _end(self) -> None:
@@ -211,12 +211,12 @@ class PostgresSession(Session):
 
 
 def _columns(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows turned; unpacking them all into `zip` takes twice as long."""
+    """The columns of some rows; `zip(*rows)` takes twice as long."""
     return [tuple(map(itemgetter(i), rows)) for i in range(len(rows[0]))]
 
 
 class DatabaseTable:
-    """A table or view of a DB-API connection; statements sent and rows looked at are counted."""
+    """A table or view of a DB-API connection; it counts statements and the rows they scan."""
 
     def __init__(self, connection: Any, table: str | Sequence[str]) -> None:
         parts = tuple(table) if isinstance(table, tuple | list) else (table,)
@@ -234,7 +234,7 @@ class DatabaseTable:
         return self._session.n_queries
 
     def reading(self) -> AbstractContextManager[None]:
-        """Statements inside see the same rows where the database can; nothing stays open after."""
+        """A context in which statements see the same rows, if the database supports it."""
         return self._session.reading()
 
     def declared(self, columns: Sequence[str]) -> dict[str, list[State]]:
@@ -265,7 +265,7 @@ class DatabaseTable:
                 yield block
 
     def distinct_in_head(self, names: Sequence[str], rows: int) -> int:
-        """How many of the first `rows` rows differ in some columns, named as they are quoted."""
+        """The number of distinct rows among the first `rows` rows, of columns by quoted names."""
         listed = ", ".join(names)
         head = f"SELECT {listed} FROM {self.name} LIMIT {rows}"
         distinct = f"SELECT DISTINCT {listed} FROM ({head}) AS head"
@@ -280,7 +280,7 @@ class DatabaseTable:
     def _guarded(self, statement: str, run: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return run(*arguments)
-        except Exception as error:  # the drivers' own, which share no base class
+        except Exception as error:  # each driver has its own
             words = " ".join(str(error).split())
             raise DataError(
                 f"the database refused a statement on {self.name}: {words} ({statement}); check "

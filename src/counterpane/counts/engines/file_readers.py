@@ -30,7 +30,7 @@ from counterpane.errors import (
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these."""
 
-MAPPED = 2**26  # bytes of a batch that is too large to be read as a whole
+MAPPED = 2**26  # bytes; larger batches are memory-mapped
 _KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
     ".ipc": "arrow", ".csv": "text", ".tsv": "text", ".txt": "text",
@@ -38,12 +38,12 @@ _KINDS = {
 
 
 def find_files(paths: Paths) -> tuple[Path, ...]:
-    """The files that are meant: those of a folder or a pattern sorted by name, lists as given."""
+    """The files of paths: those of a folder or a pattern sorted by name, a list in its order."""
     return tuple(path for path, _ in _located(paths))
 
 
 def _located(paths: Paths) -> list[tuple[Path, Path]]:
-    """The files that are meant, each with the folder below which its folders' names matter."""
+    """The files of paths, each with the root below which names of folders may be columns."""
     alone = isinstance(paths, str | PathLike)
     located: list[tuple[Path, Path]] = []
     for path in map(Path, [paths] if isinstance(paths, str | PathLike) else paths):
@@ -69,7 +69,7 @@ def _located(paths: Paths) -> list[tuple[Path, Path]]:
 
 
 def file_kind(path: Path) -> str | None:
-    """What a file's suffix says: "parquet", "arrow" or "text" (also packed as .gz), else None."""
+    """The kind of a file by its suffix: "parquet", "arrow" or "text" (also .gz), else None."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     kind = _KINDS.get(name.suffix.lower())
     return kind if name is path or kind == "text" else None
@@ -91,7 +91,7 @@ def open_files(paths: Paths, *, delimiter: str | None = None) -> FileReader:
 
 
 class BlockReader(ColumnTypes, ABC):
-    """Columns that are read block by block; `folders` are those not stored with the others."""
+    """Columns that are read block by block; `folders` are those in the names of folders."""
 
     folders: Mapping[str, Values] = MappingProxyType({})
 
@@ -102,7 +102,7 @@ class BlockReader(ColumnTypes, ABC):
                 yield self._as_before(names, block)
 
     def _as_before(self, names: Sequence[str], block: Block) -> Block:
-        """`block`, whose columns still hold what they held when the source was made."""
+        """`block`, checked: its columns have the types that they had when the source was made."""
         for name, values in zip(names, block, strict=True):
             old, new = self.types[name], values.type
             if old != new and family(old) != family(new):
@@ -117,7 +117,7 @@ class BlockReader(ColumnTypes, ABC):
 
 
 class FileReader(BlockReader):
-    """Files with the same columns, and those that the names of `folders` spell; can be pickled.
+    """Files with the same columns, and columns in the names of `folders`; can be pickled.
 
     A type is that of the first file. Others may store the same kind of values in another width. A
     column that the files hold themselves is taken from there.
@@ -177,7 +177,7 @@ class FileReader(BlockReader):
                                 self.types[name], texts=self.texts) for name in names]  # fmt: skip
 
     def groups(self, path: Path) -> list[int] | None:
-        """The rows of each group of rows that can be read alone; None where there are none."""
+        """The number of rows of each row group of a file; None if its kind has no row groups."""
         return None
 
     @abstractmethod
@@ -190,7 +190,7 @@ class FileReader(BlockReader):
 
 
 class ParquetReader(FileReader):
-    """Parquet by pyarrow, batch by batch; texts keep the dictionaries that they are stored by."""
+    """Parquet by pyarrow, batch by batch; texts keep their stored dictionaries."""
 
     def _schema(self, path: Path) -> Any:
         return pyarrow_module("parquet").read_schema(path)
@@ -234,13 +234,13 @@ class ArrowReader(FileReader):
 
 
 def _check_size(path: Path, size: int) -> None:
-    """Refuse a file that shrank: to touch what is gone from a mapped one kills the process."""
+    """Raise if a file shrank: to read past the end of a mapped file kills the process."""
     if path.stat().st_size < size:
         raise FileFormatError(f"file {str(path)!r} was cut short while it was read.")
 
 
 class TextReader(FileReader):
-    """Delimited text with a header row; every cell comes as the text it is."""
+    """Delimited text with a header row; every cell is a text."""
 
     def __init__(
         self, paths: Sequence[Path], delimiter: str | None, folders: Mapping[str, Values]
@@ -274,7 +274,7 @@ class TextReader(FileReader):
 
 
 def _delimiter_of(path: Path) -> str:
-    """The mark that splits the header most."""
+    """The delimiter that gives the header the most columns."""
     with open_text(path, "utf-8-sig") as file:
         header = next(filter(str.strip, file), "")
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
@@ -289,7 +289,12 @@ def reading(path: Path) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise no_file(path) from None
-    except (ValueError, OSError, LookupError, NotImplementedError) as error:  # Arrow's derive
+    except (
+        ValueError,
+        OSError,
+        LookupError,
+        NotImplementedError,
+    ) as error:  # Arrow's errors derive from these
         words = " ".join(str(error).split())[:200]
         raise FileFormatError(f"file {str(path)!r} cannot be read: {words}") from error
 

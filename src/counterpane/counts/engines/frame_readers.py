@@ -36,7 +36,7 @@ def open_frame(frame: nw.LazyFrame[Any]) -> FrameReader:
         return PolarsReader(frame)
     if engine.is_ibis():
         backend = native.get_backend()
-        if backend.name == "duckdb":  # asked itself: Ibis forgets the order of enums
+        if backend.name == "duckdb":  # run by DuckDB itself: Ibis loses the order of enums
             with _running("Ibis"):
                 return DuckdbFrameReader(
                     nw.from_native(backend.con.sql(str(backend.compile(native))))
@@ -53,7 +53,7 @@ def open_frame(frame: nw.LazyFrame[Any]) -> FrameReader:
 
 
 class FrameReader(BlockReader):
-    """A lazy frame that is run anew for each scan, and its groups of equal rows."""
+    """A lazy frame, which is run again for each scan, and its groups of equal rows."""
 
     engine = "the engine"
 
@@ -73,10 +73,10 @@ class FrameReader(BlockReader):
     ) -> Generator[Block, None, None]:
         """The distinct rows of some columns, with their number or their summed whole weight.
 
-        The engine groups them; the control is asked before, and between the blocks of its answer.
+        The engine groups them; the control is checked before, and between the blocks of its answer.
         """
         total = "weight"
-        while total in map(str.lower, self.types):  # DuckDB knows no case
+        while total in map(str.lower, self.types):  # DuckDB's names are case-insensitive
             total += "_"
         if ctl is not None:
             ctl.check()
@@ -161,7 +161,7 @@ class DuckdbFrameReader(FrameReader):
 
 
 class IbisReader(FrameReader):
-    """An Ibis table of any backend; Ibis knows no declared states."""
+    """An Ibis table of any backend; Ibis has no declared states."""
 
     engine = "Ibis"
 
@@ -200,7 +200,7 @@ def _running(engine: str) -> Iterator[None]:
 
 THREAD_MEMORY = 2**26  # bytes that each of DuckDB's threads may need
 Engine = Literal["auto", "duckdb", "pyarrow"]
-WATCH = 0.05  # seconds between two looks at the control while a statement runs
+WATCH = 0.05  # seconds between two checks of the control while a statement runs
 
 
 def has_duckdb() -> bool:
@@ -211,13 +211,13 @@ def has_duckdb() -> bool:
 def choose_readers(
     files: FileReader, engine: Engine, max_memory: int, spill: str | os.PathLike[str] | None
 ) -> tuple[Cells, DuckdbReader | None]:
-    """What reads blocks, and what finds groups of rows."""
+    """The reader of blocks, and the one that groups equal rows."""
     if engine not in ("auto", "duckdb", "pyarrow"):
         raise ParameterError(f"engine={engine!r}; 'auto', 'duckdb' or 'pyarrow' is allowed.")
     if engine == "duckdb" and not has_duckdb():
         raise MissingExtraError("DuckDB is not installed; install counterpane[duckdb].")
-    told_apart = len(set(map(str.lower, files.types))) == len(files.types)  # by DuckDB
-    able = isinstance(files, ParquetReader) and told_apart
+    distinguishable = len(set(map(str.lower, files.types))) == len(files.types)  # by DuckDB
+    able = isinstance(files, ParquetReader) and distinguishable
     if engine == "duckdb" and (files.folders or not able):
         raise ParameterError(
             "engine='duckdb' scans parquet only, without columns in folder names or whose names "
@@ -255,7 +255,7 @@ class DuckdbReader:
     ) -> Generator[list[Any], None, None]:
         """The distinct rows of some columns, with their number or their summed whole weight.
 
-        The control is asked while DuckDB works.
+        The control is checked while DuckDB works.
         """
         with self._guarded(), closing(self._connect(preserve_insertion_order=False)) as connection:
             rows = group_equal_rows(self._scan(connection), names, weight, "weight")
@@ -274,7 +274,7 @@ class DuckdbReader:
         })  # fmt: skip
 
     def _scan(self, connection: Any) -> Any:
-        paths = [escape(str(path)) for path in self._files.paths]  # each is this file, no pattern
+        paths = [escape(str(path)) for path in self._files.paths]  # a path is not a pattern
         return connection.read_parquet(
             paths, union_by_name=self._files.mixed, hive_partitioning=False
         )
@@ -305,7 +305,7 @@ def group_equal_rows(relation: Any, names: Sequence[str], weight: str | None, to
 
 
 def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> Any:
-    """What `work` returns, run in a thread that is interrupted when the control says so."""
+    """The result of `work`, run in a thread that is interrupted when the control says so."""
     results: list[Any] = []
     errors: list[BaseException] = []
     done = threading.Event()  # after Ctrl-C a thread cannot be joined: Python takes it for ended
@@ -313,7 +313,7 @@ def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> A
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # raised below, in the thread that asked
+        except BaseException as error:  # raised below, in the calling thread
             errors.append(error)
         finally:
             done.set()

@@ -1,4 +1,4 @@
-"""Codes kept at one, two, four, eight or sixteen bits a cell, in blocks of rows."""
+"""Codes packed at one, two, four, eight or sixteen bits a cell, in blocks of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS = {1: np.uint64, 2: np.uint32, 4: np.uint16}  # hold the cells of one byt
 
 
 class PackedRows:
-    """Rows that are appended in blocks and come back as they were, several times smaller.
+    """Blocks of rows, bit-packed: they take several times less memory.
 
     >>> rows = PackedRows(np.array([2, 3]))
     >>> rows.append(np.array([[0, 1, 1], [2, 0, 1]], dtype=np.uint8), None)
@@ -65,7 +65,7 @@ def _pack(codes: Codes, width: int) -> Array:
 
 
 def _unpack(packed: Array, width: int) -> Array:
-    """The cells of some bytes, each byte's at once from a table of all bytes."""
+    """The cells of some bytes, by a table of the cells of each byte."""
     return packed if width >= 8 else _CELLS[width][packed].view(np.uint8)
 
 

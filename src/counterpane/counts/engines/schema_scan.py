@@ -1,4 +1,4 @@
-"""One look at all rows of a table: the states of each column, missing cells, weights."""
+"""One scan of all rows: the states of each column, missing cells, total weight."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class SchemaOptions(TypedDict, total=False):
 
 
 class SchemaScan:
-    """What a look at some rows finds of the columns `names`; `known` ones have their variable.
+    """The states of the columns `names` in the rows added so far; `known` ones have their variable.
 
-    Blocks of rows are added one by one, and surveys of other rows by `+`, in the order of the rows.
+    Blocks of rows are added one by one, and scans of other rows by `+`, in the order of the rows.
     `whole` says whether weights are whole numbers whose sum is exact. With `cuts`, numbers that are
     no states as they are may be any; the columns `uncut` then need variables from elsewhere.
     """
@@ -70,8 +70,10 @@ class SchemaScan:
                          _Observed(name, table, max_states, cuts) for name in names]  # fmt: skip
 
     def add(self, block: Block) -> None:
-        """Look at a block of the columns `names`."""
-        for column, values in zip(self._columns, block, strict=False):  # the weight is left over
+        """Add a block of the columns `names`."""
+        for column, values in zip(
+            self._columns, block, strict=False
+        ):  # the weights have no column here
             column.add(values)
         rows = len(block[0])
         self.n_rows += rows
@@ -85,7 +87,7 @@ class SchemaScan:
     def __add__(self, other: SchemaScan) -> SchemaScan:
         both = copy.deepcopy(self)
         for column, same in zip(both._columns, other._columns, strict=True):
-            column.merge(same)  # type: ignore[arg-type]  # of one plan, so of one kind
+            column.merge(same)  # type: ignore[arg-type]  # both are of the same plan
         both.n_rows += other.n_rows
         both.total_weight += other.total_weight
         both.whole &= other.whole
@@ -101,7 +103,7 @@ class SchemaScan:
         return self._columns[self.names.index(name)].variable()
 
     def encoder(self, cut: Mapping[str, Variable] = MappingProxyType({})) -> RowEncoder:
-        """What encodes the rows by the states found, given the variables of `uncut` columns."""
+        """The encoder of the rows, with the variables `cut` for the columns `uncut`."""
         if self.total_weight == 0:
             raise WeightError("all weights are zero; at least one row needs a positive weight.")
         columns = self._columns
@@ -158,7 +160,7 @@ def variables_from_options(
 
 
 class _Known:
-    """A column whose variable is given: only its missing cells are looked for."""
+    """A column whose variable is known: the scan only looks for missing cells."""
 
     uncut = False
 
@@ -189,13 +191,13 @@ class _Observed:
     def __init__(self, name: str, table: ColumnTypes, max_states: int, cuts: bool) -> None:
         self.name = name
         self._cuts = cuts
-        self._many = False  # numbers, more of them than states can be
+        self._many = False  # more numbers than states are allowed
         self._max_states = max_states
         self._texts = table.texts
         self._kind = table.types[name]
         self._values: dict[Any, None] = {}
         self._gap = False
-        self._span = range(0)  # whole numbers that were all seen
+        self._span = range(0)  # a range of integers that have all been seen
 
     def add(self, values: Any) -> None:
         compute, types = pyarrow_module("compute"), pyarrow_module("types")
@@ -204,7 +206,7 @@ class _Observed:
             self._values[None] = None
             return
         if self._many:
-            self._look(values)
+            self._check_numbers(values)
             return
         if types.is_integer(values.type):
             ends = compute.min_max(values).as_py()
@@ -217,7 +219,7 @@ class _Observed:
         else:
             listed = compute.unique(values)
         if self._keep(map(plain_number, listed.to_pylist())):
-            self._look(values)
+            self._check_numbers(values)
         elif types.is_integer(values.type):
             seen = [v for v in self._values if v is not None]
             if all(isinstance(v, int) for v in seen) and max(seen) - min(seen) == len(seen) - 1:
@@ -230,7 +232,7 @@ class _Observed:
         self._keep(other._values)
 
     def _agree(self, kind: Any) -> bool:
-        """Whether cells of some type hold values; those of another family than before raise."""
+        """Whether cells of a type hold values; a type of another family than before raises."""
         if is_null(kind):
             return False
         if is_null(self._kind):
@@ -243,8 +245,10 @@ class _Observed:
         return True
 
     def _keep(self, values: Iterable[Any]) -> bool:
-        """Add values; whether they are numbers, and more than states can be."""
-        self._values.update((None if v != v else v, None) for v in values)  # each NaN is another
+        """Add values; True if they are numbers, and more than states are allowed."""
+        self._values.update(
+            (None if v != v else v, None) for v in values
+        )  # NaN differs from itself
         self._many |= len(self._values) > MAX_STATES + 1
         if self._many and not (self._cuts and isinstance(self._column(), Numbers)):
             raise self._too_many()
@@ -271,14 +275,14 @@ class _Observed:
                             max_states=self._max_states, n_bins=1)[0]  # fmt: skip
 
     def _wide(self, column: Column) -> bool:
-        """Whether a column is of numbers that are no states as they are."""
+        """Whether a column holds numbers that must be cut into states."""
         if not isinstance(column, Numbers):
             return False
         whole = column.distinct.dtype.kind in "iu" and len(column.distinct) <= self._max_states
         return not whole and len(column.distinct) > 1
 
-    def _look(self, values: Any) -> None:
-        """Check that a block of a column of many numbers holds no other texts, and its gaps."""
+    def _check_numbers(self, values: Any) -> None:
+        """Look for missing cells in a block of a column of many numbers; other texts raise."""
         compute = pyarrow_module("compute")
         if self._texts:
             bare = compute.utf8_trim_whitespace(compute.unique(values))

@@ -98,7 +98,7 @@ class SparkSource(PartitionedSource):
         files = open_files(data, delimiter=delimiter) if frame is None else files_of(data)
         self._frame = frame if files is None else None
         self._cache = cache
-        self._kept: tuple[Any, dict[int, Place]] | None = None
+        self._persisted: tuple[Any, dict[int, Place]] | None = None
         self._scan_states(files or column_types(data), ctl, **options)
 
     def _distinct(self, where: list[int], limit: int | None, ctl: Control | None) -> Table:
@@ -130,7 +130,7 @@ class SparkSource(PartitionedSource):
 
     def prepare(self) -> None:
         """Have the workers keep all columns, packed, from the next call on."""
-        if not self._cache or self._kept is not None:
+        if not self._cache or self._persisted is not None:
             return
         places: dict[int, Place] = {}
         if self._frame is None:
@@ -142,15 +142,15 @@ class SparkSource(PartitionedSource):
             rows = self._frame.select(*(a.alias(f"c{i}") for i, a in enumerate(arrays)))
         kept = rows.persist(importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK)
         weakref.finalize(self, _forget, self._spark, kept)
-        self._kept = kept, places
+        self._persisted = kept, places
 
     # ---- jobs ------------------------------------------------------------------------------
 
     @property
     def _stored(self) -> Any:
         """The DataFrame, or the RDD of file parts or packed rows, that tasks run on."""
-        if self._kept is not None:
-            return self._kept[0]
+        if self._persisted is not None:
+            return self._persisted[0]
         return self._file_parts() if self._frame is None else self._frame
 
     def _file_parts(self) -> Any:
@@ -167,15 +167,15 @@ class SparkSource(PartitionedSource):
     def _rows_of(self, columns: list[int]) -> tuple[list[Any], RowEncoder | None]:
         if self._frame is not None:
             return self._packed_words(columns)
-        return [], self._encoder if self._kept is None else None
+        return [], self._encoder if self._persisted is None else None
 
     def _packed_words(self, columns: Sequence[int]) -> tuple[list[Any], PackedEncoder]:
         """What to select from a DataFrame for some columns, weights last, and what decodes it."""
-        if self._kept is None:
+        if self._persisted is None:
             arrays, places = pack_columns(self._frame, self._encoder, columns)
             arrays += self._weight
         else:
-            rows, places = self._kept
+            rows, places = self._persisted
             used = sorted({places[v].array for v in columns})
             places = {v: places[v]._replace(array=used.index(places[v].array)) for v in columns}
             arrays = [column_of(f"c{i}") for i in used]
@@ -234,11 +234,11 @@ def _forget(spark: Any, kept: Any) -> None:
         kept.unpersist()
 
 
-GLANCE = 0.05  # seconds between two looks at a running job
+WATCH = 0.05  # seconds between two checks of a running job
 
 
 def find_session(spark: Any | None) -> Any:
-    """The session given, or the one that is active, else a new one of this machine's cores."""
+    """`spark`, or the active session, or a new local one."""
     try:
         sql = importlib.import_module("pyspark.sql")
     except ImportError:
@@ -258,15 +258,15 @@ def find_session(spark: Any | None) -> Any:
 
 
 class Refusal:
-    """An error of ours that a worker met: handed back as a result, for a retry would not help."""
+    """An error of ours on a worker, returned as a result: a retry would not help."""
 
     def __init__(self, error: CounterpaneError) -> None:
         self.error = error
 
 
 def refusable(work: Callable[..., Any], *arguments: Any) -> Any:
-    """What some work on a worker gives, or a `Refusal`; what Spark may mend is raised."""
-    for refused in arguments:  # by what came before
+    """The result of work on a worker, or a `Refusal`; errors that a retry may mend are raised."""
+    for refused in arguments:  # an argument may be the refusal of an earlier step
         if isinstance(refused, Refusal):
             return refused
     try:
@@ -279,7 +279,7 @@ def refusable(work: Callable[..., Any], *arguments: Any) -> Any:
 
 @cache
 def _settle_in() -> None:
-    """Have the collector pass over what a worker has loaded, once its first task is done.
+    """Exclude loaded modules from garbage collection, after the first task of a worker.
 
     Spark collects garbage after each task, and would go through all modules each time.
     """
@@ -294,10 +294,10 @@ def run_job(
     n_rows: int | None = None,
     ctl: Control | None = None,
 ) -> list[Any]:
-    """What `collect` brings back from the workers, raised if one of them refused.
+    """The results that `collect` gets from the workers; a `Refusal` among them is raised.
 
     It runs in a job group of its own, in a thread: this one reports the share of tasks that are
-    done, of `n_rows` rows where that is known, and cancels the group when it is told to stop.
+    done, of `n_rows` rows where that is known, and cancels the group when the control says so.
     """
     group = f"counterpane-{uuid.uuid4()}"
     answers: list[Any] = []
@@ -317,7 +317,7 @@ def run_job(
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(GLANCE)
+            thread.join(WATCH)
             watch.look()
     except BaseException:
         _cancel(spark.sparkContext, group, thread)
@@ -332,7 +332,7 @@ def run_job(
 
 
 class _Watch:
-    """How far the jobs of a group are."""
+    """The progress of the jobs of a group."""
 
     def __init__(
         self, context: Any, group: str, what: str, n_rows: int | None, ctl: Control | None
@@ -345,7 +345,7 @@ class _Watch:
         self._done = -1.0
 
     def look(self) -> None:
-        """Report the share of the tasks that are done, if it has grown; stop if told to."""
+        """Report the share of finished tasks, if it has grown; raise if the control says so."""
         if self._ctl is None:
             return
         self._ctl.check()
@@ -367,14 +367,14 @@ class _Watch:
 
 
 def _cancel(context: Any, group: str, thread: threading.Thread) -> None:
-    """End the jobs of a group; again and again, as one may begin just now."""
+    """Cancel the jobs of a group until the thread ends, as a new job may just begin."""
     while thread.is_alive():
         context.cancelJobGroup(group)
-        thread.join(GLANCE)
+        thread.join(WATCH)
 
 
 def _failure(what: str, error: Exception) -> CounterpaneError:
-    """What stopped Spark, in one sentence instead of a Java stack."""
+    """The error of a failed job in one sentence, instead of a Java stack trace."""
     if isinstance(error, CounterpaneError):
         return error
     java = getattr(error, "java_exception", None)

@@ -27,7 +27,7 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def column_types(frame: Any) -> ColumnTypes:
-    """The Arrow types that the columns of a DataFrame come as."""
+    """The Arrow types of the columns of a DataFrame."""
     if frame.isStreaming:
         raise DataError("a streaming DataFrame never ends; write its rows down first.")
     twice = [name for name in frame.columns if frame.columns.count(name) > 1]
@@ -38,13 +38,13 @@ def column_types(frame: Any) -> ColumnTypes:
     for field in frame.schema.fields:
         try:
             types[field.name] = as_arrow(field.dataType)
-        except Exception:  # of a kind that has no Arrow type: refused if it is asked for
+        except Exception:  # without an Arrow type: an error only if the column is used
             types[field.name] = pyarrow_module("lib").binary()
     return ColumnTypes(types, what="the DataFrame")
 
 
 def files_of(frame: Any) -> FileReader | None:
-    """The parquet files whose rows a DataFrame is exactly; None where that is not certain.
+    """The parquet files that hold exactly the rows of a DataFrame; None if that is not certain.
 
     It is if the plan is one read, below nothing but a choice of columns, if all files are of this
     file system and hold its columns with the same values, and if they have as many rows. What is
@@ -58,7 +58,7 @@ def files_of(frame: Any) -> FileReader | None:
         return None
     try:
         reader = open_files(sorted(places))
-    except CounterpaneError:  # Spark fills what some files do not have
+    except CounterpaneError:  # Spark fills columns that some files do not have
         return None
     for field in frame.schema.fields:
         kind = reader.types.get(field.name)
@@ -103,7 +103,7 @@ def _same_values(kind: str, stored: Any) -> bool:
     return kind in floats and bool(floats[kind](value))
 
 
-LISTED = 32  # states that SQL looks for one after the other; columns of more go as they are
+LISTED = 32  # states up to which SQL finds the code; other columns are sent as they are
 WORD_BITS = 63
 
 
@@ -118,7 +118,7 @@ class Place(NamedTuple):
 class PackedEncoder(RowEncoder):
     """An encoder of blocks whose arrays are words of codes, then columns as they are, then weights.
 
-    `places` has the place of each column that is asked for.
+    `places` has the place of each column in use.
     """
 
     def __init__(self, encoder: RowEncoder, places: dict[int, Place]) -> None:
@@ -181,7 +181,7 @@ def pack_columns(
 
 
 def code_in_sql(variable: Variable, kind: str) -> Any | None:
-    """code + 1 of a column as a Spark expression; None where only `Variable.find` can tell.
+    """code + 1 of a column as a Spark expression; None if only `Variable.find` can find it.
 
     That is so for cuts, for many states, and where values meet states of another type.
     """
@@ -201,7 +201,7 @@ def code_in_sql(variable: Variable, kind: str) -> Any | None:
             return None
         column = column.cast("bigint")
         first, last = int(states[0] or 0), int(states[-1] or 0)
-        if states == tuple(range(first, last + 1)):  # reckoned, not looked for
+        if states == tuple(range(first, last + 1)):  # by arithmetic, without a search
             code = F.when(column.between(first, last), column - F.lit(first) + 1).otherwise(0)
             return F.when(column.isNull(), variable.card + 1).otherwise(code).cast("bigint")
         listed = [F.lit(s).cast("bigint") for s in states]
@@ -216,6 +216,6 @@ def code_in_sql(variable: Variable, kind: str) -> Any | None:
 
 
 def column_of(name: str) -> Any:
-    """A column by its name, whatever marks are in it."""
+    """A column by its name, which may contain any characters."""
     F = importlib.import_module("pyspark.sql.functions")
     return F.col("`" + name.replace("`", "``") + "`")

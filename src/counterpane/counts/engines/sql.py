@@ -1,4 +1,4 @@
-"""Counts of a table in a database: each table of counts is one GROUP BY, sent where the rows are.
+"""Counts of a table in a database: each table of counts is one GROUP BY, run by the database.
 
 The statements hold quoted names and nothing else: states are read from the database and matched
 here, so that no value is ever written into a statement.
@@ -101,13 +101,13 @@ class SqlSource(CountSource):
     ) -> None:
         if not isinstance(keep_distinct, int) or keep_distinct < 0:
             raise ParameterError(f"keep_distinct={keep_distinct!r}; it must be 0 rows or more.")
-        self._kept = DistinctRowCache(keep_distinct)
+        self._cache = DistinctRowCache(keep_distinct)
         self._tried = keep_distinct == 0
         self._table = DatabaseTable(connection, table)
         known = self._table.types
         names = columns_to_count(columns, known if schema is None else schema.names, weights)
         for name in (*names, *([] if weights is None else [weights])):
-            if name not in known:  # SQLite would take an unknown name for a text
+            if name not in known:  # SQLite would read an unknown name as a text
                 raise unknown_name("the table's column", name, known)
         with self._table.reading():
             self._measure(weights)
@@ -133,7 +133,7 @@ class SqlSource(CountSource):
             self._dtype: np.dtype[Any] = np.dtype(np.int64)
         else:
             w = sql_name(weights)
-            real = f"CAST({w} AS DOUBLE PRECISION)"  # what is narrower is added up narrowly
+            real = f"CAST({w} AS DOUBLE PRECISION)"  # sums of narrower types lose digits
             self.n_rows, present, *measures = self._table.row(
                 "COUNT(*)", f"COUNT({w})", f"MIN({w})", f"MAX({w})", f"SUM({real})"
             )
@@ -161,7 +161,7 @@ class SqlSource(CountSource):
         self._dtype = np.dtype(np.int64 if whole else np.float64)
 
     def _observed(self, column: str) -> list[Any]:
-        """The distinct values of a column, NULL among them; more than allowed are cut off."""
+        """The distinct values of a column, NULL included, up to just above the limit."""
         expression, limit = f"DISTINCT {self._table.key(column)}", f" LIMIT {MAX_STATES + 2}"
         return [v for block in self._table.blocks([expression], limit) for v in objects(block[0])]
 
@@ -208,11 +208,11 @@ class SqlSource(CountSource):
     def _pair_counts(
         self, left: list[int], right: list[int] | None, ctl: Control | None
     ) -> PairCounts:
-        """Joint counts of pairs of columns, from one statement: grouped where that brings less."""
+        """Joint counts of pairs of columns by one statement, grouped if that gives fewer rows."""
         columns = left + (right or [])
         task = PairTask(len(left), right is None, self.counted_cards[columns])
         with self._table.reading():
-            few = self._held(columns) is not None or self._cells(columns) <= self.n_rows / 2
+            few = self._cached_rows(columns) is not None or self._cells(columns) <= self.n_rows / 2
             counted = self._reduce(task, columns, grouped=few, ctl=ctl)
         return self._observed_pairs(counted, left, right)
 
@@ -231,7 +231,7 @@ class SqlSource(CountSource):
         share: tuple[float, float] = (0.0, 1.0),
     ) -> Any:
         """The sum of `fn` over blocks of rows, or of their groups, each with its weight."""
-        if grouped and not columns:  # all rows are alike
+        if grouped and not columns:  # all rows are equal
             weight = np.array([self.total_weight], dtype=self._dtype)
             return fn(np.zeros((0, 1), dtype=np.uint8), weight)
         total, done = None, 0
@@ -250,30 +250,32 @@ class SqlSource(CountSource):
         return total
 
     def _groups(self, columns: Sequence[int]) -> Iterator[CodeBlock]:
-        """The distinct rows of some columns: those kept, or from a statement that keeps them."""
-        held = self._held(columns)
-        if held is not None:
-            yield held
+        """The distinct rows of some columns, from the cache or from a statement."""
+        cached = self._cached_rows(columns)
+        if cached is not None:
+            yield cached
         else:
-            yield from self._kept.passing(columns, self._select(columns, grouped=True))
+            yield from self._cache.passing(columns, self._select(columns, grouped=True))
 
-    def _held(self, columns: Sequence[int]) -> CodeBlock | None:
-        """Kept rows of some columns; the first call reads those of all columns if they are few."""
+    def _cached_rows(self, columns: Sequence[int]) -> CodeBlock | None:
+        """Cached rows of some columns; the first call reads those of all columns if few."""
         if not self._tried:
             self._tried = True
-            everyone = range(len(self.schema))
-            limit = self._kept.limit * 32 // max(32, len(everyone))  # wide rows take long to come
+            all_columns = range(len(self.schema))
+            limit = (
+                self._cache.limit * 32 // max(32, len(all_columns))
+            )  # wide rows take long to read
             names = [sql_name(name) for name in self.schema.names]
             if (
-                min(self.n_rows, self._cells(everyone)) <= limit
+                min(self.n_rows, self._cells(all_columns)) <= limit
                 or self._table.distinct_in_head(names, limit) <= limit / 2
             ):
-                rows = self._select(everyone, grouped=True, limit=self._kept.limit + 1)
-                deque(self._kept.passing(everyone, rows), maxlen=0)
-        return self._kept.find(columns)
+                rows = self._select(all_columns, grouped=True, limit=self._cache.limit + 1)
+                deque(self._cache.passing(all_columns, rows), maxlen=0)
+        return self._cache.find(columns)
 
     def _cells(self, columns: Sequence[int]) -> int:
-        """The most groups that some columns can have; numbers are grouped before they are cut."""
+        """The largest number of groups of some columns; numbers are grouped before they are cut."""
         cut = any(self.schema[v].cuts is not None for v in columns)
         return self.n_rows if cut else math.prod(self.counted_cards[sorted(set(columns))].tolist())
 
@@ -298,7 +300,9 @@ class SqlSource(CountSource):
 
     def _encode(self, block: list[Any], columns: Sequence[int]) -> Codes:
         codes: Codes = np.empty((len(columns), len(block[0])), code_dtype(self.schema.cards))
-        for out, values, v in zip(codes, block, columns, strict=False):  # the weight is left over
+        for out, values, v in zip(
+            codes, block, columns, strict=False
+        ):  # the weights have no column here
             _encode(self._codes[v], values, out)
             if not self.has_missing[v] and (out == self.schema.cards[v]).any():
                 raise DataError(
@@ -317,7 +321,7 @@ def _numbers(values: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _under_largest(scopes: Mapping[int, Sequence[int]]) -> list[tuple[list[int], list[int]]]:
-    """(columns, queries): each query is in the first group that holds its columns, or makes one."""
+    """(columns, queries): a query joins the first group that contains its columns."""
     groups: list[tuple[list[int], list[int]]] = []
     for q in sorted(scopes, key=lambda q: -len(scopes[q])):
         for columns, members in groups:

@@ -23,9 +23,9 @@ from counterpane.errors import DiscretizeError
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats
 
-VALUE_BYTES = 64  # what a kept value takes while it is merged with others
-_WIDE_KEYS = 2**22  # keys up to which a sum by place beats sorting
-_DIGIT = 16  # bits of a number that one scan decides
+VALUE_BYTES = 64  # memory of a value while it is merged with others
+_WIDE_KEYS = 2**22  # keys up to which a sum in an array is faster than sorting
+_DIGIT = 16  # bits of a number that one scan finds
 _MANY_BINS = 32  # above, smaller digits keep the histograms small
 
 
@@ -74,7 +74,7 @@ class StreamCuts:
             for name, (values, codes, weights) in tallies.items()
         }
         variables = {v.name: v for v in variables_from_options(self._reader, list(cuts), {}, cuts)}
-        for name in tallies.keys() - set(wide):  # of the others not all values are known
+        for name in tallies.keys() - set(wide):  # not all values of the others are known
             values, _, weights = tallies[name]
             variables[name] = replace(
                 variables[name],
@@ -139,12 +139,12 @@ class StreamCuts:
 
 
 class _Values:
-    """The weight of each value and class of one column, while they are not more than `limit`."""
+    """The weight of each value and class of one column, as long as these are at most `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._parts: list[tuple[Floats, Array, Floats]] = []
-        self._kept = self._pending = 0
+        self._n_merged = self._pending = 0
         self.full = False
 
     def add(self, values: Floats, classes: Array, weights: Floats) -> None:
@@ -163,7 +163,7 @@ class _Values:
         pairs = pairs[positive]
         self._parts.append((listed[pairs // n_classes], pairs % n_classes, sums[positive]))
         self._pending += len(pairs)
-        if self._pending > max(self._kept, self._limit // 4):
+        if self._pending > max(self._n_merged, self._limit // 4):
             self.merged()
 
     def merged(self) -> tuple[Floats, Array, Floats]:
@@ -179,8 +179,8 @@ class _Values:
             classes[fresh],
             np.add.reduceat(weights[order], np.flatnonzero(fresh)),
         )
-        self._kept, self._pending = len(cells[0]), 0
-        self.full = self._kept > self._limit
+        self._n_merged, self._pending = len(cells[0]), 0
+        self.full = self._n_merged > self._limit
         self._parts = [] if self.full else [cells]
         return cells
 
@@ -247,7 +247,7 @@ class _Ranks:
 
 def _keys(values: Floats) -> Array:
     """Unsigned numbers that are ordered as the values are."""
-    bits = (values + 0.0).view(np.uint64)  # one zero, not two
+    bits = (values + 0.0).view(np.uint64)  # −0 becomes 0
     top = np.uint64(1 << 63)
     return np.where(bits & top, ~bits, bits | top)
 

@@ -193,7 +193,7 @@ def test_all_columns_are_kept_where_that_is_likely_to_work():
     table = cp.Table.from_frame(wide)
     source = cp.SqlSource(sqlite_of(pd.DataFrame(wide)), "t", keep_distinct=200)
     assert_counts(source, table, [[0, 1], [5]])  # 151 differ: more than were looked at
-    assert source._kept.find(range(64)) is not None
+    assert source._cache.find(range(64)) is not None
     wide = {f"x{i}": rng.integers(0, 2, 100) for i in range(64)}
     assert asked(wide, 100)[0] > 64
     assert asked(wide, 200)[0] == 1
