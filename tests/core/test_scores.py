@@ -155,13 +155,12 @@ N, ROWS = len(CARDS), 900  # cells of few rows, and tables that bits do not pay 
 FAMILIES = [(0, ()), (3, (1,)), (5, (0, 2, 3)), (1, (0, 3, 4)), (1, (0, 3, 4, 5))]
 
 
-def make_data(codes, weights, kind, a, gaps, *, by_row, priors, max_parents, max_cells):
+def make_data(codes, weights, kind, a, gaps, *, priors, max_parents, max_cells):
     """RowData for codes in which a missing cell is the code after the last state."""
     words, first = bit_sets(codes, CARDS + 1)
     ones = np.array([sum(int(w).bit_count() for w in row) for row in words.tolist()])
-    rows = np.ascontiguousarray(codes.T) if by_row else np.empty((0, N), codes.dtype)
     return scores.RowData(
-        codes, rows, words, ones, first, CARDS, np.empty(0) if weights is None else weights,
+        codes, words, ones, first, CARDS, np.empty(0) if weights is None else weights,
         logs(), kind, a, *priors, max_parents, max_cells,
         np.array(gaps, dtype=bool),
     )  # fmt: skip
@@ -181,10 +180,10 @@ def check_rows(codes, weights, kind, gaps=(), **limits):
     """Rows of FAMILIES that `fill_slots` fills, beside families one by one."""
     rng = np.random.default_rng(4)
     limits = {"max_parents": N, "max_cells": 2**20} | limits
-    for by_row in (False, True):
-        by_edge = rng.random((N, N)) if by_row else np.empty((0, 0))
+    for with_edges in (False, True):
+        by_edge = rng.random((N, N)) if with_edges else np.empty((0, 0))
         priors = rng.random(N + 1), by_edge
-        data = make_data(codes, weights, kind, 0.3, gaps, by_row=by_row, priors=priors, **limits)
+        data = make_data(codes, weights, kind, 0.3, gaps, priors=priors, **limits)
         store = make_store(N, 8)
         slots = [scores.claim_slot(store, c, bits_of(N, parents)) for c, parents in FAMILIES]
         scores.fill_slots(data, store, np.array(slots))

@@ -14,7 +14,6 @@ constexpr Int TABLE_CELLS = 1 << 22;  // cells of tables held at a time, and one
 template <class Code>
 struct RowData {
   Matrix<const Code> codes;
-  Matrix<const Code> by_row;  // the codes row after row, or empty
   Matrix<const Word> words;   // bit set first[v] + s holds the rows with v = s
   Ints ones;                  // and has so many
   Ints first;
@@ -30,7 +29,7 @@ struct RowData {
   Flags gaps;  // columns with missing cells; empty unless each family is counted on its own complete rows
 
   static constexpr const char* fields =
-      "codes[n,rows] by_row[,n] words[states,words] ones[states] first[n] cards[n] weights[] logs[] kind a "
+      "codes[n,rows] words[states,words] ones[states] first[n] cards[n] weights[] logs[] kind a "
       "by_count[n+1] by_edge[,] max_parents max_cells gaps[]";
 
   bool has_gaps(Int v) const { return !gaps.empty() && gaps[v]; }

@@ -2,30 +2,24 @@
 //
 // The rows of each of the family's cells are one bit set, and a parent y is added by popcounts: cell by
 // state. Work is saved where it does not change a number: each y's last state is what the others leave of
-// the cell, the fullest cell is what the other cells leave of the state, and a cell of few rows is counted
-// row by row. Where popcounts would be too many, a histogram counts (family, y).
+// the cell, and the fullest cell is what the other cells leave of the state. Where popcounts would be too
+// many, a histogram counts (family, y).
 //
 // With GAPS a family is counted on the rows in which none of its cells is missing: a parent that is added takes
 // rows away, and one that is removed may bring some back. A missing cell has the code after the last state, and
 // lies in none of the bit sets of its column's states.
 #pragma once
+#include <numeric>
+
 #include "counts/cells.hpp"
 #include "counts/pairs.hpp"
 #include "scores/family.hpp"
 
 namespace cp::scores {
 
-// Above this many popcount passes a histogram is faster: C (r_y − 1) with C well-filled cells.
+// Above this many popcount passes a histogram is faster: C (r_y − 1) with C cells that have rows.
 constexpr Int BIT_PASSES = 640;
 constexpr Int MAX_MASKS = 1024;  // cells of a family that get bit sets
-// A popcount pass over w words takes as long as w / RARE rows counted one by one.
-constexpr Int RARE = 10;
-
-// The largest number of rows in `width` words that is counted row by row.
-template <class Code>
-Int few_rows(const RowData<Code>& data, Int width) {
-  return data.by_row.empty() ? 0 : width / RARE;
-}
 
 // The parents that are added by popcounts, and where their counts begin; each one's last state is left out, but for
 // those with gaps.
@@ -42,19 +36,6 @@ struct AddedStates {
       for (Int s = from[i]; s < from[i + 1]; ++s) states[s] = data.first[added[i]] + s - from[i];
   }
 };
-
-// Add the rows of `mask`, whose words begin at `from`, one by one to the states of each added parent.
-template <class Code>
-void count_listed(const RowData<Code>& data, Words mask, Int from, const AddedStates& added, Vector<Int> counts) {
-  const Ints parents = added.added, first = added.from;
-  for_each_row(mask, [&](Int place) {
-    const Vector<const Code> row = data.by_row[64 * from + place];
-    for (Int i = 0; i < parents.size(); ++i) {
-      const Int state = first[i] + Int(row[parents[i]]);
-      if (state < first[i + 1]) counts[state] += 1;
-    }
-  });
-}
 
 // Fill `table` with the counts of the family, and counts(cell, state) for the states of the added parents.
 //
@@ -74,9 +55,7 @@ void count_by_bits(const Family<Code>& family, const AddedStates& added, Matrix<
     Int n_dense = 0;
     for (Int c = 0; c < family.cells; ++c) {
       table[c] += double(ones[c]);
-      if (c == fullest || ones[c] == 0) continue;
-      if (ones[c] <= few_rows(data, width)) count_listed(data, masks[c].part(0, width), from, added, counts[c]);
-      else dense[n_dense++] = c;
+      if (c != fullest && ones[c] > 0) dense[n_dense++] = c;
     }
     const Ints passed = dense.part(0, n_dense);
     counts::pair_popcounts(masks, passed, 0, data.words, added.states, from, width, false, passed, counts);
@@ -154,44 +133,63 @@ void add_by_bits(const Family<Code>& family, Ints parents, Matrix<Word> masks, V
   }
 }
 
-// The same by histograms, weighted or not.
-//
-// With gaps, each table has one cell more, for the rows with a missing cell.
+// Fill `rows` and `cells` with the rows from … to − 1 in which no cell of the family is missing; returns their number.
+template <class Code>
+Int list_complete(const Family<Code>& family, Int from, Int to, Vector<u32> rows, Vector<u32> cells) {
+  Int n_complete = to - from;
+  std::iota(rows.begin(), rows.begin() + n_complete, u32(from));
+  cells.fill(0);
+  for (Int v : family.scope) {
+    const u32 card = u32(family.data.cards[v]);
+    const Vector<const Code> column = family.data.codes[v];
+    const Int n = std::exchange(n_complete, 0);
+    for (Int k = 0; k < n; ++k) {
+      const u32 row = rows[k], code = column[row], cell = cells[k] * card + code;
+      rows[n_complete] = row;
+      cells[n_complete] = cell;
+      n_complete += code < card;
+    }
+  }
+  return n_complete;
+}
+
+// The same by histograms, weighted or not. With gaps, a table has one cell more, for the rows in which y is missing.
 template <bool GAPS, class Code>
 void add_by_rows(const Family<Code>& family, Ints added, Vector<double> table, Vector<double> scores, Pulse& pulse) {
   const RowData<Code>& data = family.data;
   const Int n_rows = data.codes.shape(1);
-  const u32 missing = u32(family.cells);  // that cell
   const auto cells_with = [&](Int i) { return family.cells * data.cards[added[i]]; };
   const Array<Int, 1> table_from = offsets_of(added.size(), [&](Int i) { return cells_with(i) + GAPS; });
-  const Array<double, 1> own = zeros<double>(family.cells + GAPS), tables = zeros<double>(table_from.back());
-  Array<u32, 1> cells(counts::BLOCK_ROWS), joint_cells(counts::BLOCK_ROWS), split(4 * counts::SPLIT_CELLS);
+  const Array<double, 1> tables = zeros<double>(table_from.back());
+  Array<u32, 1> rows(counts::BLOCK_ROWS), all_cells(counts::BLOCK_ROWS), all_joint(counts::BLOCK_ROWS), split(4 * counts::SPLIT_CELLS);
+  table.fill(0.0);
   for (Int from = 0; from < n_rows; from += counts::BLOCK_ROWS) {
     const Int to = std::min(from + counts::BLOCK_ROWS, n_rows);
-    const Vector<u32> cell = cells.part(0, to - from), joint = joint_cells.part(0, to - from);
+    const Int size = GAPS ? list_complete(family, from, to, rows, all_cells) : to - from;
+    const Vector<u32> cells = all_cells.part(0, size), joint = all_joint.part(0, size);
     const auto add = [&](Vector<const u32> places, Vector<double> out) {
-      pulse(2 * places.size());
+      const auto weight = [&](Int k) { return data.weights[GAPS ? Int(rows[k]) : from + k]; };
+      pulse(2 * size);
       if (data.weights.empty()) counts::histogram(places, split, out);
-      else counts::add_rows(places, data.weights.part(from, to), out);
+      else counts::add_rows(size, [&](Int k) { return places[k]; }, weight, out);
     };
-    // Put the rows in which v, or a cell before it, is missing into the last cell of the table of `out`.
-    const auto set_apart = [&](Int v, Vector<u32> out, u32 last) {
-      const Vector<const Code> column = data.codes[v].part(from, to);
-      const u32 card = u32(data.cards[v]);
-      for (Int i = 0; i < out.size(); ++i) out[i] = cell[i] == missing || u32(column[i]) >= card ? last : out[i];
-    };
-    counts::code_rows(data.codes, family.scope, data.cards, from, cell);
-    if constexpr (GAPS)
-      for (Int v : family.scope) set_apart(v, cell, missing);
-    add(cell, own);
+    if (!GAPS) counts::code_rows(data.codes, family.scope, data.cards, from, cells);
+    add(cells, table);
     for (Int i = 0; i < added.size(); ++i) {
-      joint.copy_from(cell);
-      append_codes(joint, data.codes[added[i]].part(from, to), u32(data.cards[added[i]]));
-      if constexpr (GAPS) set_apart(added[i], joint, u32(cells_with(i)));
+      const u32 card = u32(data.cards[added[i]]), missing = u32(cells_with(i));
+      const Vector<const Code> column = data.codes[added[i]];
+      if constexpr (GAPS) {
+        for (Int k = 0; k < size; ++k) {
+          const u32 code = column[rows[k]];
+          joint[k] = code < card ? cells[k] * card + code : missing;
+        }
+      } else {
+        joint.copy_from(cells);
+        append_codes(joint, column.part(from, to), card);
+      }
       add(joint, tables.part(table_from[i], table_from[i + 1]));
     }
   }
-  table.copy_from(own.part(0, family.cells));
   for (Int i = 0; i < added.size(); ++i) {
     const Int y = added[i];
     scores[y] = family.score(tables.part(table_from[i], table_from[i] + cells_with(i)), data.cards[y]) + family.prior(y, 1);
@@ -231,8 +229,7 @@ void score_additions(const Family<Code>& family, Vector<double> table, Vector<do
   Int n_dense = 0;  // cells that popcounts have to pass
   if (with_masks) {
     family.fill_masks(0, width, masks, ones);
-    const Int few = few_rows(data, width);
-    n_dense = std::count_if(ones.begin(), ones.end(), [few](Int rows) { return rows > few; });
+    n_dense = std::count_if(ones.begin(), ones.end(), [](Int rows) { return rows > 0; });
   }
   Array<Int, 1> by_bits(n), by_rows(n);
   Int n_bits = 0, n_rows = 0;

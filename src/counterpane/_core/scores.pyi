@@ -13,7 +13,6 @@ class RowData(NamedTuple):
     """What is counted to fill rows and how it is scored."""
 
     codes: Codes
-    by_row: Codes  # the codes row after row, or empty
     words: Words  # bit set first[v] + s holds the rows with v = s
     ones: Ints  # and has so many
     first: Ints

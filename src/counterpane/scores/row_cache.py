@@ -20,7 +20,6 @@ from counterpane.scores.base import Form, LocalScore, clogc_table, score_pairs
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
-MAX_BY_ROW = 2**27  # bytes of a second copy of the codes, row after row
 
 
 @dataclass(frozen=True)
@@ -169,21 +168,18 @@ class RowCache:
         form = self.score.form(self.total_weight)
         codes: Codes = np.empty((n, 0), dtype=np.uint8)
         bits = BitColumns(codes, cards)
-        weights, by_row = np.empty(0), codes.T
+        weights = np.empty(0)
         table = self.source.table
         if form is not None and table is not None and self.source.bits is not None:
             codes, bits = table.codes, self.source.bits
-            by_row = np.empty((0, n), dtype=codes.dtype)
             if table.weights is None:
                 self.source.prepare()
-                if codes.nbytes <= MAX_BY_ROW:
-                    by_row = np.ascontiguousarray(codes.T)
             else:
                 weights = table.weights.astype(np.float64)
         prior = self.score.structure_prior
         gaps = self.source.has_missing if self.score.available_case else np.empty(0, dtype=bool)
         return RowData(
-            codes, by_row, bits.words, bits.total, bits.first, cards, weights,
+            codes, bits.words, bits.total, bits.first, cards, weights,
             clogc_table(self.total_weight),
             *(form or Form(0, 0.0)), prior.by_count(n), np.ascontiguousarray(prior.by_edge(n)),
             self.max_parents, self.max_cells, gaps,

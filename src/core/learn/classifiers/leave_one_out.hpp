@@ -40,21 +40,20 @@ struct BackOffFaces {
   Floats predictor(Int face, Int key) const { return tables[place_starts[face] + place(face, key)]; }
 };
 
-// Fill counts[cell, class] and the index of places by first row; returns how many places there are.
-inline Int count_places(const LabeledRows& rows, Ints columns, Ints cards, Matrix<double> counts,
+// Fill by_place[cell, class], the weights of the rows, and the index of places by first row; returns how many places there are.
+inline Int count_places(const LabeledRows& rows, Ints columns, Ints cards, Matrix<double> by_place,
                         Vector<std::int32_t> index, Vector<Int> origins) {
-  const Vector<double> flat = counts.flat();
+  const Vector<double> flat = by_place.flat();
   Array<u32, 1> places(PLACE_ROWS);
   Int n_places = 0;
   for (Int from = 0; from < rows.labels.size(); from += PLACE_ROWS) {
     const Cells block = places.part(0, std::min(PLACE_ROWS, rows.labels.size() - from));
-    fill_places(rows, columns, cards, counts.shape(1), from, block);
-    for (Int i = 0; i < block.size(); ++i) {
-      flat[block[i]] += rows.weights[from + i];
-      if (index[block[i]] < 0) {
-        index[block[i]] = std::int32_t(n_places);
-        origins[n_places++] = block[i];
-      }
+    fill_places(rows, columns, cards, by_place.shape(1), from, block);
+    counts::add_rows(Vector<const u32>(block), rows.weights.part(from, from + block.size()), flat);
+    for (u32 place : block) {
+      if (index[place] >= 0) continue;
+      index[place] = std::int32_t(n_places);
+      origins[n_places++] = place;
     }
   }
   return n_places;

@@ -126,9 +126,9 @@ class TreeGrower {
       }
     }
     count(0);
-    const Vector<Int> counts = tree_.counts[0];
-    counts.fill(0);
-    for (Int i = 0; i < n_rows; ++i) counts[column_[i]] += weighted() ? rows_.weights[i] : 1;
+    const Vector<Int> of_states = tree_.counts[0];
+    of_states.fill(0);
+    counts::add_rows(n_rows, [&](Int i) { return column_[i]; }, [&](Int i) { return weighted() ? rows_.weights[i] : 1; }, of_states);
   }
 
   // Fill the table of the node at `level`.
