@@ -168,9 +168,9 @@ def _part_text(part: object) -> str:
     return f"{OPTIONS[part.name]} {value}"
 
 
-def _show_warning(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     text = message if isinstance(message, str) else _with_option_names(message)
-    if category.__name__ == "StoppedEarly" and "Ctrl-C" in text:
+    if getattr(message, "by_user", False):  # a StoppedEarly
         interrupted.append(text)
     _clear_progress()
     notes.print(f"[yellow]Note:[/yellow] {escape(text)}", soft_wrap=True)

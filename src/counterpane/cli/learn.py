@@ -240,8 +240,8 @@ def _add_confidence(
     copy = type(learner)(**learner.get_params())
     copy.set_params(progress=False, time_limit=limit, n_jobs=1, missing=missing)
     done = 0
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r".*\(time limit\)", cp.StoppedEarly)  # is noted below
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", cp.StoppedEarly)
         try:
             result = cp.bootstrap(
                 copy,
@@ -255,6 +255,11 @@ def _add_confidence(
             done = result.n
         except KeyboardInterrupt:
             interrupted.append("the bootstrap")
+    for warning in caught:
+        if getattr(warning.message, "by_user", True):  # a stop by the time limit is noted below
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
     if done >= resampling.LEAST_SAMPLES:
         provenance["edge_samples"] = done
         records = result.strength[:MAX_EDGES]

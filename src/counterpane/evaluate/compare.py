@@ -21,7 +21,7 @@ from counterpane.evaluate.density import log_likelihood, pll
 from counterpane.evaluate.structure import structural_hamming_distance
 from counterpane.learn.classifiers.class_measures import ClassMeasures, joined_measures
 from counterpane.learn.classifiers.training_data import class_labels
-from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.driver import CTRL_C, StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report, TextBar
 from counterpane.typing import Bools
@@ -99,8 +99,9 @@ def compare(
             if not finished:
                 raise
             fits = {name: measured[:finished] for name, measured in fits.items()}
-            words = f"comparing was stopped (Ctrl-C) after {finished} of {len(parts)} folds"
-            warnings.warn(f"{words}; the measures are theirs.", StoppedEarly, stacklevel=2)
+            words = f"comparing was stopped ({CTRL_C}) after {finished} of {len(parts)} folds"
+            stop = StoppedEarly(f"{words}; the measures are theirs.", reason=CTRL_C)
+            warnings.warn(stop, stacklevel=2)
     return Comparison(fits, rows.names, y, rows.n_rows, finished, holdout, _network_distance)
 
 
@@ -259,7 +260,7 @@ def _fit_completely(learner: Any, *data: Any) -> None:
         warnings.simplefilter("always", StoppedEarly)
         learner.fit(*data)
     for note in caught:
-        if issubclass(note.category, StoppedEarly) and "Ctrl-C" in str(note.message):
+        if getattr(note.message, "by_user", False):
             raise KeyboardInterrupt
         warnings.warn_explicit(note.message, note.category, note.filename, note.lineno)
 

@@ -25,7 +25,7 @@ from counterpane.graphs import Dag, cpdag
 from counterpane.lazy import lazy
 from counterpane.learn.base import Missing
 from counterpane.learn.bayesian.structural_em import COMPLETIONS, completed_rows
-from counterpane.learn.driver import StoppedEarly
+from counterpane.learn.driver import CTRL_C, StoppedEarly
 from counterpane.models.query import JointModel
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
@@ -219,13 +219,11 @@ def bootstrap(
             if done == 0:
                 raise
             if done < n:
-                why = reason.reason if isinstance(reason, Stopped) else "Ctrl-C"
-                warnings.warn(
-                    f"the bootstrap was stopped ({why}) after {done} of {n} samples; the result is "
-                    "that of those.",
-                    StoppedEarly,
-                    stacklevel=2,
+                why = reason.reason if isinstance(reason, Stopped) else CTRL_C
+                words = (
+                    f"the bootstrap was stopped ({why}) after {done} of {n} samples; the result "
                 )
+                warnings.warn(StoppedEarly(words, "is that of those.", reason=why), stacklevel=2)
     shares = (arrows + lines / 2) / done
     open_ = lines / done if equivalence or not directed else None
     return BootstrapResult(rows.schema.names, shares, directed, done, tuple(models), open_)

@@ -32,6 +32,9 @@ SAVE_EVERY = 30.0  # seconds between two checkpoints
 S = TypeVar("S", bound=tuple[Any, ...])
 
 
+CTRL_C = "Ctrl-C"  # the reason of a stop by the user
+
+
 class StoppedEarly(UserWarning):
     """Warns that a learner stopped by its time limit or Ctrl-C; the model is the best so far.
 
@@ -44,9 +47,15 @@ class StoppedEarly(UserWarning):
     ('StoppedEarly', 0)
     """
 
-    def __init__(self, *parts: object) -> None:
+    def __init__(self, *parts: object, reason: str = "") -> None:
         super().__init__("".join(map(str, parts)))
         self.parts = parts
+        self.reason = reason
+
+    @property
+    def by_user(self) -> bool:
+        """Whether Ctrl-C was the reason."""
+        return self.reason == CTRL_C
 
 
 class Search(ABC, Generic[S]):
@@ -147,7 +156,7 @@ class Driver:
                         self._save(state, trace, spent)
                         saved = time.monotonic()
             except (Stopped, KeyboardInterrupt) as reason:
-                stopped = "Ctrl-C" if pressed or not isinstance(reason, Stopped) else reason.reason
+                stopped = CTRL_C if pressed or not isinstance(reason, Stopped) else reason.reason
         if stopped is not None:
             self._keep_for_later(state, trace, spent, stopped, what)
         elif self.checkpoint is not None:
@@ -184,7 +193,7 @@ class Driver:
             self._save(state, trace, spent)
             hint = ("fit again with ", Setting("checkpoint", str(self.checkpoint)), " to go on.")
         words = f"{what} was stopped ({reason}) after {len(trace)} steps; the result is the best so"
-        warnings.warn(StoppedEarly(words, " far: ", *hint), stacklevel=4)
+        warnings.warn(StoppedEarly(words, " far: ", *hint, reason=reason), stacklevel=4)
 
     def _save(self, state: Any, trace: list[dict[str, Any]], spent: float) -> None:
         assert self.checkpoint is not None

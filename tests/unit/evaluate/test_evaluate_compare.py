@@ -198,7 +198,8 @@ class Stopping(cp.ChowLiu):
     def fit(self, X, y=None):
         type(self).fits += 1
         if type(self).fits == 3:
-            warnings.warn("searching was stopped (Ctrl-C) after 0 steps", cp.StoppedEarly, 2)
+            stop = cp.StoppedEarly("searching was stopped (Ctrl-C)", reason="Ctrl-C")
+            warnings.warn(stop, stacklevel=2)
         return super().fit(X, y)
 
 

@@ -20,7 +20,6 @@ from counterpane.features import Potential
 from counterpane.graphs import UndirectedGraph, junction_tree, min_fill
 from counterpane.graphs.triangulate import Clique, JunctionTree
 from counterpane.lazy import lazy
-from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.markov.pseudo_likelihood import PseudoLikelihood, maximize_likelihood
 from counterpane.learn.markov.weights import Part, with_weights
 from counterpane.models.markov_network import MarkovNetwork
@@ -143,5 +142,5 @@ def _by_pseudo_likelihood(
     objective = PseudoLikelihood(source, empty, ctl=ctl)
     fitted = maximize_likelihood(objective, prior_sd=prior_sd, ctl=ctl)
     if fitted.stopped is not None:
-        warnings.warn(fitted.stopped, StoppedEarly, stacklevel=3)
+        warnings.warn(fitted.stopped, stacklevel=3)
     return with_weights(empty, fitted.weights)

@@ -23,6 +23,7 @@ from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.features import Blanket, Potential, Rules
+from counterpane.learn.driver import CTRL_C, StoppedEarly
 from counterpane.learn.markov.feature_rows import CompiledFeatures, Incidence, RowReading
 from counterpane.learn.markov.lbfgs import Minimum, minimize
 from counterpane.parallel import map_in_threads
@@ -210,14 +211,14 @@ class PseudoLikelihood:
 class WeightFit(NamedTuple):
     """Weights, their penalized −PLL in nats, the number of steps, and whether slopes became small.
 
-    `stopped` is a sentence if the search ended early, else None.
+    `stopped` is a warning if the search ended early, else None.
     """
 
     weights: Floats
     objective: float
     steps: int
     converged: bool
-    stopped: str | None
+    stopped: StoppedEarly | None
 
 
 def maximize_likelihood(
@@ -263,9 +264,7 @@ def maximize_likelihood(
     try:
         best = minimize(penalized, first, l1=l1 / rows, callback=count_step, **limits)
     except (Stopped, KeyboardInterrupt) as reason:
-        why = reason.reason if isinstance(reason, Stopped) else "Ctrl-C"
-        stopped = (
-            f"fitting weights was stopped ({why}) after {steps} steps; the result is the best so "
-            "far: allow more time to come closer."
-        )
+        why = reason.reason if isinstance(reason, Stopped) else CTRL_C
+        words = f"fitting weights was stopped ({why}) after {steps} steps; the result is the best "
+        stopped = StoppedEarly(words, "so far: allow more time to come closer.", reason=why)
     return WeightFit(best.w, rows * best.value, steps, best.steepest <= tolerance, stopped)

@@ -24,7 +24,6 @@ from counterpane.errors import DataError, ParameterError
 from counterpane.features import Potential, Rules, Tree
 from counterpane.features.conditions import number_groups
 from counterpane.learn.base import digest
-from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.markov.pseudo_likelihood import (
     PseudoLikelihood,
     WeightFit,
@@ -144,7 +143,7 @@ def fit_weights(
         tried = _try_priors(objective, held_out, pairs, weights, limits)
     stopped = tried[-1].fitted.stopped
     if stopped is not None:
-        warnings.warn(stopped, StoppedEarly, stacklevel=2)
+        warnings.warn(stopped, stacklevel=2)
     best = max(tried, key=lambda prior: prior.validation)
     provenance = _provenance(source, tried, best)
     provenance["structure"] = repr(network or f"{len(features)} potentials and rules")
