@@ -50,16 +50,16 @@ class Potential:
         return f"Potential(scope={self.scope}, cards={self.log_values.shape})"
 
     def to_potentials(self) -> list[Potential]:
-        """Itself alone; rules have several."""
+        """This potential in a list, as for `Rules`."""
         return [self]
 
     def at(self, evidence: Mapping[int, int]) -> Potential:
-        """The potential of the other variables, with those in `evidence` held at their codes."""
+        """The potential of the other variables, with those in `evidence` fixed at their codes."""
         if evidence.keys().isdisjoint(self.scope):
             return self
-        kept = tuple(v for v in self.scope if v not in evidence)
+        scope = tuple(v for v in self.scope if v not in evidence)
         where = tuple(evidence.get(v, slice(None)) for v in self.scope)
-        return Potential(kept, self.log_values[where])
+        return Potential(scope, self.log_values[where])
 
 
 def check_cells(cards: Iterable[int], what: str, limit: int = MAX_CELLS) -> int:

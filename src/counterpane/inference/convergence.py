@@ -39,7 +39,9 @@ def rhat(chains: Floats) -> Floats:
 
 
 def effective_sample_size(chains: Floats) -> float:
-    """How many independent samples tell as much about the mean; `chains` is (chains, samples).
+    """The number of independent samples with the same standard error of the mean.
+
+    `chains` has the shape (chains, samples).
 
     >>> rng = np.random.default_rng(0)
     >>> bool(3000 < effective_sample_size(rng.normal(size=(4, 1000))) < 5000)
@@ -49,10 +51,10 @@ def effective_sample_size(chains: Floats) -> float:
 
 
 def standard_errors(chains: Floats) -> Floats:
-    """Of the means of quantities, (quantities,), whose values are `chains`, (chains, samples, …).
+    """The standard errors of the means of quantities; `chains` is (chains, samples, quantities).
 
-    √(variance of all / effective sample size): what autocorrelation and chains that do not agree
-    cost is in it. Zero where nothing varies.
+    √(variance of all / effective sample size), which includes autocorrelation and disagreement of
+    chains. Zero where nothing varies.
 
     >>> rng = np.random.default_rng(0)
     >>> standard_errors(rng.normal(size=(4, 1000, 1))).round(3).tolist()
@@ -60,8 +62,8 @@ def standard_errors(chains: Floats) -> Floats:
     """
     wide = max(1, TOGETHER // (chains.shape[0] * chains.shape[1]))
     blocks = (chains[..., k : k + wide] for k in range(0, chains.shape[-1], wide))
-    found = [np.sqrt(total / size) for size, total in map(_effective, blocks)]
-    return np.concatenate([np.empty(0), *found])
+    errors = [np.sqrt(total / size) for size, total in map(_effective, blocks)]
+    return np.concatenate([np.empty(0), *errors])
 
 
 def _effective(chains: Floats) -> tuple[Floats, Floats]:
@@ -77,12 +79,12 @@ def _effective(chains: Floats) -> tuple[Floats, Floats]:
     total = covariances[0].copy()
     if m > 1:
         total = total * (size - 1) / size + chains.mean(axis=1).var(axis=0, ddof=1)
-    all_of_them = np.full(total.shape, float(m * size))
+    independent = np.full(total.shape, float(m * size))
     if size < 4:
-        return all_of_them, total
+        return independent, total
     rho = 1.0 - (covariances[0] - covariances) / np.where(total > 0, total, 1.0)
     pairs = rho[: size // 2 * 2].reshape(size // 2, 2, -1).sum(axis=1)
     positive = np.minimum.accumulate(pairs > 0)
-    kept = np.where(positive, np.minimum.accumulate(pairs), 0.0).sum(axis=0)
-    time = np.maximum(1.0 / np.log10(m * size + 10), 2.0 * kept - 1.0)
-    return np.where(total < 1e-12, all_of_them, m * size / time), total
+    summed = np.where(positive, np.minimum.accumulate(pairs), 0.0).sum(axis=0)
+    time = np.maximum(1.0 / np.log10(m * size + 10), 2.0 * summed - 1.0)
+    return np.where(total < 1e-12, independent, m * size / time), total

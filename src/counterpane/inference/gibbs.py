@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from counterpane.inference.convergence import rhat, standard_errors
 from counterpane.inference.gibbs_tables import compile_scan, gather_tables
 from counterpane.parallel import map_in_threads
 from counterpane.ragged import offsets_of
-from counterpane.typing import Array, Codes, Floats, Ints, Words
+from counterpane.typing import Array, Bools, Codes, Floats, Ints, Words
 
 STRETCHES = 250  # means along a chain from which its convergence is estimated
 START_SWEEPS = 1000  # sweeps in search of a row of positive probability
@@ -156,20 +156,16 @@ class Sampler:
         every = np.repeat(cards[:, None], codes.shape[1], axis=1)
         every[list(columns)] = np.minimum(codes, cards[list(columns), None])
         distinct, where, inverse = np.unique(every, axis=1, return_index=True, return_inverse=True)
-        _, pattern = np.unique(distinct == cards[:, None], axis=1, return_inverse=True)
         seeds = _seeds(settings, (distinct.shape[1], chains))
         out, errors = np.empty((2, distinct.shape[1], width))
-        at_once = max(1, TOGETHER // (width * chains))
-        for k in range(int(pattern.max(initial=-1)) + 1):
-            alike = np.flatnonzero(pattern == k)
-            for block in (alike[lo : lo + at_once] for lo in range(0, alike.size, at_once)):
-                units = np.repeat(distinct[:, block], chains, axis=1)
-                rows = np.repeat(where[block], chains)
-                sums, _ = self._run(units, seeds[block].reshape(-1), settings, rows=rows)
-                means = sums.reshape(block.size, chains, width) / settings.n_samples
-                out[block], errors[block] = means.mean(axis=1), np.nan
-                if chains > 1:
-                    errors[block] = means.std(axis=1, ddof=1) / np.sqrt(chains)
+        for block in _alike(distinct == cards[:, None], TOGETHER // (width * chains)):
+            units = np.repeat(distinct[:, block], chains, axis=1)
+            rows = np.repeat(where[block], chains)
+            sums, _ = self._run(units, seeds[block].reshape(-1), settings, rows=rows)
+            means = sums.reshape(block.size, chains, width) / settings.n_samples
+            out[block], errors[block] = means.mean(axis=1), np.nan
+            if chains > 1:
+                errors[block] = means.std(axis=1, ddof=1) / np.sqrt(chains)
         back = inverse.reshape(-1)
         return out[back], errors[back]
 
@@ -182,15 +178,11 @@ class Sampler:
         out: Codes = codes.astype(np.uint16)
         seeds = _seeds(settings, codes.shape[1])
         once = replace(settings, n_samples=1)
-        at_once = max(1, TOGETHER // int(cards.sum()))
-        _, pattern = np.unique(codes == cards[:, None], axis=1, return_inverse=True)
-        for k in range(int(pattern.max(initial=-1)) + 1):
-            alike = np.flatnonzero(pattern == k)
-            for block in (alike[lo : lo + at_once] for lo in range(0, alike.size, at_once)):
-                units = np.ascontiguousarray(codes[:, block], dtype=np.int64)
-                if (units[:, 0] == cards).any():
-                    _, states = self._run(units, seeds[block], once, keep=1, rows=block)
-                    out[:, block] = states[:, 0].T
+        for block in _alike(codes == cards[:, None], TOGETHER // int(cards.sum())):
+            units = np.ascontiguousarray(codes[:, block], dtype=np.int64)
+            if (units[:, 0] == cards).any():
+                _, states = self._run(units, seeds[block], once, keep=1, rows=block)
+                out[:, block] = states[:, 0].T
         return out
 
     def draw(
@@ -326,6 +318,14 @@ def _constant(blanket: Blanket) -> float:
     empty = np.diff(parts.scope_offsets) == 0
     potentials = parts.values[parts.value_offsets[:-1][empty]].sum()
     return float(potentials + parts.rule_weights[np.diff(parts.rule_offsets) == 0].sum())
+
+
+def _alike(missing: Bools, most: int) -> Iterator[Ints]:
+    """Blocks of at most `most` rows with the same missing cells; `missing` is (variables, rows)."""
+    _, pattern = np.unique(missing, axis=1, return_inverse=True)
+    for k in range(int(pattern.max(initial=-1)) + 1):
+        rows = np.flatnonzero(pattern == k)
+        yield from np.split(rows, range(max(1, most), rows.size, max(1, most)))
 
 
 def _seeds(settings: Gibbs, shape: int | tuple[int, int]) -> Words:

@@ -136,10 +136,10 @@ def log_cells(cards: Ints, offsets: Ints, variables: Ints) -> Floats:
 
 def only(parts: Parts, tables: Bools, rules: Bools) -> Parts:
     """The parts without the potentials and rules that are not flagged."""
-    held, touching = tables[parts.potentials], rules[parts.touching]
+    potentials, touching = tables[parts.potentials], rules[parts.touching]
     return parts._replace(
-        potential_offsets=offsets_of(held)[parts.potential_offsets],
-        potentials=parts.potentials[held],
+        potential_offsets=offsets_of(potentials)[parts.potential_offsets],
+        potentials=parts.potentials[potentials],
         touching_offsets=offsets_of(touching)[parts.touching_offsets],
         touching=parts.touching[touching],
     )

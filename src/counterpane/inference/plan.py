@@ -92,12 +92,12 @@ def refuse(
     """
     shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
     more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
-    held = f" and {total:,} cells in all" if total > 4 * max_cells else ""
+    in_all = f" and {total:,} cells in all" if total > 4 * max_cells else ""
     raise TableSizeError(
         f"the query needs a table of {'at least ' * least}{_count(largest)} cells (width "
         f"{len(culprit) - 1}) over "
-        f"{', '.join(shown)}{more}{held}; at most {max_cells:,} are allowed"
-        f"{f', {4 * max_cells:,} in all' if held else ''}: ask about fewer variables, give "
+        f"{', '.join(shown)}{more}{in_all}; at most {max_cells:,} are allowed"
+        f"{f', {4 * max_cells:,} in all' if in_all else ''}: ask about fewer variables, give "
         "evidence on some of these, or estimate by method='gibbs', 'mean_field' or 'bp'."
     )
 

@@ -224,12 +224,12 @@ def _source(
             raise ParameterError("sample_weight cannot be joined to a count source.")
         if schema is not None and X.schema != schema:
             raise DataError("the source has another schema than the model; encode it by that one.")
-        found = X if X.table is None else X.table
+        rows = X if X.table is None else X.table
     else:
-        found = read(X, schema=schema, weights=sample_weight)
-    if isinstance(found, CountSource):
-        return resolved(found, missing)
-    return MemoryCounts(found.resolve_missing(missing), n_jobs=n_jobs)
+        rows = read(X, schema=schema, weights=sample_weight)
+    if isinstance(rows, CountSource):
+        return resolved(rows, missing)
+    return MemoryCounts(rows.resolve_missing(missing), n_jobs=n_jobs)
 
 
 def _first_weights(parts: Sequence[Part], start: str) -> Floats:
