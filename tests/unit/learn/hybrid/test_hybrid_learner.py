@@ -34,7 +34,7 @@ def make_table(seed, n, rows, most=2, names=None, weighted=False):
 
 
 def merged(learner, table):
-    source = learner._source(table, None, "state", learner.n_jobs)
+    source = learner._source(table, None)
     return to_end(learner._search(source), Control())
 
 
