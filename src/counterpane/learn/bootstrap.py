@@ -47,10 +47,24 @@ REPEATS = 8  # a table is resampled by weights where each distinct row occurs so
 class BootstrapResult:
     """How often each edge appears; arrays are indexed (from, to) in the order of `names`.
 
-    `edge_probabilities` is the share of the `n` samples that have the edge in that direction; an
-    edge without a direction counts half for each. `undirected` is the share of samples that join
-    two columns and leave the direction open. `models` holds the networks if `keep_models` was set.
+    Attributes
+    ----------
+    names : tuple of str
+        The columns.
+    edge_probabilities : array
+        The share of samples that have the edge in that direction; an edge without a direction
+        counts half for each.
+    directed : bool
+        Whether edges have directions.
+    n : int
+        The number of samples.
+    models : tuple of Model
+        The networks, if `keep_models` was set.
+    undirected : array or None
+        The share of samples that join two columns and leave the direction open.
 
+    Examples
+    --------
     >>> import counterpane as cp
     >>> result = cp.bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)
     >>> [(r["from"], r["to"], r["strength"], r["undirected"]) for r in result.strength[:2]]
@@ -176,15 +190,39 @@ def bootstrap(
 ) -> BootstrapResult:
     """The edges that copies of `learner` learn from `n` bootstrap samples of the rows of `X`.
 
-    `learner` has `fit` and sets `graph_`, or a `model_` with a `graph`; it is not changed itself.
     Rows are drawn with replacement. Each sample votes with the equivalence class of its network:
-    an edge has a direction only if the whole class has it. With `equivalence=False` it votes with
-    the network itself, whose other directions are arbitrary. With missing="auto" the policy for
+    an edge has a direction only if the whole class has it. With missing="auto" the policy for
     missing cells is chosen once, for all rows; if it is EM, one network is learned from all rows,
-    and the missing cells of each sample are drawn from it. `keep_models` keeps the models, for a
-    `Mixture`. `n_jobs` threads fit learners in parallel; the result does not depend on it. After
-    `time_limit` seconds, counted from the first sample, or Ctrl-C, the finished samples are used.
+    and the missing cells of each sample are drawn from it.
 
+    Parameters
+    ----------
+    learner : learner
+        Has `fit` and sets `graph_`, or a `model_` with a `graph`; it is not changed.
+    X : table
+        A frame, a numpy array, a path, a `Table` or a `CountSource`.
+    n : int
+        The number of samples.
+    equivalence : bool
+        If False, a sample votes with the network itself, whose directions are partly arbitrary.
+    keep_models : bool
+        Keep the models, for a `Mixture`.
+    random_state : int or numpy.random.Generator, optional
+        The seed.
+    time_limit : float, optional
+        Seconds from the first sample; then, or after Ctrl-C, the finished samples are used.
+    n_jobs : int
+        Threads that fit learners in parallel; the result does not depend on it.
+    progress : bool or function
+        True shows a bar; a function gets (what, done, total).
+
+    Returns
+    -------
+    BootstrapResult
+        How often each edge appears.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> result = bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=20, random_state=0)
     >>> result.strength[0]["strength"], result.strength[0]["direction"]

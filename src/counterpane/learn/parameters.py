@@ -39,8 +39,28 @@ def fit_parameters(
 ) -> BayesianNetwork:
     """The network of `dag` with the posterior mean under a BDeu prior, from one batch of counts.
 
-    With missing="drop" each family's parameters come from the rows that are complete in it.
+    Parameters
+    ----------
+    source : CountSource
+        The data.
+    dag : Dag
+        The structure over the columns of `source`.
+    equivalent_sample_size : float
+        The weight of the uniform prior, in rows.
+    missing : {"error", "drop", "state"}
+        With "drop", each family's parameters come from the rows that are complete in it.
+    provenance : dict, optional
+        How the structure was found, for the model's file.
+    ctl : Control, optional
+        Progress and cancellation.
 
+    Returns
+    -------
+    BayesianNetwork
+        The network.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))  # status, age, sex, survived
     >>> model = fit_parameters(source, cp.Dag(4, [(2, 3)]))
@@ -172,12 +192,38 @@ def fit_parameters_em(
 ) -> BayesianNetwork:
     """The network of `dag` whose parameters make the observed cells most probable.
 
-    `table` may be a source whose distinct rows fit in memory. Stops when an iteration gains less
-    than `tolerance` times the log-likelihood. `start` is a network of the same structure to start
-    from; by default EM starts from the complete rows of each family. The variables named in `fixed`
-    keep their tables of `start`. `strengths` are the expected counts, so uncertainty grows with the
-    number of missing cells. A time limit or Ctrl-C returns the parameters so far.
+    The model's `strengths` are the expected counts, so uncertainty grows with the number of missing
+    cells. A time limit or Ctrl-C returns the parameters so far.
 
+    Parameters
+    ----------
+    table : Table or CountSource
+        Rows with missing cells; the distinct rows of a source must fit in memory.
+    dag : Dag
+        The structure over the columns of `table`.
+    start : BayesianNetwork, optional
+        A network of the same structure to start from; by default EM starts from the complete rows
+        of each family.
+    fixed : iterable of str
+        Variables that keep their tables of `start`.
+    equivalent_sample_size : float
+        The weight of the uniform prior, in rows.
+    tolerance : float
+        EM stops when an iteration gains less than this share of the log-likelihood.
+    max_steps : int
+        The largest number of iterations.
+    random_state : int
+        The seed of small random counts that tell hidden states apart.
+    time_limit, progress, checkpoint
+        As in every learner.
+
+    Returns
+    -------
+    BayesianNetwork
+        The network.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> table = cp.read({"a": [0, 0, 1, 1, None, 1], "b": [0, 0, 1, None, 1, 1]})
     >>> model = fit_parameters_em(table, cp.Dag(2, [(0, 1)]), equivalent_sample_size=0.01)

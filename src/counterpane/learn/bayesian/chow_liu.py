@@ -102,17 +102,36 @@ class GainSearch(Search[PairGains]):
 class ChowLiu(ScoreLearner):
     """Learns the best tree, forest or branching of a table.
 
-    Parameters: `score` (a name or a score; the likelihood gives a spanning tree, a penalized score
-    a forest), `root` (a column name; by default the column of largest entropy), `target` (a column
-    name, for the tree-augmented network of a class), `equivalent_sample_size` of the
-    parameters' prior, `missing` ("auto", "state", "drop", "error", "em", or "available" with the
-    score "nal"), and the parameters of every learner: `time_limit` in seconds, `n_jobs` threads,
-    `progress`, `checkpoint`.
+    Parameters
+    ----------
+    score : str or LocalScore
+        A name or a score. The likelihood gives a spanning tree, a penalized score a forest.
+    root : str, optional
+        A column, by default that of largest entropy.
+    target : str, optional
+        The class, for a tree-augmented network.
+    equivalent_sample_size : float
+        The weight of the uniform prior of the parameters, in rows.
+    **options
+        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
+        `checkpoint`.
 
-    Results: `model_` (a `BayesianNetwork`), `graph_` (networkx), `score_`, `strengths_` (parent,
-    child, bits, directed; strongest first), `gains_` (parent, child, gain of the score in nats;
-    largest first), `trace_`.
+    Attributes
+    ----------
+    model_ : BayesianNetwork
+        The network.
+    graph_ : networkx.DiGraph
+        Its edges; `cpdag_` is its equivalence class.
+    score_ : float
+        Its score.
+    strengths_, gains_ : list of tuple
+        (parent, child, bits, directed) and (parent, child, nats of the score) of each edge, largest
+        first.
+    trace_ : list of dict
+        The steps of the search.
 
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.ChowLiu(score="bic", root="survived").fit(cp.load_dataset("titanic"))
     >>> sorted(learner.graph_.edges)

@@ -148,17 +148,40 @@ def _squeeze(mask: int, i: int) -> int:
 class ExactPosterior(DensityLearner):
     """Learns the exact posterior over networks of at most 20 variables, and the best of them.
 
-    Parameters: `score` (a name or a score; natural-log marginal likelihoods such as BDeu give
-    posteriors, BIC an approximation), `prior` ("uniform" over DAGs, up to 3ⁿ terms; "order": the
-    weight of a DAG is the number of orders that it fits, n² 2ⁿ terms), `max_parents`,
-    `equivalent_sample_size` of the model's parameters, `missing` ("auto" or "state", "drop",
-    "error"), and those of every learner. A checkpoint has the counts, not the sums.
+    A checkpoint has the counts, not the sums.
 
-    Results: `edge_probabilities_` (row: from, column: to), `edges_` (parent, child, probability;
-    largest first), `log_evidence_` (ln Σ exp(score) over all networks; with "order" each times its
-    number of orders), `model_` and `best_model_` (the best `BayesianNetwork`),
-    `best_score_` and `score_`, `graph_` (networkx), `trace_`.
+    Parameters
+    ----------
+    score : str or LocalScore
+        Natural-log marginal likelihoods such as "bdeu" give posteriors, "bic" an approximation.
+    prior : {"uniform", "order"}
+        "uniform": every DAG has the same weight; up to 3ⁿ terms. "order": the weight of a DAG is
+        the number of orders that it fits; n² 2ⁿ terms.
+    max_parents : int, optional
+        The largest number of parents of a variable.
+    equivalent_sample_size : float
+        The weight of the uniform prior of the model's parameters, in rows.
+    **options
+        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
+        `checkpoint`.
 
+    Attributes
+    ----------
+    edge_probabilities_ : array
+        Row: from, column: to.
+    edges_ : list of tuple
+        (parent, child, probability), largest first.
+    log_evidence_ : float
+        ln Σ exp(score) over all networks; with "order" each times its number of orders.
+    model_, best_model_ : BayesianNetwork
+        The network of largest score; `graph_` has its edges.
+    score_, best_score_ : float
+        Its score.
+    trace_ : list of dict
+        The steps.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = ExactPosterior().fit(cp.load_dataset("titanic"))
     >>> round(learner.best_score_, 3), round(learner.log_evidence_, 3)

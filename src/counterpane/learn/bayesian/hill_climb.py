@@ -92,10 +92,37 @@ def shake(moves: Moves, dag: DagState, times: int, rng: np.random.Generator) -> 
 class HillClimb(NetworkLearner):
     """Hill-climbing over networks by a score.
 
-    Parameters beyond those of every network learner (`score`, `max_parents`, `start`,
-    `required_edges`, `forbidden_edges`, `tiers`): `tabu` (length of the tabu list, 0 for none),
-    `restarts`, and `perturb`, the number of random moves before each restart.
+    Parameters
+    ----------
+    score : str or LocalScore
+        A name, such as "bic", "bdeu" or "k2", or a score.
+    tabu : int
+        The length of the tabu list, 0 for none.
+    restarts : int
+        How often to climb again from the best network, perturbed.
+    perturb : int
+        The number of random moves before each restart.
+    **options
+        Those of every network learner, `max_parents`, `start`, `required_edges`,
+        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
+        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
+    Attributes
+    ----------
+    model_ : BayesianNetwork
+        The network.
+    graph_ : networkx.DiGraph
+        Its edges; `cpdag_` is its equivalence class.
+    score_ : float
+        Its score.
+    strengths_, gains_ : list of tuple
+        (parent, child, bits, directed) and (parent, child, nats of the score) of each edge, largest
+        first.
+    trace_ : list of dict
+        The steps of the search.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.HillClimb(score="bic").fit(cp.load_dataset("titanic"))
     >>> learner.model_.dag.n_edges, round(learner.score_, 3)

@@ -65,9 +65,36 @@ class OrderSearch(Search[NetworkState]):
 class K2Search(NetworkLearner):
     """Learns a network by greedy parents along an order.
 
-    `order` lists all columns. By default `restarts` + 1 random orders are tried, and the best
-    network is kept.
+    Parameters
+    ----------
+    score : str or LocalScore
+        A name, such as "bic", "bdeu" or "k2", or a score.
+    order : sequence of str, optional
+        All columns, parents before children. By default `restarts` + 1 random orders are tried, and
+        the best network is returned.
+    restarts : int
+        The number of random orders after the first one.
+    **options
+        Those of every network learner, `max_parents`, `start`, `required_edges`,
+        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
+        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
+    Attributes
+    ----------
+    model_ : BayesianNetwork
+        The network.
+    graph_ : networkx.DiGraph
+        Its edges; `cpdag_` is its equivalence class.
+    score_ : float
+        Its score.
+    strengths_, gains_ : list of tuple
+        (parent, child, bits, directed) and (parent, child, nats of the score) of each edge, largest
+        first.
+    trace_ : list of dict
+        The steps of the search.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> order = ["sex", "age", "status", "survived"]
     >>> learner = cp.K2Search(order=order).fit(cp.load_dataset("titanic"))

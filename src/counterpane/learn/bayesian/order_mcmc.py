@@ -152,19 +152,50 @@ def _with_part(array: Array, where: int | slice, part: Array) -> Array:
 class OrderMCMC(DensityLearner):
     """Learns edge probabilities by sampling partitions (unbiased) or orders of the variables.
 
-    Parameters: `score`, `n_samples` kept of each of `n_chains`, `burn_in` (samples that are
-    discarded first, by default half as many), `thin` (moves between samples, by default one for
-    each variable), `max_parents`, `max_candidates` (parents considered for each variable, those of
-    largest score alone), `partition` (False samples orders, which favors DAGs that fit many),
-    `n_models` networks drawn for the mixture, `equivalent_sample_size` of their parameters,
-    `missing`, `random_state`, and those of every learner. Results do not depend on `n_jobs`.
+    Parameters
+    ----------
+    score : str or LocalScore
+        A name, such as "bic", "bdeu" or "k2", or a score.
+    n_samples, n_chains : int
+        The samples of each chain, and the number of chains.
+    burn_in : int, optional
+        Samples that are discarded first, by default half as many as `n_samples`.
+    thin : int, optional
+        Moves between samples, by default one for each variable.
+    max_parents, max_candidates : int
+        The largest number of parents, and of the columns considered as parents of each variable:
+        those of largest score alone.
+    partition : bool
+        False samples orders, which favors DAGs that fit many orders.
+    n_models : int
+        The number of networks drawn for the mixture.
+    random_state : int or numpy.random.Generator, optional
+        The seed. Results do not depend on `n_jobs`.
+    equivalent_sample_size : float
+        The weight of the uniform prior of the networks' parameters, in rows.
+    **options
+        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
+        `checkpoint`.
 
-    Results: `edge_probabilities_` (row: from, column: to; averages of exact conditionals, not of
-    indicators), `edges_` (parent, child, probability; largest first), `standard_errors_` and
-    `rhat_` of each edge, `score_rhat_` and `score_effective_size_` of the log-score, `log_scores_`
-    (chains, samples), `model_` (a `Mixture` of sampled networks), `graph_` (networkx: the edges
-    with a probability above ½; not always acyclic), `trace_`.
+    Attributes
+    ----------
+    edge_probabilities_, standard_errors_, rhat_ : array
+        Of each edge; row: from, column: to. Averages of exact conditionals, not of indicators.
+    edges_ : list of tuple
+        (parent, child, probability), largest first.
+    score_rhat_, score_effective_size_ : float
+        R-hat and effective sample size of the log-score.
+    log_scores_ : array
+        Shape (chains, samples).
+    model_ : Mixture
+        Sampled networks.
+    graph_ : networkx.DiGraph
+        The edges with a probability above ½; not always acyclic.
+    trace_ : list of dict
+        The steps of the chains.
 
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = OrderMCMC(n_samples=200, random_state=0).fit(cp.load_dataset("titanic"))
     >>> learner.edge_probabilities_.shape

@@ -163,10 +163,36 @@ def _unless_stopped(work: Callable[[], int]) -> int:
 class StructureSearch(NetworkLearner):
     """Learns a Bayesian network; the default structure learner.
 
-    `effort` is "fast" (greedy equivalence search), "default" (with node reinsertion, and edge
-    knock-outs up to 5,000 rows), or "thorough" (with knock-outs and order moves, until a round
-    has no gain). With constraints on directions the search is over DAGs.
+    With constraints on directions the search is over DAGs, otherwise over equivalence classes.
 
+    Parameters
+    ----------
+    score : str or LocalScore
+        A name, such as "bic", "bdeu" or "k2", or a score.
+    effort : {"fast", "default", "thorough"}
+        "fast": greedy equivalence search. "default": with node reinsertion, and edge knock-outs up
+        to 5,000 rows. "thorough": with knock-outs and order moves, until a round has no gain.
+    **options
+        Those of every network learner, `max_parents`, `start`, `required_edges`,
+        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
+        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+
+    Attributes
+    ----------
+    model_ : BayesianNetwork
+        The network.
+    graph_ : networkx.DiGraph
+        Its edges; `cpdag_` is its equivalence class.
+    score_ : float
+        Its score.
+    strengths_, gains_ : list of tuple
+        (parent, child, bits, directed) and (parent, child, nats of the score) of each edge, largest
+        first.
+    trace_ : list of dict
+        The steps of the search.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.StructureSearch().fit(cp.load_dataset("titanic"))
     >>> round(learner.score_, 3), learner.trace_[0]["stage"]
@@ -196,6 +222,31 @@ class GES(NetworkLearner):
     The score must be equal for all members of a class, and a constraint must forbid an edge in both
     directions.
 
+    Parameters
+    ----------
+    score : str or LocalScore
+        A name, such as "bic", "bdeu" or "k2", or a score.
+    **options
+        Those of every network learner, `max_parents`, `start`, `required_edges`,
+        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
+        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+
+    Attributes
+    ----------
+    model_ : BayesianNetwork
+        The network.
+    graph_ : networkx.DiGraph
+        Its edges; `cpdag_` is its equivalence class.
+    score_ : float
+        Its score.
+    strengths_, gains_ : list of tuple
+        (parent, child, bits, directed) and (parent, child, nats of the score) of each edge, largest
+        first.
+    trace_ : list of dict
+        The steps of the search.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.GES("bic").fit(cp.load_dataset("titanic"))
     >>> round(learner.score_, 3), len(learner.graph_.edges)

@@ -190,20 +190,45 @@ MOST_RELATIVES = 62  # so that a set of local columns is one number
 class HybridRandomFieldLearner(DensityLearner):
     """Learns a Bayesian network around each variable by Markov blanket merging.
 
-    Parameters: `k`, the number of columns that each variable starts with, those of largest χ²
-    (among equal ones those of smallest entropy; independent columns are not used); `k_max`, the
-    largest union of blankets for which a network is learned; `score` ("mdl", or "bic": without
-    the prior); `literal` (the loop as printed in the paper, at most ten passes); `prior`, the
-    number of rows N that are spread evenly over each table (None: the largest number of states of
-    a column); and those of every learner. Each network is
-    learned by hill climbing from the empty graph by the best addition, deletion or reversal; among
-    equal moves the first is made, by child, then parent, with columns by falling entropy, then by
-    name.
+    Each network is learned by hill climbing from the empty graph by the best addition, deletion or
+    reversal; among equal moves the first is made, by child, then parent, with columns by falling
+    entropy, then by name.
 
-    Results: `model_` (a `HybridRandomField`), `graph_` (networkx, from the members of each blanket
-    to its variable), `blankets_`, `n_passes_`, `pll_` (the log pseudo-likelihood of the
-    training rows, in nats), also called `score_`, `trace_` (with the PLL after every step).
+    Parameters
+    ----------
+    k : int
+        The number of columns that each variable starts with: those of largest χ², among equal ones
+        those of smallest entropy. Independent columns are not used.
+    k_max : int
+        The largest union of blankets for which a network is learned.
+    score : {"mdl", "bic"}
+        "bic" is without the prior.
+    literal : bool
+        Use the loop as printed in the paper, at most ten passes.
+    prior : float, optional
+        The number of rows N that are spread evenly over each table, by default the largest number
+        of states of a column.
+    **options
+        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
+        `checkpoint`.
 
+    Attributes
+    ----------
+    model_ : HybridRandomField
+        The model.
+    graph_ : networkx.DiGraph
+        Edges from the members of each blanket to its variable.
+    blankets_ : dict
+        The blanket of each variable.
+    n_passes_ : int
+        The number of passes of merging.
+    pll_, score_ : float
+        The log pseudo-likelihood of the training rows, in nats.
+    trace_ : list of dict
+        The steps, with the pseudo-likelihood after each.
+
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.HybridRandomFieldLearner().fit(cp.load_dataset("titanic"))
     >>> learner.blankets_["age"], learner.n_passes_

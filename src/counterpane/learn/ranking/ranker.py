@@ -39,17 +39,35 @@ class Ranked(NamedTuple):
 class LinkRanker(Estimator):
     """Learns which items occur together, and ranks the items that a user has not chosen yet.
 
-    `learner`: "auto" (the best of `CANDIDATES` by the mean reciprocal rank of left-out links, one
-    link of each user, or of 2,000 users of a large table), "hybrid" (a hybrid random field),
-    "pairwise", "chow-liu", "naive-bayes", "item-cosine", "popularity", or any learner whose
-    `model_` has full conditionals; a copy of it is fitted. `user` and `item` name the columns of an
-    edge list. `random_state` draws the left-out links.
+    Parameters
+    ----------
+    learner : str or learner
+        "auto": the best of several rankers by the mean reciprocal rank of left-out links, one link
+        of each user, or of 2,000 users of a large table. "hybrid" (a hybrid random field),
+        "pairwise", "chow-liu", "naive-bayes", "item-cosine", "popularity". Or any learner whose
+        `model_` has full conditionals; a copy of it is fitted.
+    user, item : str, optional
+        The columns of an edge list.
+    random_state : int
+        Draws the left-out links.
 
-    Results: `items_` (their names), `choice_` (the name of the ranker, None for a learner of your
-    own), `candidates_` (the rankers that were compared, the best first, with `mrr` and its standard
-    `error`), `learner_`, `model_` (None for naive Bayes, cosine and popularity, which have no
-    probabilities), `n_users_`. `save` writes any of them.
+    Attributes
+    ----------
+    items_ : tuple of str
+        The names of the items.
+    choice_ : str or None
+        The name of the ranker; None where a learner was passed.
+    candidates_ : list
+        The rankers that were compared, the best first, with `mrr` and its standard `error`.
+    learner_ : learner
+        The fitted learner.
+    model_ : model or None
+        Its model; None for naive Bayes, cosine and popularity, which have no probabilities.
+    n_users_ : int
+        The number of users.
 
+    Examples
+    --------
     >>> import counterpane as cp
     >>> buys = {"user": [1, 1, 2, 2, 3, 3, 4], "item": 3 * ["tea", "jam"] + ["ham"]}
     >>> ranker = cp.LinkRanker("chow-liu").fit(buys)
