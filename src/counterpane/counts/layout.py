@@ -161,6 +161,15 @@ class CountBatch:
         table = self[i]
         return SparseCounts(table.shape, np.argwhere(table).T, table[table != 0])
 
+    def dense(self, i: int) -> Array:
+        """Table i as an array, also if it is stored sparsely."""
+        if i not in self._sparse:
+            return self[i]
+        cells = self._sparse[i]
+        table = np.zeros(cells.shape, dtype=cells.values.dtype)
+        table[tuple(cells.codes)] = cells.values
+        return table
+
     @property
     def n(self) -> Array:
         """The total count of each table: its effective sample size."""

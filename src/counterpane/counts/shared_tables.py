@@ -26,8 +26,8 @@ class SharedTables(SourceView):
     def __init__(self, source: CountSource) -> None:
         super().__init__(source)
         self.scopes: list[tuple[int, ...]] = []
-        self._tables: list[tuple[int, tuple[int, ...], Array]] = []
-        self._by_column: list[list[int]] = [[] for _ in range(len(source.schema))]
+        self._tables: list[tuple[tuple[int, ...], Array]] = []
+        self._index = ColumnIndex()
         self._room = MOST_CELLS_TOGETHER
         self._policy: Policy = "state" if source.has_missing.any() else "drop"
 
@@ -61,7 +61,7 @@ class SharedTables(SourceView):
                 if q in layout.sparse:
                     sparse[q] = batch.sparse(k)
                 else:
-                    parts[q] = dense(batch, k)
+                    parts[q] = batch.dense(k)
         for q, scope in enumerate(scopes):
             if q not in large:
                 parts[q] = self._margin(scope, ctl)
@@ -72,14 +72,11 @@ class SharedTables(SourceView):
     def _cells(self, scope: Sequence[int]) -> float:
         return float(np.prod(self.counted_cards[list(scope)].astype(np.float64)))
 
-    def _holder(self, scope: Iterable[int]) -> int | None:
+    def _holder(self, scope: Sequence[int]) -> int | None:
         """The place of a cached table that contains these columns."""
-        columns = list(scope)
-        if not columns:
+        if not scope:
             return 0 if self._tables else None
-        mask = sum(1 << c for c in columns)
-        shortest = min((self._by_column[c] for c in columns), key=len)
-        return next((k for k in shortest if self._tables[k][0] & mask == mask), None)
+        return self._index.find(scope)
 
     def _count(self, scopes: Iterable[Sequence[int]], ctl: Control | None) -> None:
         """Count and cache the tables of some sets of columns, except those within other tables."""
@@ -87,7 +84,7 @@ class SharedTables(SourceView):
         new = ColumnIndex()
         sorted_scopes = dict.fromkeys(tuple(sorted(s)) for s in scopes)
         for scope in sorted(sorted_scopes, key=len, reverse=True):
-            if self._holder(scope) is None and not new.covers(scope):
+            if self._holder(scope) is None and new.find(scope) is None:
                 fresh.append(scope)
                 new.add(scope)
         if not fresh:
@@ -96,22 +93,20 @@ class SharedTables(SourceView):
         for k, scope in enumerate(fresh):
             self.scopes.append(scope)
             # without the missing state of columns that have none
-            table = dense(batch, k)[tuple(slice(int(r)) for r in self.counted_cards[list(scope)])]
+            table = batch.dense(k)[tuple(slice(int(r)) for r in self.counted_cards[list(scope)])]
             self._add(scope, table)
         if self._room < 0:  # drop the oldest half; they may be counted again
             self._drop_oldest()
 
     def _add(self, scope: tuple[int, ...], table: Array) -> None:
         self._room -= table.size
-        for column in scope:
-            self._by_column[column].append(len(self._tables))
-        self._tables.append((sum(1 << c for c in scope), scope, table))
+        self._index.add(scope)
+        self._tables.append((scope, table))
 
     def _drop_oldest(self) -> None:
-        kept = self._tables[len(self._tables) // 2 :]
-        self._tables, self._room = [], MOST_CELLS_TOGETHER
-        self._by_column = [[] for _ in range(len(self.schema))]
-        for _, scope, table in kept:
+        newest = self._tables[len(self._tables) // 2 :]
+        self._tables, self._index, self._room = [], ColumnIndex(), MOST_CELLS_TOGETHER
+        for scope, table in newest:
             self._add(scope, table)
 
     def _margin(self, scope: list[int], ctl: Control | None) -> Array:
@@ -121,7 +116,7 @@ class SharedTables(SourceView):
             self._count([scope], ctl)
             place = self._holder(scope)
             assert place is not None
-        _, columns, table = self._tables[place]
+        columns, table = self._tables[place]
         others = tuple(i for i, c in enumerate(columns) if c not in scope)
         table = table.sum(axis=others) if others else table
         left = [c for c in columns if c in scope]
@@ -129,16 +124,6 @@ class SharedTables(SourceView):
         if self._policy == "state":
             table = table[tuple(slice(int(r)) for r in self.schema.cards[scope])]
         return table
-
-
-def dense(batch: CountBatch, k: int) -> Array:
-    """Table k of a batch as an array, also where it was stored sparsely."""
-    if not batch.is_sparse(k):
-        return batch[k]
-    cells = batch.sparse(k)
-    table = np.zeros(cells.shape, dtype=cells.values.dtype)
-    table[tuple(cells.codes)] = cells.values
-    return table
 
 
 def pair_blocks(cards: Ints, max_cells: int) -> list[tuple[int, ...]]:
@@ -192,15 +177,15 @@ def table_scopes(
     >>> table_scopes(tests, np.array([2, 2, 2]), [(0, 1, 2)])
     [(0, 1, 2)]
     """
-    scopes, kept = list(blocks), ColumnIndex()
+    scopes, cached = list(blocks), ColumnIndex()
     for scope in blocks:
-        kept.add(scope)
+        cached.add(scope)
     for x, y, conditioned in questions:
         scope = tuple(sorted((x, y, *conditioned)))
-        if not kept.covers(scope):
+        if cached.find(scope) is None:
             scopes.append(scope)
             if np.prod(cards[list(scope)].astype(np.float64)) <= MOST_CELLS:
-                kept.add(scope)
+                cached.add(scope)
     return scopes
 
 
@@ -208,16 +193,17 @@ class ColumnIndex:
     """Sets of columns, indexed by their columns."""
 
     def __init__(self) -> None:
-        self._masks: dict[int, list[int]] = {}
+        self._masks: list[int] = []  # of each set
+        self._with_column: dict[int, list[int]] = {}  # the places of the sets with each column
 
     def add(self, scope: Sequence[int]) -> None:
         """Add a set."""
-        mask = sum(1 << c for c in scope)
         for column in scope:
-            self._masks.setdefault(column, []).append(mask)
+            self._with_column.setdefault(column, []).append(len(self._masks))
+        self._masks.append(sum(1 << c for c in scope))
 
-    def covers(self, scope: Sequence[int]) -> bool:
-        """Whether the columns lie within one of the sets."""
+    def find(self, scope: Sequence[int]) -> int | None:
+        """The place of the first set that contains all columns of `scope`, or None."""
         mask = sum(1 << c for c in scope)
-        near = min((self._masks.get(c, []) for c in scope), key=len, default=[])
-        return any(m & mask == mask for m in near)
+        fewest = min((self._with_column.get(c, []) for c in scope), key=len, default=[])
+        return next((k for k in fewest if self._masks[k] & mask == mask), None)
