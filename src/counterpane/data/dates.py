@@ -102,6 +102,11 @@ def numbers_of(stamps: Array) -> tuple[Floats, Array]:
     return micros / DAY, missing
 
 
+def datetimes(numbers: Array) -> Array:
+    """Days since 1970-01-01 as numpy datetimes, to the microsecond."""
+    return _micros(numbers).astype("M8[us]")
+
+
 def date_texts(numbers: Array) -> tuple[str, ...]:
     """ISO texts, as short as all of them allow: days, else minutes, seconds or less.
 
@@ -110,7 +115,7 @@ def date_texts(numbers: Array) -> tuple[str, ...]:
     """
     micros = _micros(numbers)
     unit: Any = next(u for u in ("D", "m", "s", "us") if not (micros % UNITS[u]).any())
-    texts = np.datetime_as_string(micros.astype("M8[us]"), unit=unit)
+    texts = np.datetime_as_string(datetimes(numbers), unit=unit)
     return tuple(text.replace("T", " ") for text in texts.tolist())
 
 
@@ -120,11 +125,13 @@ def date_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     >>> date_labels([0, 365])
     ('<1970-01-01', '[1970-01-01, 1971-01-01)', '≥1971-01-01')
     """
-    if not len(cuts):
-        return (ALL,)
-    texts = date_texts(np.asarray(cuts))
-    between = [f"[{low}, {high})" for low, high in pairwise(texts)]
-    return (f"<{texts[0]}", *between, f"≥{texts[-1]}")
+    return interval_names(date_texts(np.asarray(cuts))) if len(cuts) else (ALL,)
+
+
+def interval_names(cuts: Sequence[str]) -> tuple[str, ...]:
+    """Names of the intervals between cuts that are written so; at least one cut is needed."""
+    between = [f"[{low}, {high})" for low, high in pairwise(cuts)]
+    return (f"<{cuts[0]}", *between, f"≥{cuts[-1]}")
 
 
 def are_dates(state: object) -> bool:

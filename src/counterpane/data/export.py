@@ -11,13 +11,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
+from counterpane.data.dates import datetimes
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.typing import Array, Bools, Floats, State
 
 FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 """The libraries whose frames are made."""
-
-MICROSECONDS = 86_400_000_000  # of a day
 
 
 class Exportable:
@@ -204,8 +203,7 @@ def _stamps(column: Numbers) -> Array:
     """Dates as datetime64, in whole days where all are."""
     days = np.where(column.missing, 0.0, column.values.astype(np.float64))
     whole_days = (days == np.rint(days)).all()
-    counted = np.rint(days if whole_days else days * MICROSECONDS).astype(np.int64)
-    stamps: Array = counted.astype("M8[D]" if whole_days else "M8[us]")
+    stamps = days.astype(np.int64).astype("M8[D]") if whole_days else datetimes(days)
     stamps[column.missing] = np.datetime64("NaT")
     return stamps
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
-from counterpane.data.dates import date_texts
+from counterpane.data.dates import date_texts, datetimes
 from counterpane.data.intervals import draw_numbers, interval_points
 from counterpane.data.schema import Variable
 from counterpane.data.table import Table
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 else:
     nw = lazy("narwhals.stable.v2")
-
-MICROSECONDS = 86_400_000_000  # of a day
 
 
 class Patch(NamedTuple):
@@ -41,7 +39,7 @@ class Patch(NamedTuple):
         """The values as numbers or objects; days as datetime64."""
         if not self.dated:
             return self.values
-        return np.rint(self.floats() * MICROSECONDS).astype(np.int64).astype("M8[us]")
+        return datetimes(self.floats())
 
     def durations(self) -> Array:
         """Seconds as timedelta64."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.data.dates import interval_names
 from counterpane.data.schema import Quantiles, Variable
 from counterpane.typing import Array, Floats
 
@@ -116,8 +117,7 @@ def cut_labels(cuts: Sequence[float]) -> tuple[str, ...]:
         texts = [f"{cut:.{digits}g}" for cut in cuts]
         if len(set(texts)) == len(texts):
             break
-    between = [f"[{low}, {high})" for low, high in pairwise(texts)]
-    return (f"<{texts[0]}", *between, f"≥{texts[-1]}")
+    return interval_names(texts)
 
 
 PIECES = 20  # stretches of equal weight between the quantiles of an interval

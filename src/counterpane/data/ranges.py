@@ -139,15 +139,9 @@ class Range:
     def _end(self, variable: Variable, side: Any, dated: bool, open_end: float) -> float:
         if side is None:
             return open_end
-        if isinstance(side, np.generic):
-            side = side.item()
-        if dated:
-            number = day_number(side)
-        else:
-            number = None
-            with suppress(TypeError, ValueError):
-                number = float(side)
-        if number is None or math.isnan(number):
+        side = side.item() if isinstance(side, np.generic) else side
+        number = _parsed(side, dated)
+        if number is None:
             kind = "date, such as 2021-03-04," if dated else "number"
             raise EvidenceError(
                 f"{self.text(variable.name)}: {side!r} is not a {kind} and {variable.name!r} holds "
@@ -162,8 +156,13 @@ def number_of(variable: Variable, value: Any) -> float | None:
         value = value.item()
     if isinstance(value, bool) or value in variable.states:
         return None
+    return _parsed(value, variable.dated)
+
+
+def _parsed(value: Any, dated: bool) -> float | None:
+    """The days of a date if `dated`, else the number that a value is; None for others and NaN."""
     with suppress(TypeError, ValueError):
-        number = day_number(value) if variable.dated else float(value)
+        number = day_number(value) if dated else float(value)
         return None if number is None or math.isnan(number) else number
     return None
 
