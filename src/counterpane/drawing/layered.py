@@ -62,14 +62,8 @@ def _order(n: int, edges: Sequence[tuple[int, int]]) -> np.ndarray:
     Nodes without parents among the rest come first, else the one with most children over parents
     (Eades, Lin and Smyth, 1993).
     """
-    children: Neighbors = [[] for _ in range(n)]
-    into, out = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    parents: Neighbors = [[] for _ in range(n)]
-    for a, b in edges:
-        children[a].append(b)
-        parents[b].append(a)
-        into[b] += 1
-        out[a] += 1
+    parents, children = _neighbors(n, edges)
+    into, out = np.array([len(p) for p in parents]), np.array([len(c) for c in children])
     alive = np.ones(n, dtype=bool)
     order = np.empty(n, dtype=np.int64)
     for k in range(n):
@@ -82,16 +76,22 @@ def _order(n: int, edges: Sequence[tuple[int, int]]) -> np.ndarray:
     return order
 
 
-def _layers(
-    order: list[int], edges: Sequence[tuple[int, int]], widths: Floats, height: float
-) -> list[int]:
-    """The layer of each node: below all parents, edges short, no layer much too wide."""
-    n = len(order)
+def _neighbors(n: int, edges: Sequence[tuple[int, int]]) -> tuple[Neighbors, Neighbors]:
+    """(the parents of each node, its children)."""
     parents: Neighbors = [[] for _ in range(n)]
     children: Neighbors = [[] for _ in range(n)]
     for a, b in edges:
         parents[b].append(a)
         children[a].append(b)
+    return parents, children
+
+
+def _layers(
+    order: list[int], edges: Sequence[tuple[int, int]], widths: Floats, height: float
+) -> list[int]:
+    """The layer of each node: below all parents, edges short, no layer much too wide."""
+    n = len(order)
+    parents, children = _neighbors(n, edges)
     layer = [0] * n
     for v in order:
         layer[v] = max((layer[p] + 1 for p in parents[v]), default=0)

@@ -12,7 +12,10 @@ from counterpane.drawing.layered import layered
 from counterpane.drawing.stress import routes_around, spread
 from counterpane.errors import GraphError
 from counterpane.graphs.dag import Dag
+from counterpane.lazy import lazy
 from counterpane.typing import Floats
+
+nx = lazy("networkx")
 
 BOX_HEIGHT = 24.0
 MAX_NODES = 1_200  # of one component; a larger one stands in rows, as no drawing would be legible
@@ -156,22 +159,10 @@ def _check(names: Sequence[str], pairs: Sequence[Edge]) -> None:
 
 
 def _components(n: int, ends: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The connected components, each in the order of its nodes."""
-    root = list(range(n))
-
-    def find(v: int) -> int:
-        while root[v] != v:
-            root[v] = root[root[v]]
-            v = root[v]
-        return v
-
-    for a, b in ends:
-        a, b = find(a), find(b)
-        root[max(a, b)] = min(a, b)
-    components: dict[int, list[int]] = {}
-    for v in range(n):
-        components.setdefault(find(v), []).append(v)
-    return list(components.values())
+    """The connected components, each in the order of its nodes, by their first nodes."""
+    graph = nx.Graph(ends)
+    graph.add_nodes_from(range(n))
+    return sorted(map(sorted, nx.connected_components(graph)))
 
 
 def _lay_out_part(
