@@ -112,6 +112,8 @@ def _sift(layers: list[list[int]], above: Neighbors, below: Neighbors, place: li
 def _sift_layer(members: list[int], above: Neighbors, below: Neighbors, place: list[int]) -> bool:
     """Move each node of one layer, those with most edges first; whether any was moved."""
     n = len(members)
+    if n == 1:
+        return False
     excess = _excess(members, above, place) + _excess(members, below, place)
     # gains[v, g] − gains[v, where[v]] crossings go if v moves into the gap before place g.
     gains = np.zeros((n, n + 1), dtype=np.int32)
@@ -146,11 +148,11 @@ def _excess(members: list[int], toward: Neighbors, place: list[int]) -> Array:
     """
     n = len(members)
     sizes = np.array([len(toward[v]) for v in members])
-    ends = np.array([place[u] for v in members for u in toward[v]], dtype=np.int64)
     excess = np.zeros((n, n), dtype=np.int32)
-    if not len(ends):
+    ends = np.array([place[u] for v in members for u in toward[v]], dtype=np.int64)
+    width = int(ends.max(initial=0)) + 1
+    if width == 1:  # no edges, or all to one node
         return excess
-    width = int(ends.max()) + 1
     cells = np.repeat(np.arange(n) * width, sizes) + ends
     counts = np.bincount(cells, minlength=n * width).reshape(n, width).astype(np.int32)
     up_to = counts.cumsum(axis=1, dtype=np.int32)
