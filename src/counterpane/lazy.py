@@ -1,4 +1,4 @@
-"""Libraries that are imported when they are first used, so that start-up pays only for numpy."""
+"""Libraries that are imported on first use, so that start-up loads only numpy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _Lazy(ModuleType):
-    """Stands for a module until one of its names is asked for."""
+    """A module that is imported when one of its names is first used."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module(self.__name__), name)

@@ -24,7 +24,7 @@ class Stopped(Exception):
 
 
 class Control:
-    """What long work asks between blocks: may I go on, and who wants to know how far I am.
+    """Passes on the progress of long work, and stops it after a deadline or when it is cancelled.
 
     `deadline` is a value of `time.monotonic()`. `cancel` may be called from any thread.
     """
@@ -74,14 +74,14 @@ class Control:
 
 
 class TextBar:
-    """One line on standard error that says how far, how fast and how long; silent when piped."""
+    """A progress line on standard error: units done, rate, time left; silent when piped."""
 
     _shown: ClassVar[list[TextBar]] = []  # bars that have a line on a terminal now
 
     def __init__(self, stream: TextIO | None = None, *, after: float = 0.5) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._began = time.monotonic()
-        self._drawn = self._began + after  # short work draws nothing
+        self._drawn = self._began + after  # work shorter than this draws nothing
         self._width = 0
 
     def __enter__(self) -> TextBar:

@@ -34,7 +34,7 @@ class Attribute:
 
 
 class _Lines:
-    """The lines of a file that say something, and the number of the last one, for errors."""
+    """The lines of a file without blanks and comments; errors name the number of the last one."""
 
     def __init__(self, lines: Iterable[str], path: Path) -> None:
         self._lines, self._path, self._number = iter(lines), path, 0

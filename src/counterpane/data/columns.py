@@ -46,10 +46,10 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A column of numbers; `missing` marks the rows whose number means nothing.
+    """A column of numbers; `missing` marks the rows without one.
 
-    Where `dated`, they are dates and times, in days since 1970-01-01. `written` is the format of
-    the texts that they were, unless that was the plain one.
+    If `dated`, they are dates and times, in days since 1970-01-01. `written` is the format in which
+    they were written as texts, unless that was the plain one.
     """
 
     name: str
@@ -127,7 +127,7 @@ def columns_of(
     """The columns of a frame, a 2-D array, a mapping of columns, or columns already made.
 
     `names` name the columns of an array when there are as many; it has none of its own. A column
-    of a kind that has no states raises, or is left out and told in `unusable`.
+    of a kind that has no states raises, or is left out, with the reason in `unusable`.
     """
     if isinstance(frame, list) and frame and all(isinstance(c, Labels | Numbers) for c in frame):
         return frame
@@ -147,8 +147,8 @@ def columns_of(
         ) from None
     if isinstance(wrapped, nw.LazyFrame):
         raise DataError(
-            f"the frame is lazy ({type(frame).__name__}); call its collect() first, so that the "
-            "memory it takes is asked for in plain sight."
+            f"the frame is lazy ({type(frame).__name__}); call its collect() first, which "
+            "reads all rows into memory."
         )
     return _each(_of_series, ((s.name, s) for s in wrapped.iter_columns()), unusable)
 
@@ -158,7 +158,7 @@ def _each(
     items: Iterable[tuple[Any, Any]],
     unusable: dict[str, str] | None,
 ) -> list[Column]:
-    """The columns of named values; with `unusable` those that cannot be made are told there."""
+    """The columns of named values; with `unusable` it gets the reasons of those left out."""
     columns = []
     for name, values in items:
         try:

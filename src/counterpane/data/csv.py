@@ -132,7 +132,7 @@ def _sniff(lines: list[str]) -> str:
 def _reported(
     rows: Iterator[list[str]], file: Any, size: float, report: Report
 ) -> Iterator[list[str]]:
-    """The rows, with a word now and then on how much of the file is read."""
+    """The rows; every so many rows it reports how much of the file was read."""
     packed = getattr(file.buffer, "fileobj", file.buffer)
     for place, row in enumerate(rows):
         if place % EVERY == 0:

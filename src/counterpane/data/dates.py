@@ -142,7 +142,7 @@ def are_dates(state: object) -> bool:
 
 
 def round_cuts(values: Floats, cuts: Floats) -> Floats:
-    """Cuts moved up to whole days, hours, minutes or seconds: the longest that part rows alike.
+    """Cuts moved up to whole days, hours, minutes or seconds: the longest possible unit.
 
     At most one row in a hundred changes sides, and no interval becomes empty.
     """

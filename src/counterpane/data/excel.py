@@ -90,7 +90,7 @@ def _page(book: Any, sheet: str | int | None, path: Path) -> Any:
 
 
 def _rows(page: Any, path: Path) -> Iterator[list[Any]]:
-    """The rows that have a cell; what a sheet says of its own size is often wrong."""
+    """The rows that have a cell; the size stored in a sheet is often wrong, and not used."""
     page.reset_dimensions()
     size = 0
     for row in page.iter_rows(values_only=True):

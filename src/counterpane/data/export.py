@@ -20,7 +20,7 @@ FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 
 class Exportable:
-    """What has columns, and so becomes a frame of any library; a subclass gives `to_columns`.
+    """Base of what can become a frame of any library; a subclass defines `to_columns`.
 
     Texts become categories in the order of their states (pandas Categorical, polars Enum, Arrow
     dictionary), numbers, truth values and dates stay what they are, and a missing cell is the
@@ -76,7 +76,7 @@ class Exportable:
 
 
 def frame_kind_of(frame: Any) -> FrameKind | None:
-    """The library that a frame is of; None for what is no frame of the three."""
+    """The library of a frame; None if it is of none of the three."""
     module = type(frame).__module__.partition(".")[0]
     kinds: dict[str, FrameKind] = {"pandas": "pandas", "polars": "polars", "pyarrow": "pyarrow"}
     return kinds.get(module)

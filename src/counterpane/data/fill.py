@@ -25,7 +25,7 @@ else:
 
 
 class Patch(NamedTuple):
-    """What is written into a column: the rows, and a value for each; days where `dated`."""
+    """Values to write into some rows of a column; dates are days since 1970-01-01 if `dated`."""
 
     rows: Ints
     values: Array

@@ -18,8 +18,8 @@ def quantile_cuts(values: Floats, weights: Floats, n_bins: int) -> Floats:
     """Rising cuts into `n_bins` intervals of equal weight; fewer where values repeat, none empty.
 
     A cut is the averaged inverse of the weighted distribution function, as in scikit-learn's
-    `KBinsDiscretizer`, so that a row of weight 2 is worth two rows. Its warnings, its row sampling
-    and its smallest width of 1e-8 are not wanted here.
+    `KBinsDiscretizer`, so that a row of weight 2 counts as two rows; without its warnings, its row
+    sampling and its smallest width of 1e-8.
     """
     if not len(values):
         return values
@@ -122,9 +122,9 @@ def cut_labels(cuts: Sequence[float]) -> tuple[str, ...]:
 
 PIECES = 20  # stretches of equal weight between the quantiles of an interval
 STEPS = [n * 10.0**k for k in range(6, -1, -1) for n in (5, 2, 1)]
-STEPS += [1 / (n * 10**k) for k in range(9) for n in (2, 5, 10)]  # of more decimals none is said
+STEPS += [1 / (n * 10**k) for k in range(9) for n in (2, 5, 10)]  # more decimals are not recognized
 TIME_UNITS = (1, 24, 1440, 86_400)  # of a day: dates, hours, minutes, seconds
-LOOK = 1000  # values that tell most columns of many decimals at once
+LOOK = 1000  # values looked at first, which rule out most steps
 
 
 def find_quantiles(values: Array, weights: Array | None, cuts: Sequence[float]) -> Quantiles:
@@ -164,7 +164,7 @@ def find_step(values: Array, *, dated: bool = False) -> float | None:
     """
     largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
     steps = [1 / per for per in TIME_UNITS] if dated else STEPS
-    for sample in (values[:LOOK], values):  # most columns of many decimals are told by a few
+    for sample in (values[:LOOK], values):
         steps = [s for s in steps if largest < s * 2**53 and _are_multiples(sample, s, dated)]
     return next((step for step in steps if step <= 1 or step <= largest), None)
 

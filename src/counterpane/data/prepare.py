@@ -18,13 +18,13 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, unknown_name
 from counterpane.typing import Array
 
-MOST = 0.95  # of the cells are numbers or dates: then the column is one of these
-MAX_LABELS = 256  # states of a text column
+MOST = 0.95  # share of cells that must be numbers or dates for a column to be read as such
+MAX_LABELS = 256  # most states of a text column
 FEW_LABELS = 20  # states that are never too many
 ROWS_A_LABEL = 5  # rows that each state of a column of texts needs on average
-OWN_VALUE = 0.98  # of the rows have a number of their own: then it may name them
+OWN_VALUE = 0.98  # share of different numbers from which a column may identify rows
 EMPTY = "no value in any row"
-SMALL = 20  # rows up to which nothing names them
+SMALL = 20  # most rows of a table in which no column identifies rows
 _IDENTITY = re.compile(r"(^|[^a-z])(id|ids|key|uuid|guid|index|nr|no|num|number)$")
 
 
@@ -34,11 +34,11 @@ class ColumnsLeftOut(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Columns to learn from, and what was done: name → words that end the sentence "column …".
+    """Columns to learn from, and what was done to others, by column name.
 
-    `left_out` columns are gone; those `read_as` something are texts no more. `day_first` says of
-    columns with dates such as 3/4/2021 which of the two numbers is the day. `number_formats` has
-    the formats of numbers that are not written as in programs.
+    `left_out` has the reasons why columns were left out, `read_as` what texts were read as,
+    `day_first` whether the day comes first in dates such as 3/4/2021, and `number_formats` the
+    formats of numbers that are not written as in programs.
     """
 
     columns: list[Column]
@@ -48,13 +48,13 @@ class Prepared:
     number_formats: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """What was done, by the names of the fields above; what was not done is left out."""
+        """The fields above that are not empty, by name, as the provenance of a model keeps them."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
         return {name: value for name, value in values.items() if value}
 
     @property
     def sentence(self) -> str:
-        """What was left out, as one sentence; empty where nothing was."""
+        """What was left out, as one sentence; empty if nothing was."""
         each = [f"{name!r} ({why})" for name, why in self.left_out.items()]
         return f"left out: {', '.join(each)}." if each else ""
 
@@ -89,7 +89,7 @@ def prepare(
     categorical: Collection[str] = (),
     leave_some: bool = False,
 ) -> Prepared:
-    """The columns of a frame that a model can be learned from, whatever the others are.
+    """The columns of a frame from which a model can be learned.
 
     Texts become numbers or dates where nearly all of them are written so, and the rest of them
     missing. Left out is a column without values, with one value in all rows, of a kind that has no
@@ -168,9 +168,9 @@ def choose_columns(
 def prepare_like(
     columns: Sequence[Column], schema: Schema, provenance: Mapping[str, Any]
 ) -> list[Column]:
-    """New columns as they were when a model was learned, of which its provenance has `told`.
+    """New columns prepared as the training columns were, by the provenance of the model.
 
-    Texts are numbers or dates where they were so, and a numeric class is in its intervals.
+    Texts become numbers or dates if they did then, and a numeric class its intervals.
     """
     cut = {v.name: v for v in schema if v.cuts is not None}
     target, order = str(provenance.get("target")), provenance.get("day_first", {})
@@ -211,7 +211,7 @@ def _typed(column: Column, done: Prepared) -> Column:
         return column
     gaps = [code for code, text in enumerate(column.states) if text in NO_NUMBER]
     n_known = int(((column.codes >= 0) & ~np.isin(column.codes, gaps)).sum())
-    sample = texts[:: max(1, len(texts) // 100)]  # most columns are told apart by a few
+    sample = texts[:: max(1, len(texts) // 100)]  # a few texts rule out most kinds
     for dated in (False, True):
         order = find_day_first(texts) if dated else None
         if not dated and not any(map(is_number_like, sample)):

@@ -1,4 +1,4 @@
-"""What the columns of a table are: names and ordered states. Nothing downstream knows strings."""
+"""Names and ordered states of the columns of a table; later steps see only codes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Variable:
         return code
 
     def not_a_state(self, value: Any) -> str:
-        """The words that say that `value` is none of the states, and which there are."""
+        """Words for an error: `value` is none of the states, which are listed."""
         shown = MISSING if value is None else repr(value)
         return f"{shown} is not one of {self.card} states ({self.shown_states})"
 

@@ -17,8 +17,8 @@ from counterpane.typing import Floats
 Point = tuple[float, float]
 Neighbors = list[list[int]]
 
-MAX_PLACEHOLDERS = 20_000  # beyond, the drawing is black anyway
-ASPECT = 3.0  # the widest layer may make the drawing about so much wider than high
+MAX_PLACEHOLDERS = 20_000  # with more, a layered drawing would be illegible
+ASPECT = 3.0  # width over height of the drawing that limits the width of a layer
 LANE = 0.35  # width of a placeholder, in box heights
 GAP = 0.6  # space between neighbors in a layer, in box heights
 SWEEPS = 24

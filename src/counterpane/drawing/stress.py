@@ -111,7 +111,7 @@ Point = tuple[float, float]
 BULGES = (0.0, 0.06, 0.12, 0.18, 0.25, 0.32, 0.4, 0.5)  # of an arc, in lengths of its chord
 CLEARANCE = 0.2  # of an edge from a box that it passes, in box heights
 MAX_TESTS = 1_000_000  # edges × nodes beyond which all edges are straight
-DENSE = 4  # edges a node, likewise: no arc finds a way through
+DENSE = 4  # edges per node, likewise: no arc avoids all boxes
 
 
 def routes_around(

@@ -40,7 +40,7 @@ class LocalScore(ABC):
     name: ClassVar[str]
     score_equivalent: ClassVar[bool] = True  # before the structure prior
     decomposable: ClassVar[bool] = True
-    available_case: ClassVar[bool] = False  # whether a family's score is of its own complete rows
+    available_case: ClassVar[bool] = False  # whether a family is scored on its complete rows alone
 
     def __init__(self, *, structure_prior: StructurePrior | None = None) -> None:
         self.structure_prior = structure_prior or UniformPrior()
@@ -57,7 +57,9 @@ class LocalScore(ABC):
     @property
     def missing(self) -> Policy:
         """What is done about missing cells when a family is counted for this score."""
-        return "drop" if self.available_case else "error"  # most scores compare equal rows
+        return (
+            "drop" if self.available_case else "error"
+        )  # most scores compare families on equal rows
 
     def form(self, total: float) -> Form | None:
         """The score for kernels, for data of `total` weight; None if the kernels do not know it."""

@@ -1,4 +1,4 @@
-"""The cache that every search over networks reads: all single-parent toggles of a family."""
+"""A cache of family scores with each single parent toggled, for all searches over networks."""
 
 from __future__ import annotations
 
@@ -157,10 +157,8 @@ class RowCache:
 
     @property
     def n_found(self) -> int:
-        """How many rows were asked for and found."""
+        """How many rows were found in the cache."""
         return int(self.store.ring[2])
-
-    # ---- inside ----------------------------------------------------------------------------
 
     def _make_data(self) -> RowData:
         """The arrays of the fused kernel; without rows where it does not apply."""
