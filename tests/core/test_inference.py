@@ -28,27 +28,19 @@ def random_tables(seed, zeros=False):
 
 
 def compiled(tables, logs, keep=()):
-    """(tree, values end to end, least by factor, room)."""
+    """(tree, values end to end, least by factor)."""
     tree = CliqueTree([scope for scope, _ in tables], CARDS, keep=keep)
     flat = np.concatenate([values.ravel() for _, values in tables])
     least = np.array([values[values > 0].min() for _, values in tables])[tree.order]
     with np.errstate(divide="ignore"):
         values = np.log(flat) if logs else flat
-    room = inference.TreeRoom(*np.full((3, 4000), np.nan))
-    return tree, values, least, room
+    return tree, values, least
 
 
-def test_lay_out():
+def test_evidence_shrinks_the_tables():
     tree, *_ = compiled(random_tables(0), logs=False)
     cards = np.array([2, 1, 2, 4, 1, 3])
-    tables, messages = np.empty((2, len(tree.cliques) + 1), np.int64)
-    inference.lay_out(tree.arrays, cards, tables, messages)
-    cells = [math.prod(cards[list(c)]) for c in tree.cliques]
-    parents = [(), *(tree.cliques[p] for p in tree.arrays.parents[1:])]
-    shared = [set(c) & set(p) for c, p in zip(tree.cliques, parents, strict=True)]
-    assert tables.tolist() == np.cumsum([0, *cells]).tolist()
-    sizes = [math.prod(cards[list(c)]) for c in shared]
-    assert messages.tolist() == np.cumsum([0, *sizes]).tolist()
+    assert tree.cells(cards) == sum(math.prod(cards[list(c)]) for c in tree.cliques)
 
 
 @pytest.mark.parametrize("logs", [False, True])
@@ -58,12 +50,12 @@ def test_answer_rows(logs, together):
     tables = random_tables(1, zeros=True)
     weights = joint(CARDS, tables)
     columns, targets = np.array([1, 3, 0]), np.array([2, 5])
-    tree, values, least, room = compiled(tables, logs, keep=targets if together else ())
+    tree, values, least = compiled(tables, logs, keep=targets if together else ())
     rows = np.array([[3, 4, 0], [3, 4, 1], [2, 4, 1], [2, 1, 2], [1, 0, 2], [2, 1, 0], [0, 1, 0]])
     homes = tree.homes[targets[: 0 if together else None]]
     out, log_weights = np.zeros((len(rows), 6 if together else 5)), np.empty(len(rows))
     inference.answer_rows(
-        tree.arrays, tree.cards, columns, rows, targets, homes, values, least, room, out,
+        tree.arrays, tree.cards, columns, rows, targets, homes, values, least, out,
         log_weights, logs,
     )  # fmt: skip
     for row, found, log_weight in zip(rows, out, log_weights, strict=True):
@@ -81,13 +73,13 @@ def test_answer_rows(logs, together):
 
 def test_answer_rows_asks_for_logs():
     tables = random_tables(2)
-    tree, values, least, room = compiled(tables, logs=False)
+    tree, values, least = compiled(tables, logs=False)
     least[:] = 1e-200  # so small that products may underflow
     out, log_weights = np.zeros((1, 2)), np.zeros(1)
     none = np.empty(0, np.int64)
     inference.answer_rows(
         tree.arrays, tree.cards, none, np.empty((1, 0), np.int64), np.array([0]),
-        tree.homes[[0]], values, least, room, out, log_weights, False,
+        tree.homes[[0]], values, least, out, log_weights, False,
     )  # fmt: skip
     assert np.isnan(log_weights[0]) and (out == 0).all()
 
@@ -96,14 +88,14 @@ def test_answer_rows_asks_for_logs():
 def test_expect_rows(logs):
     tables = random_tables(3, zeros=True)
     weights = joint(CARDS, tables)
-    tree, values, least, room = compiled(tables, logs)
+    tree, values, least = compiled(tables, logs)
     rows = np.array(
         [[0, 3, 1, 2, 0, 3], [1, 3, 2, 4, 1, 0], [2, 3, 2, 4, 1, 3], [1, 1, 0, 0, 0, 2]]
     )
     masses = np.array([1.0, 0.5, 2.0, 7.0])
-    answer, out, log_weights = np.empty(24), np.zeros(values.size), np.empty(4)
+    out, log_weights = np.zeros(values.size), np.empty(4)
     inference.expect_rows(
-        tree.arrays, tree.cards, rows, masses, values, least, room, answer, out, log_weights, logs
+        tree.arrays, tree.cards, rows, masses, values, least, out, log_weights, logs
     )
     expected = np.zeros(values.size)
     for row, mass, log_weight in zip(rows, masses, log_weights, strict=True):
@@ -121,11 +113,11 @@ def test_expect_rows(logs):
 def test_draw_rows(logs):
     tables = random_tables(4, zeros=True)
     weights = joint(CARDS, tables)
-    tree, values, least, room = compiled(tables, logs)
+    tree, values, least = compiled(tables, logs)
     rows = np.array([[0, 1, 1, 4, 1, 2], [2, 3, 2, 4, 1, 3], [1, 1, 0, 0, 0, 2]])
     n, seeds = 4000, np.array([5, 6, 7], np.uint64)
     out, log_weights = np.zeros((6, 3 * n), np.uint16), np.empty(3)
-    arguments = (tree.arrays, tree.cards, rows, seeds, values, least, room)
+    arguments = (tree.arrays, tree.cards, rows, seeds, values, least)
     inference.draw_rows(*arguments, out, log_weights, logs)
     assert log_weights[2] == -np.inf and (out[:, 2 * n :] == 0).all()
     for r in range(2):
@@ -138,7 +130,7 @@ def test_draw_rows(logs):
             assert (np.abs(counts - n * rest) < 1).all()
         assert np.abs(counts / n - rest).max() < 5 * math.sqrt(0.25 / n)
     again = np.zeros((6, n), np.uint16)
-    arguments = (tree.arrays, tree.cards, rows[1:2], seeds[1:2], values, least, room)
+    arguments = (tree.arrays, tree.cards, rows[1:2], seeds[1:2], values, least)
     inference.draw_rows(*arguments, again, np.empty(1), logs)
     assert (again == out[:, n : 2 * n]).all()
 

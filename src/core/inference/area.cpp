@@ -11,11 +11,9 @@ using namespace cp::inference;
 
 static const Area area("inference", {
     TUPLE(Tree),
-    TUPLE(TreeRoom),
-    KERNEL(lay_out, "tree cards[] table_from[tree.k+1] message_from[tree.k+1]"),
-    KERNEL(answer_rows, "tree cards[] columns[c] rows[r,c] targets[] homes[] values[] least[tree.f] room out[r,] log_weights[r] logs"),
-    KERNEL(expect_rows, "tree cards[n] rows[r,n] weights[r] values[v] least[tree.f] room answer[] out[v] log_weights[r] logs"),
-    KERNEL(draw_rows, "tree cards[n] rows[r,n] seeds[r] values[] least[tree.f] room out[n,] log_weights[r] logs"),
+    KERNEL(answer_rows, "tree cards[] columns[c] rows[r,c] targets[] homes[] values[] least[tree.f] out[r,] log_weights[r] logs"),
+    KERNEL(expect_rows, "tree cards[n] rows[r,n] weights[r] values[v] least[tree.f] out[v] log_weights[r] logs"),
+    KERNEL(draw_rows, "tree cards[n] rows[r,n] seeds[r] values[] least[tree.f] out[n,] log_weights[r] logs"),
 
     TUPLE(Scopes),
     KERNEL(find_hosts, "offsets[s+1] variables[] owners[s] order[s] n_variables hosts[s]"),

@@ -30,28 +30,11 @@ struct Tree {
   Ints shared(Int k) const { return scopes.part(shared_from[k], scope_from[k + 1]); }
 };
 
-// Memory for the tables and the messages of a tree, end to end, and for two more messages or answers.
-struct TreeRoom {
-  Vector<double> tables, messages, spare;
-
-  static constexpr const char* fields = "tables[] messages[] spare[]";
-};
-
 // The number of joint states of some variables.
 inline Int joint_states(Ints variables, Ints cards) {
   Int cells = 1;
   for (Int v : variables) cells *= cards[v];
   return cells;
-}
-
-// Fill in where each table, and each message to the parent, begins; the last entries are the totals.
-inline void lay_out(const Tree& tree, Ints cards, Vector<Int> table_from, Vector<Int> message_from) {
-  table_from[0] = message_from[0] = 0;
-  for (Int k = 0; k < tree.size(); ++k) {
-    const Int cells = joint_states(tree.shared(k), cards);
-    message_from[k + 1] = message_from[k] + cells;
-    table_from[k + 1] = table_from[k] + cells * joint_states(tree.own(k), cards);
-  }
 }
 
 // One tree that is run for one row of evidence after the other.
@@ -63,15 +46,27 @@ class TreeRun {
   Pulse pulse;
 
   // A factor whose `least`, the smallest of its positive values, is 0 is passed over.
-  TreeRun(const Tree& t, Ints all_cards, Floats values, Floats least, const TreeRoom& room, bool in_logs)
-      : tree(t), logs(in_logs), cards(all_cards), codes(zeros<Int>(all_cards.size())), values_(values), least_(least), room_(room),
+  TreeRun(const Tree& t, Ints all_cards, Floats values, Floats least, bool in_logs)
+      : tree(t), logs(in_logs), cards(all_cards), codes(zeros<Int>(all_cards.size())), values_(values), least_(least),
         table_from_(t.size() + 1), message_from_(t.size() + 1), scales_(t.size()), message_least_(t.size()),
         walk_(all_cards.size(), longest_list(t.scope_from)) {}
 
   // Call this when `cards` have changed.
-  void lay_out() { inference::lay_out(tree, cards, table_from_, message_from_); }
+  void lay_out() {
+    table_from_[0] = message_from_[0] = 0;
+    Int largest = 0;
+    for (Int k = 0; k < tree.size(); ++k) {
+      const Int cells = joint_states(tree.shared(k), cards);
+      message_from_[k + 1] = message_from_[k] + cells;
+      table_from_[k + 1] = table_from_[k] + cells * joint_states(tree.own(k), cards);
+      largest = std::max(largest, cells);
+    }
+    reserve(tables_, table_from_.back());
+    reserve(messages_, message_from_.back());
+    reserve(ratio_, largest);
+  }
 
-  Vector<double> table(Int k) const { return room_.tables.part(table_from_[k], table_from_[k + 1]); }
+  Vector<double> table(Int k) const { return tables_.part(table_from_[k], table_from_[k + 1]); }
 
   // ln of the total weight, after messages from all leaves to the root; NaN: logs are needed.
   //
@@ -97,10 +92,9 @@ class TreeRun {
   // The message down is divided by the message up, which its receiver already holds (Jensen, Lauritzen & Olesen 1990).
   // What underflows here is a marginal probability below `TINY`.
   void distribute() {
-    const Int half = room_.spare.size() / 2;
     for (Int k = 1; k < tree.size(); ++k) {
       const Int p = tree.parents[k];
-      const Vector<double> separator = message(k), ratio = room_.spare.part(half, half + separator.size());
+      const Vector<double> separator = message(k), ratio = ratio_.part(0, separator.size());
       sum_to(tree.scope(p), table(p), tree.shared(k), ratio);
       rescale(ratio, logs);
       for (Int i = 0; i < ratio.size(); ++i) {
@@ -129,12 +123,17 @@ class TreeRun {
 
  private:
   Floats values_, least_;
-  const TreeRoom& room_;
-  Array<Int, 1> table_from_, message_from_;
+  Array<Int, 1> table_from_, message_from_;  // where each table, and each message to the parent, begins
+  Array<double, 1> tables_, messages_, ratio_, peaks_;
   Array<double, 1> scales_, message_least_;  // the log taken out of a message, and a lower bound on its positive cells
   TableWalk walk_;
 
-  Vector<double> message(Int k) const { return room_.messages.part(message_from_[k], message_from_[k + 1]); }
+  // Pages that no table reaches are never touched.
+  static void reserve(Array<double, 1>& array, Int size) {
+    if (array.size() < size) array = Array<double, 1>(size);
+  }
+
+  Vector<double> message(Int k) const { return messages_.part(message_from_[k], message_from_[k + 1]); }
 
   // Multiply the table of clique k by a table whose steps have been set.
   void multiply(Int k, Floats source, Int at) {
@@ -161,7 +160,7 @@ class TreeRun {
     }
     for (Int c = tree.child_from[k]; c < tree.child_from[k + 1]; ++c) {
       walk_.set_steps(tree.shared(c), cards);
-      multiply(k, room_.messages, message_from_[c]);
+      multiply(k, messages_, message_from_[c]);
       bound *= message_least_[c];
     }
     return bound;
@@ -172,8 +171,9 @@ class TreeRun {
     pulse(cells.size());
     walk_.set_steps(kept, cards);
     walk_.plan(scope, cards);
-    if (logs) walk_.project_logs(cells, out, room_.spare, pulse);
-    else walk_.project(cells, out);
+    if (!logs) return walk_.project(cells, out);
+    reserve(peaks_, out.size());
+    walk_.project_logs(cells, out, peaks_, pulse);
   }
 };
 
@@ -196,9 +196,8 @@ inline void mark_stale(const Tree& tree, Flags changed, Vector<bool> stale) {
 // Then, as rows that follow one another should look alike, what has not changed since the last row is not computed
 // again. A log-weight is NaN where logs are needed.
 inline void answer_rows(const Tree& tree, Ints cards, Ints columns, Matrix<const Int> rows, Ints targets, Ints homes,
-                        Floats values, Floats least, const TreeRoom& room, Matrix<double> out, Vector<double> log_weights,
-                        bool logs) {
-  TreeRun run(tree, cards, values, least, room, logs);
+                        Floats values, Floats least, Matrix<double> out, Vector<double> log_weights, bool logs) {
+  TreeRun run(tree, cards, values, least, logs);
   Array<bool, 1> changed = filled(false, cards.size()), stale = filled(true, tree.size());
   const bool joint = homes.empty();
   bool kept = false;  // whether the messages of the last row can be used

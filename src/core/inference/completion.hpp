@@ -63,12 +63,13 @@ inline void add_family(TreeRun& run, Int k, Int f, double weight, Vector<Int> mi
 }
 
 // Add each row's expected counts of all factors to `out`; fill `log_weights`, NaN: use logs.
-//
-// `answer` is scratch as large as the largest factor.
 inline void expect_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Floats weights, Floats values, Floats least,
-                        const TreeRoom& room, Vector<double> answer, Vector<double> out, Vector<double> log_weights,
-                        bool logs) {
-  TreeRun run(tree, cards, values, least, room, logs);
+                        Vector<double> out, Vector<double> log_weights, bool logs) {
+  TreeRun run(tree, cards, values, least, logs);
+  Int largest = 1;
+  for (Int f = 0; f < least.size(); ++f)
+    largest = std::max(largest, joint_states(tree.axes.part(tree.axis_from[f], tree.axis_from[f + 1]), cards));
+  Array<double, 1> answer(largest);
   Array<Int, 1> missing(cards.size());
   for_each_row(run, cards, rows, log_weights, [&](Int r) {
     run.distribute();
@@ -123,9 +124,9 @@ inline void draw_clique(TreeRun& run, Int k, Word& state, Vector<Int> places, In
 //
 // The draws of a row follow one another, and depend on the row's seed alone.
 inline void draw_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Words seeds, Floats values, Floats least,
-                      const TreeRoom& room, Matrix<u16> out, Vector<double> log_weights, bool logs) {
+                      Matrix<u16> out, Vector<double> log_weights, bool logs) {
   if (rows.shape(0) == 0) return;
-  TreeRun run(tree, cards, values, least, room, logs);
+  TreeRun run(tree, cards, values, least, logs);
   const Int n_draws = out.shape(1) / rows.shape(0);
   Array<Int, 1> places(n_draws);
   for_each_row(run, cards, rows, log_weights, [&](Int r) {

@@ -26,13 +26,6 @@ class Tree(NamedTuple):
     axes: Ints
     strides: Ints
 
-class TreeRoom(NamedTuple):
-    """Memory for a tree's tables and messages, end to end, and for two more messages or answers."""
-
-    tables: Floats
-    messages: Floats
-    spare: Floats
-
 class Scopes(NamedTuple):
     """Sorted sets of variables end to end, and the strides of tables over them, end to end too.
 
@@ -107,7 +100,6 @@ class FactorGraph(NamedTuple):
     edges_offsets: Ints
     edges_of: Ints
 
-def lay_out(tree: Tree, cards: Ints, table_from: Ints, message_from: Ints, /) -> None: ...
 def answer_rows(
     tree: Tree,
     cards: Ints,
@@ -117,7 +109,6 @@ def answer_rows(
     homes: Ints,
     values: Floats,
     least: Floats,
-    room: TreeRoom,
     out: Floats,
     log_weights: Floats,
     logs: bool,
@@ -130,8 +121,6 @@ def expect_rows(
     weights: Floats,
     values: Floats,
     least: Floats,
-    room: TreeRoom,
-    answer: Floats,
     out: Floats,
     log_weights: Floats,
     logs: bool,
@@ -144,7 +133,6 @@ def draw_rows(
     seeds: Words,
     values: Floats,
     least: Floats,
-    room: TreeRoom,
     out: Codes,
     log_weights: Floats,
     logs: bool,

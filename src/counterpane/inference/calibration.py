@@ -140,7 +140,6 @@ def run_tree(
     joint = joint or not sizes.size
     shape = (len(codes), int(sizes.prod() if joint else sizes.sum()))
     check_cells(shape, f"an answer for {shape[0]:,} rows", 4 * MAX_CELLS)
-    room = _room(tree, largest, shape[1] if joint else int(sizes.max(initial=1)))
     homes = tree.homes[question[: 0 if joint else None]]
     out, log_weights = np.zeros(shape), np.full(shape[0], np.nan)
     step = max(1, RUN_CELLS // tree.cells(largest))
@@ -151,22 +150,12 @@ def run_tree(
         for block in np.split(where, range(step, where.size, step)):
             answers, weights = out[block], log_weights[block]
             kernels.answer_rows(
-                tree.arrays, tree.cards, at, codes[block], question, homes, values, least, room,
+                tree.arrays, tree.cards, at, codes[block], question, homes, values, least,
                 answers, weights, logs,
             )  # fmt: skip
             out[block] = answers
             log_weights[block] = weights if logs else weights + factors.log_scale
     return out, log_weights
-
-
-def _room(tree: CliqueTree, cards: Ints, answer: int) -> kernels.TreeRoom:
-    """Scratch memory for a run whose largest answer has `answer` cells."""
-    tables, messages = np.empty((2, len(tree.cliques) + 1), dtype=np.int64)
-    kernels.lay_out(tree.arrays, cards, tables, messages)
-    largest = max(int(np.diff(messages).max()), answer)
-    return kernels.TreeRoom(
-        tables=np.empty(tables[-1]), messages=np.empty(messages[-1]), spare=np.empty(2 * largest)
-    )
 
 
 def query_rows(

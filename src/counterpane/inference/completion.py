@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from queue import SimpleQueue
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from counterpane._core import inference as kernels
-from counterpane._core.inference import TreeRoom
 from counterpane.inference.calibration import FactorTables
 from counterpane.inference.junction import CliqueTree
 from counterpane.parallel import map_in_threads
@@ -46,10 +45,8 @@ class Completion:
         self.tree = CliqueTree(scopes, cards)
         self.n_jobs = n_jobs
         self._rows = np.ascontiguousarray(codes.T, dtype=np.int64)
-        self._family = max(int(np.prod(cards[list(s)])) for s in scopes)
-        worst, largest, self.cells = _runs(self.tree, self._rows == cards)
+        worst, self.cells = _runs(self.tree, self._rows == cards)
         self.tree.check(np.where(worst, cards, 1), names)
-        self._most = max(int(np.rint(largest)), self._family)
 
     def expected(
         self, log_tables: Sequence[Floats], weights: Floats, *, ctl: Control | None = None
@@ -62,11 +59,11 @@ class Completion:
         factors = FactorTables.of(log_tables)
         total: Floats = np.zeros(factors.values.size)
 
-        def run(block: Ints, values: Floats, room: TreeRoom, logs: bool) -> tuple[Floats, Floats]:
+        def run(block: Ints, values: Floats, logs: bool) -> tuple[Floats, Floats]:
             part, log_p = np.zeros_like(total), np.empty(block.size)
             kernels.expect_rows(
                 self.tree.arrays, self.tree.cards, self._rows[block], weights[block], values,
-                factors.least[self.tree.order], room, np.empty(self._family), part, log_p, logs,
+                factors.least[self.tree.order], part, log_p, logs,
             )  # fmt: skip
             return part, log_p
 
@@ -88,12 +85,12 @@ class Completion:
         seeds = np.random.default_rng(seed).integers(2**64, size=len(self._rows), dtype=np.uint64)
         codes: Codes = np.zeros((self.tree.cards.size, len(self._rows), n), dtype=np.uint16)
 
-        def run(block: Ints, values: Floats, room: TreeRoom, logs: bool) -> tuple[Codes, Floats]:
+        def run(block: Ints, values: Floats, logs: bool) -> tuple[Codes, Floats]:
             part = np.zeros((self.tree.cards.size, block.size * n), dtype=np.uint16)
             log_p = np.empty(block.size)
             kernels.draw_rows(
                 self.tree.arrays, self.tree.cards, self._rows[block], seeds[block], values,
-                factors.least[self.tree.order], room, part, log_p, logs,
+                factors.least[self.tree.order], part, log_p, logs,
             )  # fmt: skip
             return part, log_p
 
@@ -105,7 +102,7 @@ class Completion:
 
     def _run(
         self,
-        run: Callable[[Ints, Floats, TreeRoom, bool], tuple[Array, Floats]],
+        run: Callable[..., tuple[Array, Floats]],
         factors: FactorTables,
         log_weights: Floats,
         ctl: Control | None,
@@ -114,39 +111,21 @@ class Completion:
 
         The caller fills `log_weights`; rows that are NaN after the first pass are run in logs.
         """
-        rooms: SimpleQueue[TreeRoom] = SimpleQueue()
-        for _ in range(self.n_jobs):
-            rooms.put(self._room())
         for logs in (False, True):
             where = np.flatnonzero(np.isnan(log_weights))
             blocks = [where[lo : lo + BLOCK_ROWS] for lo in range(0, where.size, BLOCK_ROWS)]
             values, scale = (factors.logs, 0.0) if logs else (factors.values, factors.log_scale)
 
-            def run_block(block: Ints, values: Floats = values, logs: bool = logs) -> Any:
-                room = rooms.get()
-                try:
-                    return run(block, values, room, logs)
-                finally:
-                    rooms.put(room)
-
-            for block, (part, log_p) in zip(
-                blocks, map_in_threads(run_block, blocks, self.n_jobs), strict=True
-            ):
+            run_block = partial(run, values=values, logs=logs)
+            results = map_in_threads(run_block, blocks, self.n_jobs)
+            for block, (part, log_p) in zip(blocks, results, strict=True):
                 yield block, part, log_p + scale
                 if ctl is not None:
                     ctl.check()
 
-    def _room(self) -> TreeRoom:
-        # pages that a run does not reach are never touched
-        return TreeRoom(
-            tables=np.empty(self._most),
-            messages=np.empty(self._most),
-            spare=np.empty(2 * self._most),
-        )
 
-
-def _runs(tree: CliqueTree, missing: Bools) -> tuple[Array, float, float]:
-    """(the missing variables of the row with the largest run, its cells, the cells of all runs)."""
+def _runs(tree: CliqueTree, missing: Bools) -> tuple[Array, float]:
+    """(the missing variables of the row with the largest run, the cells of all runs)."""
     logs = np.log2(tree.cards)[tree.arrays.scopes]
     starts = tree.arrays.scope_from[:-1]
     worst, most, total = np.zeros(tree.cards.size, dtype=bool), 0.0, 0.0
@@ -157,4 +136,4 @@ def _runs(tree: CliqueTree, missing: Bools) -> tuple[Array, float, float]:
         total += float(cells.sum())
         if cells.max() > most:
             worst, most = block[int(cells.argmax())], float(cells.max())
-    return worst, most, total
+    return worst, total
