@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,14 @@ def test_only_plotting_reaches_up() -> None:
                 if floor > FLOOR_OF.get(room_of(path), len(FLOORS)):
                     reaching.add(str(path.relative_to(SOURCE)))
     assert reaching == REACHES_UP
+
+
+def test_modules_that_load_late_exist() -> None:
+    lazy = r'(?:lazy|import_module)\("(counterpane[\w.]*)"\)'
+    for path in FILES:
+        for module in re.findall(lazy, path.read_text()):
+            place = SOURCE.parent.joinpath(*module.split("."))
+            assert place.is_dir() or place.with_suffix(".py").exists(), f"{path.name}: {module}"
 
 
 def test_no_vague_names() -> None:

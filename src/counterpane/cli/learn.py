@@ -43,7 +43,7 @@ from counterpane.lazy import lazy
 from counterpane.learn.registry import find_learner
 
 class_measures = lazy("counterpane.learn.classifiers.class_measures")
-held_out_rows = lazy("counterpane.learn.classifiers.held_out")
+folds = lazy("counterpane.learn.classifiers.folds")
 resampling = lazy("counterpane.learn.bootstrap")
 tables = lazy("counterpane.cli.tables")
 
@@ -275,7 +275,7 @@ def _held_out_measures(learner: Any, source: Any, target: str, seconds: float) -
     """
     inner = vars(learner).get("held_out_")
     weight = learner.model_.provenance["weight"]
-    if weight < held_out_rows.MIN_WEIGHT:
+    if weight < folds.MIN_WEIGHT:
         return {}
     rows = isinstance(source, cp.Table | list)
     if inner is not None and (weight > SMALL or seconds > QUICK or not rows):
