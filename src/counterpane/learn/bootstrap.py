@@ -47,7 +47,7 @@ REPEATS = 8  # a table is resampled by weights where each distinct row occurs so
 class BootstrapResult:
     """How often each edge appears; arrays are indexed (from, to) in the order of `names`.
 
-    Attributes
+    Parameters
     ----------
     names : tuple of str
         The columns.

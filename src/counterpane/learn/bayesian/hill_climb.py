@@ -149,7 +149,5 @@ class HillClimb(NetworkLearner):
                 f"tabu={self.tabu}, restarts={self.restarts}, perturb={self.perturb}; "
                 "none may be negative."
             )
-        seed = 0 if self.random_state is None else self.random_state
-        return ClimbSearch(
-            moves, start, tabu=self.tabu, restarts=self.restarts, perturb=self.perturb, seed=seed
-        )
+        options = {"tabu": self.tabu, "restarts": self.restarts, "perturb": self.perturb}
+        return ClimbSearch(moves, start, **options, seed=self._seed)

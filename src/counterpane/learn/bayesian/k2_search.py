@@ -140,5 +140,4 @@ class K2Search(NetworkLearner):
                     f"the order lists {len(self.order)} columns; each of {len(names)} must "
                     "occur once."
                 )
-        seed = 0 if self.random_state is None else self.random_state
-        return OrderSearch(moves, order, self.restarts, seed)
+        return OrderSearch(moves, order, self.restarts, self._seed)

@@ -102,6 +102,10 @@ class NetworkLearner(ScoreLearner):
         self.tiers = tiers
         self.random_state = random_state
 
+    @property
+    def _seed(self) -> int:
+        return 0 if self.random_state is None else self.random_state
+
     @abstractmethod
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         """The search to run, on reordered columns."""
@@ -163,9 +167,8 @@ class NetworkLearner(ScoreLearner):
                 moves.climb(dag, ctl)
             return Dag.from_bits(dag.parents)
 
-        seed = 0 if self.random_state is None else self.random_state
         began = Dag.from_bits(start)
-        return self._run_em(source, rows, order, score, find, first, began, seed=seed)
+        return self._run_em(source, rows, order, score, find, first, began, seed=self._seed)
 
 
 def make_moves(

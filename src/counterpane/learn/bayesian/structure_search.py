@@ -53,14 +53,6 @@ class StagedSearch(Search[NetworkState]):
             effort = "few rows"
         self.stages = [self._in_place(s, classes) for s in EFFORTS[effort]]
         self.n_starts = 2 if self.again and moves.n > MANY and not start.any() else 1
-        self._do: dict[str, Callable[[Words, Control], tuple[Words, int]]] = {
-            "ges": self._ges,
-            "climb": self._climb,
-            "reinsert": self._reinsert,
-            "knock-out": self._knock_out,
-            "class knock-out": self._knock_out_classes,
-            "place": self._place,
-        }
 
     def _in_place(self, stage: str, classes: bool) -> str:
         """The stage that does the job of `stage` where limits name directions, or n is large."""
@@ -88,7 +80,7 @@ class StagedSearch(Search[NetworkState]):
         stage = self.stages[index]
         if begun == 1 and index == 0 and state.floor == -np.inf:
             stage = "climb"  # the second start takes another road
-        parents, gains = self._do[stage](bits_of(state.parents), ctl)
+        parents, gains = self._run_stage(stage, bits_of(state.parents), ctl)
         score = self.moves.score(dag_of(parents))
         record = {"stage": stage, "gains": gains, "score": score}
         if score > state.score + self.moves.limits.tolerance or state.rounds == 0:
@@ -111,37 +103,28 @@ class StagedSearch(Search[NetworkState]):
             record,
         )
 
-    # ---- stages: parents in, parents and the number of gains out; a stop keeps what there is --
-
-    def _ges(self, parents: Words, ctl: Control) -> tuple[Words, int]:
-        pattern = pattern_of(parents)
-        gains = _unless_stopped(lambda: self.moves.ges(pattern, ctl))
-        return pattern.member, gains
-
-    def _climb(self, parents: Words, ctl: Control) -> tuple[Words, int]:
+    def _run_stage(self, stage: str, parents: Words, ctl: Control) -> tuple[Words, int]:
+        """The parents after a stage, and the number of its gains; if stopped, those so far."""
+        moves = self.moves
+        if stage == "place":
+            return self._place(parents, ctl)
+        if stage in ("ges", "class knock-out"):
+            pattern = pattern_of(parents)
+            if stage == "ges":
+                return pattern.member, _unless_stopped(lambda: moves.ges(pattern, ctl))
+            moves.ges(pattern, ctl)
+            return pattern.member, _unless_stopped(lambda: moves.knock_out_classes(pattern, ctl))
         dag = dag_of(parents)
-        gains = _unless_stopped(lambda: self.moves.climb(dag, ctl))
-        return dag.parents, gains
-
-    def _reinsert(self, parents: Words, ctl: Control) -> tuple[Words, int]:
-        dag, total = dag_of(parents), 0
-        for _ in range(PASSES):
-            gains = _unless_stopped(lambda: self.moves.reinsert(dag, ctl))
-            total += gains
-            if not gains:
-                break
+        if stage == "climb":
+            return dag.parents, _unless_stopped(lambda: moves.climb(dag, ctl))
+        if stage == "knock-out":
+            return dag.parents, _unless_stopped(lambda: moves.knock_out(dag, ctl))
+        total = gains = _unless_stopped(lambda: moves.reinsert(dag, ctl))
+        passes = 1
+        while gains and passes < PASSES:
+            gains = _unless_stopped(lambda: moves.reinsert(dag, ctl))
+            total, passes = total + gains, passes + 1
         return dag.parents, total
-
-    def _knock_out(self, parents: Words, ctl: Control) -> tuple[Words, int]:
-        dag = dag_of(parents)
-        gains = _unless_stopped(lambda: self.moves.knock_out(dag, ctl))
-        return dag.parents, gains
-
-    def _knock_out_classes(self, parents: Words, ctl: Control) -> tuple[Words, int]:
-        pattern = pattern_of(parents)
-        self.moves.ges(pattern, ctl)
-        gains = _unless_stopped(lambda: self.moves.knock_out_classes(pattern, ctl))
-        return pattern.member, gains
 
     def _place(self, parents: Words, ctl: Control) -> tuple[Words, int]:
         order = np.array(Dag.from_bits(parents).topological_order(), dtype=np.int64)
