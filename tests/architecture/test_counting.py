@@ -1,4 +1,4 @@
-"""Only src/core/counts adds rows to the cells of tables; the exceptions are listed with what they buy.
+"""Only src/core/counts adds rows to the cells of tables; exceptions are listed with what they buy.
 
 A line counts rows where it raises an item whose index is read from another array
 (`table[cells[i]] += weight`), or an item of something that is called counts or cells.

@@ -46,7 +46,7 @@ bool Incoming::extents_agree() {
   return true;
 }
 
-bool take_integer(PyObject* o, Incoming& call, Int& value) {
+bool take_number(PyObject* o, Incoming& call, Int& value) {
   PyObject* index = PyNumber_Index(o);
   if (!index) return call.refuse(Fault::integer);
   value = PyLong_AsLongLong(index);
@@ -54,7 +54,7 @@ bool take_integer(PyObject* o, Incoming& call, Int& value) {
   return (value != -1 || !PyErr_Occurred()) ? (++call.leaf, true) : call.refuse(Fault::integer);
 }
 
-bool take_word(PyObject* o, Incoming& call, Word& value) {
+bool take_number(PyObject* o, Incoming& call, Word& value) {
   PyObject* index = PyNumber_Index(o);
   if (!index) return call.refuse(Fault::integer);
   value = PyLong_AsUnsignedLongLong(index);
@@ -62,13 +62,13 @@ bool take_word(PyObject* o, Incoming& call, Word& value) {
   return (value != Word(-1) || !PyErr_Occurred()) ? (++call.leaf, true) : call.refuse(Fault::integer);
 }
 
-bool take_real(PyObject* o, Incoming& call, double& value) {
+bool take_number(PyObject* o, Incoming& call, double& value) {
   if (!PyFloat_Check(o) && !PyIndex_Check(o) && PyObject_CheckBuffer(o) == 0) return call.refuse(Fault::real);
   value = PyFloat_AsDouble(o);
   return (value != -1.0 || !PyErr_Occurred()) ? (++call.leaf, true) : call.refuse(Fault::real);
 }
 
-bool take_flag(PyObject* o, Incoming& call, bool& value) {
+bool take_number(PyObject* o, Incoming& call, bool& value) {
   // numpy.bool_ is no int; one item is all its buffer holds.
   const bool fits = PyBool_Check(o) || PyIndex_Check(o) || (PyObject_CheckBuffer(o) && !PyObject_HasAttrString(o, "append"));
   const int truth = fits ? PyObject_IsTrue(o) : -1;

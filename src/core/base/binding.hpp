@@ -55,35 +55,21 @@ struct ArrayKind {
   bool written;
 };
 
-bool take_integer(PyObject* o, Incoming& call, Int& value);
-bool take_word(PyObject* o, Incoming& call, Word& value);
-bool take_real(PyObject* o, Incoming& call, double& value);
-bool take_flag(PyObject* o, Incoming& call, bool& value);
+bool take_number(PyObject* o, Incoming& call, Int& value);
+bool take_number(PyObject* o, Incoming& call, Word& value);
+bool take_number(PyObject* o, Incoming& call, double& value);
+bool take_number(PyObject* o, Incoming& call, bool& value);
 bool take_array(PyObject* o, Incoming& call, const ArrayKind& kind, Py_buffer& buffer, Int* extent);
 bool take_tuple(PyObject* o, Incoming& call, Py_ssize_t size);
 
 template <class T>
 struct In;  // how an argument comes in
 
-template <>
-struct In<Int> {
-  Int value = 0;
-  bool take(PyObject* o, Incoming& call) { return take_integer(o, call, value); }
-};
-template <>
-struct In<Word> {
-  Word value = 0;
-  bool take(PyObject* o, Incoming& call) { return take_word(o, call, value); }
-};
-template <>
-struct In<double> {
-  double value = 0;
-  bool take(PyObject* o, Incoming& call) { return take_real(o, call, value); }
-};
-template <>
-struct In<bool> {
-  bool value = false;
-  bool take(PyObject* o, Incoming& call) { return take_flag(o, call, value); }
+template <class T>
+  requires std::is_arithmetic_v<T>
+struct In<T> {
+  T value = 0;
+  bool take(PyObject* o, Incoming& call) { return take_number(o, call, value); }
 };
 
 class Buffer {

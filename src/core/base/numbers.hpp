@@ -73,6 +73,25 @@ std::conditional_t<std::is_floating_point_v<T>, double, Int> sum(View<T, 1> v) {
 template <class T, int N>
 auto sum(const Array<T, N>& v) { return sum(v.flat()); }
 
+// Σ values[rows[k]]; four sums side by side, as each addition waits for the one before.
+template <class Row>
+double sum_at(Floats values, Vector<const Row> rows) {
+  const Int whole = rows.size() / 4 * 4;
+  double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+  for (Int k = 0; k < whole; k += 4) {
+    a += values[rows[k]];
+    b += values[rows[k + 1]];
+    c += values[rows[k + 2]];
+    d += values[rows[k + 3]];
+  }
+  for (Int k = whole; k < rows.size(); ++k) a += values[rows[k]];
+  return (a + b) + (c + d);
+}
+// Add factor × y to x.
+inline void add_multiple(Vector<double> x, double factor, Floats y) {
+  for (Int i = 0; i < x.size(); ++i) x[i] += factor * y[i];
+}
+
 template <class T>
 std::remove_const_t<T> maximum(View<T, 1> v) { return *std::max_element(v.begin(), v.end()); }
 // The first of the largest.

@@ -9,6 +9,7 @@
 #include "base/pulse.hpp"
 #include "base/view.hpp"
 #include "counts/cells.hpp"
+#include "levels/softmax.hpp"
 
 namespace cp::classifiers {
 
@@ -143,40 +144,6 @@ inline double log_odds_residuals(Vector<double> eta, Vector<double> out, Vector<
   return total;
 }
 
-// Replace the predictors, the first `columns` rows of `chunk`, by weight · (P(class) − [class]); returns
-// Σ weight · ln P(class). The other rows of `chunk` are scratch.
-inline double softmax_residuals(Matrix<double> chunk, Int columns, Ints labels, Floats weights) {
-  const Int n = labels.size();
-  const auto row = [&](Int c) { return chunk[c].part(0, n); };
-  const Vector<double> largest = row(columns), sums = row(columns + 1), scratch = row(columns + 2);
-  largest.fill(-INF);
-  sums.fill(0.0);
-  for (Int c = 0; c < columns; ++c) {
-    const Vector<double> eta = row(c);
-    for (Int i = 0; i < n; ++i) largest[i] = std::max(largest[i], eta[i]);
-  }
-  double total = 0.0;
-  for (Int i = 0; i < n; ++i) total += weights[i] * (chunk(labels[i], i) - largest[i]);
-  for (Int c = 0; c < columns; ++c) {
-    const Vector<double> eta = row(c);
-    for (Int i = 0; i < n; ++i) eta[i] -= largest[i];
-    exponentials(eta, scratch);
-    for (Int i = 0; i < n; ++i) sums[i] += eta[i];
-  }
-  for (Int i = 0; i < n; ++i) {
-    largest[i] = sums[i];
-    sums[i] = weights[i] / sums[i];
-  }
-  logarithms(largest, scratch);
-  for (Int i = 0; i < n; ++i) total -= weights[i] * largest[i];
-  for (Int c = 0; c < columns; ++c) {
-    const Vector<double> p = row(c);
-    for (Int i = 0; i < n; ++i) p[i] *= sums[i];
-  }
-  for (Int i = 0; i < n; ++i) chunk(labels[i], i) -= weights[i];
-  return total;
-}
-
 // −Σ weight · ln P(class | x) + ½ Σ penalty · w² over the first rows of a design.
 class RidgeObjective {
  public:
@@ -203,7 +170,7 @@ class RidgeObjective {
         predict(design_, weights[k], tables_[k], from, prior_[k] + weights(k, 0), row(k));
       const bool binary = columns == 1;
       total -= binary ? log_odds_residuals(row(0), row(1), row(2), labels, row_weights)
-                      : softmax_residuals(chunk_, columns, labels, row_weights);
+                      : softmax_slopes(chunk_.part(0, columns), labels, row_weights, chunk_.part(columns, columns + 3));
       for (Int k = 0; k < columns; ++k) collect(design_, row(binary ? 1 : k), from, sums_[k], slopes[k]);
     }
     for (Int k = 0; k < columns; ++k) {

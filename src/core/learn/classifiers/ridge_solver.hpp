@@ -36,11 +36,6 @@ inline double dot(Floats x, Floats y) {
   return (a + b) + (c + d);
 }
 
-// Add factor × y to x.
-inline void add_multiple(Vector<double> x, double factor, Floats y) {
-  for (Int i = 0; i < x.size(); ++i) x[i] += factor * y[i];
-}
-
 // Fill `out` with −H · gradient, H from the pairs on top of the metric, which is that of each column of weights.
 inline void find_direction(Floats gradient, Floats metric, const StepPairs& memory, Int newest, Int pairs,
                            Vector<double> alphas, Vector<double> out) {

@@ -12,19 +12,9 @@ struct Indicators {
   Flags flipped;
   Ragged<const std::int32_t> members;
 
-  // Σ values · x of feature f, four sums side by side; `total` is that of all values.
+  // Σ values · x of feature f; `total` is that of all values.
   double dot(Int f, Floats values, double total) const {
-    const Vector<const std::int32_t> rows = members[f];
-    const Int n = rows.size(), whole = n / 4 * 4;
-    double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
-    for (Int e = 0; e < whole; e += 4) {
-      a += values[rows[e]];
-      b += values[rows[e + 1]];
-      c += values[rows[e + 2]];
-      d += values[rows[e + 3]];
-    }
-    for (Int e = whole; e < n; ++e) a += values[rows[e]];
-    const double sum = (a + b) + (c + d);
+    const double sum = sum_at(values, members[f]);
     return flipped[f] ? total - sum : sum;
   }
 

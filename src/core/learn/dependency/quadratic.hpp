@@ -26,10 +26,6 @@ inline double excess(double slope, double w, double l1) {
   return std::max(std::abs(slope) - l1, 0.0);
 }
 
-inline void add_scaled(Vector<double> sum, double factor, Floats terms) {
-  for (Int i = 0; i < sum.size(); ++i) sum[i] += factor * terms[i];
-}
-
 // Minimize in one weight after the other.
 inline void sweep(Int n, double l1, const Quadratic& model) {
   const Vector<double> pull = model.pull.part(0, n);
@@ -39,7 +35,7 @@ inline void sweep(Int n, double l1, const Quadratic& model) {
     const Floats row = model.hessian[a].part(0, n);
     const double free = before - pull[a] / row[a];
     model.weights[a] = sign(free) * std::max(std::abs(free) - l1 / row[a], 0.0);
-    add_scaled(pull, model.weights[a] - before, row);
+    add_multiple(pull, model.weights[a] - before, row);
   }
 }
 
@@ -105,7 +101,7 @@ inline void jump(Int n, double l1, const Quadratic& model) {
     double move = length * goal[i];
     if (before * (before + move) <= 0.0 || std::abs(before + move) <= ROUNDING * std::abs(before)) move = -before;
     weights[kept[i]] = before + move;
-    add_scaled(pull, move, model.hessian[kept[i]].part(0, n));
+    add_multiple(pull, move, model.hessian[kept[i]].part(0, n));
   }
 }
 

@@ -99,29 +99,31 @@ inline Ints members_of(Ints row) {
   return row.part(0, std::find_if(row.begin(), row.end(), [](Int v) { return v < 0; }) - row.begin());
 }
 
-// Put the distinct rows of a network's columns into `scratch` and their cards into `cards`; where v is
-// among the columns, and the number of rows.
-template <class Code>
-std::pair<Int, Int> open_network(const Data<Code>& data, Int v, Ints columns, const Scratch& scratch,
-                                 Vector<Int> cards, Pulse& pulse) {
-  for (Int a = 0; a < columns.size(); ++a) cards[a] = data.cards[columns[a]];
-  return {std::find(columns.begin(), columns.end(), v) - columns.begin(), compress(data, columns, scratch, pulse)};
+// Call visit(v, place of v among its columns, cards of the columns, number of distinct rows) for the network of each v,
+// whose columns are members[v]; their distinct rows are in `scratch` then.
+template <class Code, class Visit>
+void for_each_network(const Data<Code>& data, Ints variables, Matrix<const Int> members, const Scratch& scratch, Pulse& pulse,
+                      Visit visit) {
+  Array<Int, 1> all_cards(members.shape(1));
+  for (Int v : variables) {
+    const Ints columns = members_of(members[v]);
+    const Vector<Int> cards = all_cards.part(0, columns.size());
+    for (Int a = 0; a < columns.size(); ++a) cards[a] = data.cards[columns[a]];
+    const Int rows = compress(data, columns, scratch, pulse);
+    visit(v, std::find(columns.begin(), columns.end(), v) - columns.begin(), Ints(cards), rows);
+  }
 }
 
 // Learn the networks over members[v] for some v: bit sets parents[v], and v's likelihood.
 template <class Code>
 void learn_networks(const Data<Code>& data, const Terms& terms, Ints variables, Matrix<const Int> members,
                     const Scratch& scratch, Matrix<Set> parents, Vector<double> scores) {
-  Array<Int, 1> all_cards(members.shape(1));
   Pulse pulse;
-  for (Int v : variables) {
-    const Ints columns = members_of(members[v]);
-    const Vector<Int> cards = all_cards.part(0, columns.size());
-    const auto [place, rows] = open_network(data, v, columns, scratch, cards, pulse);
-    const Vector<Set> network = parents[v].part(0, columns.size());
+  for_each_network(data, variables, members, scratch, pulse, [&](Int v, Int place, Ints cards, Int rows) {
+    const Vector<Set> network = parents[v].part(0, cards.size());
     climb(cards, rows, scratch, terms, network, pulse);
     scores[v] = conditional_log_likelihood(place, network, cards, rows, scratch, terms.prior);
-  }
+  });
 }
 
 // Fill in the tables of v and its children in the network of v, for some v, in local order.
@@ -130,21 +132,17 @@ void learn_networks(const Data<Code>& data, const Terms& terms, Ints variables, 
 template <class Code>
 void fill_tables(const Data<Code>& data, const Terms& terms, Ints variables, Matrix<const Int> members,
                  Matrix<const Set> parents, const Scratch& scratch, Ints table_from, Vector<double> out) {
-  Array<Int, 1> all_cards(members.shape(1));
   Pulse pulse;
-  for (Int v : variables) {
-    const Ints columns = members_of(members[v]);
-    const Vector<Int> cards = all_cards.part(0, columns.size());
-    const auto [place, rows] = open_network(data, v, columns, scratch, cards, pulse);
+  for_each_network(data, variables, members, scratch, pulse, [&](Int v, Int place, Ints cards, Int rows) {
     Int start = table_from[v];
-    for (Int c = 0; c < columns.size(); ++c) {
+    for (Int c = 0; c < cards.size(); ++c) {
       if (c != place && !in_set(parents(v, c), place)) continue;
       const Int stop = start + Int(product(parents(v, c), cards)) * cards[c];
       fill_table(c, parents(v, c), cards, rows, scratch, terms.prior, out.part(start, stop));
       start = stop;
-      pulse(2 * columns.size() * rows);
+      pulse(2 * cards.size() * rows);
     }
-  }
+  });
 }
 
 // ---- Blankets in local networks, and their unions

@@ -9,6 +9,7 @@
 
 #include "counts/cells.hpp"
 #include "learn/markov/row_lists.hpp"
+#include "levels/softmax.hpp"
 
 namespace cp::markov {
 
@@ -43,53 +44,6 @@ struct PseudoView {
   }
 };
 
-// Replace `scores` (states, rows) by slopes, Σ weight · (P(state | rest) − whether it is the row's own); returns
-// −Σ weight · ln P(own state). `scratch` is as large as `scores`, `totals` has an item for each row.
-inline double to_slopes(Vector<const u16> own, Floats weights, Matrix<double> scores, Vector<double> scratch, Vector<double> totals) {
-  const Int states = scores.shape(0), rows = own.size();
-  totals.copy_from(scores[0]);
-  for (Int s = 1; s < states; ++s) {
-    const Floats score = scores[s];
-    for (Int row = 0; row < rows; ++row) totals[row] = std::max(totals[row], score[row]);
-  }
-  for (Int s = 0; s < states; ++s) {
-    const Vector<double> score = scores[s];
-    for (Int row = 0; row < rows; ++row) score[row] -= totals[row];
-  }
-  double minus = 0.0;
-  for (Int row = 0; row < rows; ++row) minus -= weights[row] * scores(own[row], row);
-  exponentials(scores.flat(), scratch);
-  totals.copy_from(scores[0]);
-  for (Int s = 1; s < states; ++s) {
-    const Floats score = scores[s];
-    for (Int row = 0; row < rows; ++row) totals[row] += score[row];
-  }
-  const Vector<double> factor = scratch.part(0, rows);
-  for (Int row = 0; row < rows; ++row) factor[row] = weights[row] / totals[row];
-  for (Int s = 0; s < states; ++s) {
-    const Vector<double> score = scores[s];
-    for (Int row = 0; row < rows; ++row) score[row] *= factor[row];
-  }
-  for (Int row = 0; row < rows; ++row) scores(own[row], row) -= weights[row];
-  logarithms(totals, scratch.part(0, rows));
-  for (Int row = 0; row < rows; ++row) minus += weights[row] * totals[row];
-  return minus;
-}
-
-// Σ values at the listed rows; four sums side by side, as each addition waits for the one before.
-inline double sum_at(Floats values, Vector<const u16> rows) {
-  const Int whole = rows.size() / 4 * 4;
-  double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
-  for (Int k = 0; k < whole; k += 4) {
-    a += values[rows[k]];
-    b += values[rows[k + 1]];
-    c += values[rows[k + 2]];
-    d += values[rows[k + 3]];
-  }
-  for (Int k = whole; k < rows.size(); ++k) a += values[rows[k]];
-  return (a + b) + (c + d);
-}
-
 // Add −Σ weight · ln P(own code | rest) of variables first … last − 1 of a view, and its slopes.
 //
 // Entry e of variable v adds by_slot[slot_from[v] + (e − entry_from[v]) · (card − 1) + s − 1] to the score of
@@ -103,7 +57,8 @@ inline void add_pseudo_gradient(const PseudoView& view, const RowLists& lists, I
     most_rows = std::max(most_rows, view.rows(i));
     most_states = std::max(most_states, cards[view.variables[i]]);
   }
-  const Array<double, 1> all_scores(most_states * most_rows), scratch(most_states * most_rows), totals(most_rows);
+  const Array<double, 1> all_scores(most_states * most_rows);
+  const Array<double, 2> room(3, most_rows);
   const Array<double, 1> constants(most_states);  // what is the same for all rows
   const Array<std::int32_t, 1> all_cells(most_rows);
   Pulse pulse;
@@ -136,8 +91,8 @@ inline void add_pseudo_gradient(const PseudoView& view, const RowLists& lists, I
     }
     for (Int s = 1; s < states; ++s)
       for (double& score : scores[s]) score += constants[s];
-    minus_pll[v] += to_slopes(view.codes[view.own[i]].part(view.row_from[i], view.row_to[i]),
-                              view.weights.part(view.row_from[i], view.row_to[i]), scores, scratch, totals.part(0, rows));
+    const Vector<const u16> own = view.codes[view.own[i]].part(view.row_from[i], view.row_to[i]);
+    minus_pll[v] -= softmax_slopes(scores, own, view.weights.part(view.row_from[i], view.row_to[i]), room);
     pulse(5 * states * rows);
     for (Int s = 1; s < states; ++s) constants[s] = sum(scores[s]);
     for (Int e = entry_from[v], slot = slot_from[v]; e < entry_from[v + 1]; ++e) {
