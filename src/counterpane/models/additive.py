@@ -16,7 +16,7 @@ from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
-from counterpane.models.base import ClassModel
+from counterpane.models.base import ClassModel, Marginals
 from counterpane.models.effects import (
     CAPTION,
     Effects,
@@ -33,6 +33,7 @@ from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
+    from counterpane.models.links import ModelLinks
 else:
     model_links = lazy("counterpane.models.links")
 
@@ -158,13 +159,7 @@ class AdditiveClassifier(ClassModel):
         """True: nothing is known of the other columns."""
         return True
 
-    def links(
-        self,
-        *,
-        target: str | None = None,
-        marginals: Sequence[Floats | None] | None = None,
-    ) -> model_links.ModelLinks:
-        """The interactions with their stored effects, as in `Model`."""
+    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.interaction_links(self, self.effects)
 
     def _class_name(self, target: str | None) -> str:

@@ -10,8 +10,10 @@ from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from counterpane.errors import DataError, ScopeError
+from counterpane.ragged import join, split
 from counterpane.typing import Array, Codes, Floats, Ints
 
 LIMIT = 4.0  # standardized values are clipped to ±LIMIT
@@ -82,7 +84,7 @@ class Coding:
         arrays: dict[str, Array] = {"cards": self.cards, "numeric": self.numeric}
         arrays |= {"centers": self.centers, "scales": self.scales, "fills": self.fills}
         for name in ("cuts", "values", "scores"):
-            arrays[name], arrays[f"{name}_ends"] = joined(getattr(self, name))
+            arrays |= _stored(name, f"{name}_ends", getattr(self, name), np.float64)
         return arrays
 
     @classmethod
@@ -96,17 +98,20 @@ class Coding:
         return cls(cards, numeric, cuts, centers, scales, fills, values, scores)
 
 
-def joined(parts: Sequence[Array], dtype: type = np.float64) -> tuple[Array, Ints]:
-    """Arrays end to end, and where each ends."""
-    ends = np.cumsum([len(p) for p in parts], dtype=np.int64)
-    return np.concatenate([np.empty(0, dtype=dtype), *parts]), ends
+def _stored(
+    name: str, ends: str, parts: Sequence[npt.ArrayLike], dtype: npt.DTypeLike = np.int64
+) -> dict[str, Array]:
+    """Parts end to end and where each ends, under the names of a file."""
+    flat, offsets = join(parts, dtype)
+    return {name: flat, ends: offsets[1:]}
 
 
 def parted(array: Array, ends: Ints) -> tuple[Array, ...]:
-    """The parts that `joined` put end to end."""
-    if (np.diff(ends, prepend=0) < 0).any() or (ends[-1] if len(ends) else 0) != len(array):
+    """The parts of an array, which must end where the array does."""
+    offsets = np.append(0, ends)
+    if (np.diff(offsets) < 0).any() or offsets[-1] != len(array):
         raise DataError(f"parts that end at {ends.tolist()} do not fill {len(array)} values.")
-    return tuple(array[low:high] for low, high in pairwise([0, *ends.tolist()]))
+    return tuple(split(array, offsets))
 
 
 class Moved(NamedTuple):
@@ -234,16 +239,14 @@ class Member:
         """All of it as int64 and float64 arrays."""
         arrays = self.coding.to_arrays()
         arrays |= {"constant": self.constant, "terms": self.terms}
-        flat = [np.array(face, dtype=np.int64) for face in self.faces]
-        arrays["faces"], arrays["face_ends"] = joined(flat, np.int64)
-        arrays["keys"], arrays["key_ends"] = joined(self.keys, np.int64)
+        arrays |= _stored("faces", "face_ends", self.faces)
+        arrays |= _stored("keys", "key_ends", self.keys)
         n_classes = len(self.constant)
         arrays["tables"] = np.concatenate([np.empty((0, n_classes)), *self.tables])
         if self.moved:
             sources, targets, keys, tables = zip(*self.moved, strict=True)
             for name, each in (("from", sources), ("to", targets), ("cells", keys)):
-                whole = [np.array(e, dtype=np.int64) for e in each]
-                arrays[f"moved_{name}"], arrays[f"moved_{name}_ends"] = joined(whole, np.int64)
+                arrays |= _stored(f"moved_{name}", f"moved_{name}_ends", each)
             arrays["moved"] = np.concatenate(tables)
         return arrays
 

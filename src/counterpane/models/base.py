@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from counterpane.models.links import ModelLinks
 else:
     pictures = lazy("counterpane.models.pictures")
+
+
+Marginals: TypeAlias = Sequence[Floats | None] | None
+"""P(v) of each variable, None where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +98,7 @@ class Model(ABC):
     ) -> Self:
         """The model that `to_arrays` described."""
 
-    @abstractmethod
-    def links(
-        self,
-        *,
-        target: str | None = None,
-        marginals: Sequence[Floats | None] | None = None,
-    ) -> ModelLinks:
+    def links(self, *, target: str | None = None, marginals: Marginals = None) -> ModelLinks:
         """The edges or interactions of the model, the strongest first.
 
         Each `Link` has the positions of its columns, a strength in the unit `measure` of the
@@ -113,6 +111,11 @@ class Model(ABC):
         >>> links.shape, links.measure, links.links[0].scope
         ('dag', 'bits per row', (2, 3))
         """
+        return self._links(target, marginals)
+
+    @abstractmethod
+    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
+        """As `links`."""
 
     @property
     def origin(self) -> Provenance:

@@ -19,14 +19,17 @@ from counterpane.inference.completion import Completion
 from counterpane.inference.elimination import answer_interval, sample_forward
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer, Interval
+from counterpane.models.base import Marginals
 from counterpane.models.estimate import Approximator
 from counterpane.models.evidence import CodedEvidence, Evidence, encode_evidence
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel, check_n_rows
+from counterpane.ragged import flatten, offsets_of, split
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
+    from counterpane.models.links import ModelLinks
 else:
     model_links = lazy("counterpane.models.links")  # counts come with it, and a question needs none
 
@@ -36,10 +39,23 @@ TOLERANCE = 1e-6
 class BayesianNetwork(JointModel):
     """P(x) = Π_i P(x_i | parents of i).
 
-    `tables[i]` has the axes (parents of i in schema order…, i); its rows must sum to 1 within 1e-6
-    and are normalized. `strengths[i]`, of axes (parents…), holds the Dirichlet total
-    α_ij + N_ij behind each row, so that the posterior's parameters are strength × table.
+    Parameters
+    ----------
+    schema
+        The variables.
+    dag
+        The graph, a node for each variable.
+    tables
+        For each variable i a table of axes (parents of i in schema order…, i). Its rows must sum
+        to 1 within 1e-6 and are normalized.
+    strengths
+        For each variable an array of axes (parents…) with the Dirichlet total α_ij + N_ij of each
+        row, so that the posterior's parameters are strength × table.
+    provenance
+        How the model was learned; see `Model`.
 
+    Examples
+    --------
     >>> smoke_and_lung = Schema.from_cards([2, 2])
     >>> model = BayesianNetwork(
     ...     smoke_and_lung, Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.99, 0.01], [0.9, 0.1]]]
@@ -159,13 +175,7 @@ class BayesianNetwork(JointModel):
         """
         return model_links.strengths_of(self)
 
-    def links(
-        self,
-        *,
-        target: str | None = None,
-        marginals: Sequence[Floats | None] | None = None,
-    ) -> model_links.ModelLinks:
-        """The edges, as in `Model`."""
+    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.network_links(self, marginals)
 
     @property
@@ -330,12 +340,12 @@ class BayesianNetwork(JointModel):
     def to_arrays(self) -> dict[str, Array]:
         """Parents, tables and strengths, each end to end."""
         arrays: dict[str, Array] = {
-            "n_parents": np.array([len(p) for p in self._parents], dtype=np.int64),
-            "parents": np.array([p for some in self._parents for p in some], dtype=np.int64),
-            "tables": np.concatenate([t.reshape(-1) for t in self.tables]),
+            "n_parents": flatten([len(p)] for p in self._parents),
+            "parents": flatten(self._parents),
+            "tables": flatten(self.tables, np.float64),
         }
         if self.strengths is not None:
-            arrays["strengths"] = np.concatenate([s.reshape(-1) for s in self.strengths])
+            arrays["strengths"] = flatten(self.strengths, np.float64)
         return arrays
 
     @classmethod
@@ -428,14 +438,14 @@ def _joined(
                 f"{what} of {name!r} have the shape {table.shape}; {shape} is needed: the parents "
                 "in schema order, then itself."
             )
-    return np.concatenate([table.reshape(-1) for table in tables])
+    return flatten(tables, np.float64)
 
 
 def _cut(array: Array, sizes: Ints) -> list[Array]:
     """`array` in pieces of the given sizes, which must use it up."""
     if (sizes < 0).any() or sizes.sum() != array.size:
         raise ScopeError(f"{array.size} entries cannot be cut into pieces of {sizes.sum()}.")
-    return np.split(array, np.cumsum(sizes)[:-1])
+    return split(array, offsets_of(sizes))
 
 
 def _shaped(array: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:

@@ -11,35 +11,49 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, Tree, check_cells
-from counterpane.features.parts import check_part
+from counterpane.features.parts import Part, check_part
 from counterpane.graphs import UndirectedGraph
 from counterpane.lazy import lazy
+from counterpane.models.base import Marginals
 from counterpane.models.evidence import CodedEvidence
 from counterpane.models.formats import Conditionals
 from counterpane.models.query import JointModel
+from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
+    from counterpane.models.links import ModelLinks
 else:
     model_links = lazy("counterpane.models.links")
 
 nx = lazy("networkx")
-Part = Potential | Rules | Tree
 KINDS = (Potential, Rules, Tree)
 
 
 class DependencyNetwork(JointModel):
     """P(x_v | rest) ∝ exp(Σ conditionals[v]) for every variable v (Heckerman et al. 2000).
 
-    `conditionals[v]` has the potentials, rules and trees of v; terms without v have no effect. The
-    conditionals need not agree on a joint distribution: `score_samples` and other methods that need
-    one raise an error, and `to_markov_network` makes one. A variable without terms is uniform.
+    Parameters
+    ----------
+    schema
+        The variables.
+    conditionals
+        For each variable v its potentials, rules and trees; terms without v have no effect.
+    provenance
+        How the model was learned; see `Model`.
+
+    Notes
+    -----
+    The conditionals need not agree on a joint distribution: `score_samples` and other methods that
+    need one raise an error, and `to_markov_network` makes one. A variable without terms is uniform.
 
     A query of one variable given all variables that it depends on is exact. Other queries use Gibbs
     sampling, or mean field with `method`. If the conditionals disagree, answers and samples are
     those of Gibbs chains that draw the variables in the order of the schema.
 
+    Examples
+    --------
     >>> agree = Potential((0, 1), np.log([[0.9, 0.1], [0.1, 0.9]]))
     >>> model = DependencyNetwork(Schema.from_cards([2, 2]), [[agree], [agree]])
     >>> round(model.query("x0", {"x1": 1})[1], 4), model.graph.number_of_edges()
@@ -104,13 +118,7 @@ class DependencyNetwork(JointModel):
     def _edges(self) -> list[tuple[int, int]]:
         return [(u, v) for v in range(len(self.schema)) for u in self.blanket.neighbors(v)]
 
-    def links(
-        self,
-        *,
-        target: str | None = None,
-        marginals: Sequence[Floats | None] | None = None,
-    ) -> model_links.ModelLinks:
-        """An arrow to each column from those it depends on, as in `Model`."""
+    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.conditional_links(self)
 
     def score_samples(self, X: Any) -> Floats:
@@ -208,8 +216,8 @@ def to_part_arrays(conditionals: Sequence[Sequence[Part]]) -> dict[str, Array]:
         "rule_weights": [p.weights for p in rules],
         "leaf_values": [p.log_values[p.variables < 0].reshape(-1) for p in trees],
     }
-    ints = {name: _joined(arrays, np.int64) for name, arrays in whole.items()}
-    return ints | {name: _joined(arrays, np.float64) for name, arrays in numbers.items()}
+    ints = {name: flatten(arrays) for name, arrays in whole.items()}
+    return ints | {name: flatten(arrays, np.float64) for name, arrays in numbers.items()}
 
 
 def from_part_arrays(cards: Ints, arrays: Mapping[str, Array]) -> list[list[Part]]:
@@ -232,10 +240,6 @@ def from_part_arrays(cards: Ints, arrays: Mapping[str, Array]) -> list[list[Part
     return conditionals
 
 
-def _joined(arrays: Sequence[Array | Sequence[int]], dtype: type[np.generic]) -> Array:
-    return np.concatenate([np.empty(0, dtype), *(np.asarray(a, dtype) for a in arrays)])
-
-
 class _PartReader:
     """Takes parts off the front of the arrays."""
 
@@ -252,7 +256,7 @@ class _PartReader:
 
     def rules(self, target: int) -> Part:
         count = self._one("rule_counts")
-        offsets = np.concatenate([[0], np.cumsum(self._take("rule_sizes", count))])
+        offsets = offsets_of(self._take("rule_sizes", count))
         names = ("rule_variables", "rule_values", "rule_negated")
         flat = [self._take(name, int(offsets[-1])) for name in names]
         return Rules(self.cards, self._take("rule_weights", count), offsets, *flat)

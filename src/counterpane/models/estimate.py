@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -99,29 +99,27 @@ def warn_inexact(sentence: str, depth: int = 3) -> None:
 
 def as_method(method: Method) -> Method:
     """The settings that a name stands for; "auto" and "exact" have none."""
-    if method in ("auto", "exact"):
-        return method
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise unknown_name("method", method, ["auto", "exact", *METHODS])
-        return METHODS[method]()
-    known = isinstance(method, Gibbs | MeanField | BeliefPropagation)
-    if not known or isinstance(method, MaxProduct):
+    settings: Method = _by_name(method, METHODS)
+    known = isinstance(settings, str | Gibbs | MeanField | BeliefPropagation)
+    if not known or isinstance(settings, MaxProduct):
         raise ParameterError(f"method={method!r} answers no question; pass Gibbs(…), or a name.")
-    return method
+    return settings
 
 
 def as_map_method(method: MapMethod) -> MapMethod:
-    """The same for methods that find the best row."""
-    if method in ("auto", "exact"):
-        return method
-    if isinstance(method, str):
-        if method not in MAP_METHODS:
-            raise unknown_name("method", method, ["auto", "exact", *MAP_METHODS])
-        return MAP_METHODS[method]()
-    if not isinstance(method, ICM | MaxProduct):
+    """The same for methods that find the most probable row."""
+    settings: MapMethod = _by_name(method, MAP_METHODS)
+    if not isinstance(settings, str | ICM | MaxProduct):
         raise ParameterError(f"method={method!r} finds no best row; pass ICM(…), or a name.")
-    return method
+    return settings
+
+
+def _by_name(method: Any, methods: Mapping[str, Callable[[], Any]]) -> Any:
+    if not isinstance(method, str) or method in ("auto", "exact"):
+        return method
+    if method not in methods:
+        raise unknown_name("method", method, ["auto", "exact", *methods])
+    return methods[method]()
 
 
 class Approximator:

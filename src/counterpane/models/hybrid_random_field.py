@@ -21,11 +21,22 @@ nx = lazy("networkx")
 class HybridRandomField(DependencyNetwork):
     """P(x_v | rest) ∝ P(x_v | parents of v) Π_c P(x_c | parents of c) in its own network.
 
-    Freno, Trentin & Gori (KDD 2009). networks[v] is a `BayesianNetwork` over some of the columns,
-    including v, or only its relevant part: the log-tables of v and of each child c of v, as
-    potentials of scope (parents…, child). The networks need not agree with each other. The rest is
-    as in `DependencyNetwork`, the base class.
+    Freno, Trentin & Gori (KDD 2009). The networks need not agree with each other. The rest is as in
+    `DependencyNetwork`, the base class.
 
+    Parameters
+    ----------
+    schema
+        The variables.
+    networks
+        For each variable v a `BayesianNetwork` over some of the columns, including v, or only its
+        relevant part: the log-tables of v and of each child of v, as potentials of scope
+        (parents…, child).
+    provenance
+        How the model was learned; see `Model`.
+
+    Examples
+    --------
     >>> copies = np.log([[0.9, 0.1], [0.2, 0.8]])
     >>> coin = Potential([0], np.log([0.5, 0.5]))
     >>> field = HybridRandomField(

@@ -230,12 +230,15 @@ def impute_frame(
     ]
 
 
-def gaps_of(schema: Schema, frame: Any) -> Gaps:
-    """The gaps of a frame in the columns that the model knows."""
+def gaps_of(schema: Schema, frame: Any, *, keep_states: bool = False) -> Gaps:
+    """The gaps of a frame in the columns of the model.
+
+    With `keep_states` a gap is observed where missing is a state of the column.
+    """
     table = isinstance(frame, Table)
     listed = frame.labels() if table else columns_of(frame, schema.names, unusable={})
-    known = {name: v for v, name in enumerate(schema.names)}
-    columns = {known[c.name]: c for c in listed if c.name in known}
+    position = {name: v for v, name in enumerate(schema.names)}
+    columns = {position[c.name]: c for c in listed if c.name in position}
     if not columns:
         shown = ", ".join(repr(c.name) for c in listed[:6])
         raise DataError(
@@ -249,7 +252,9 @@ def gaps_of(schema: Schema, frame: Any) -> Gaps:
     codes: Codes = np.repeat(schema.cards[:, None], n_rows, axis=1).astype(np.uint16)
     for v, column in columns.items():
         gaps[v] = gaps_in(column)
-        codes[v] = np.where(gaps[v], schema[v].card, encode_column(column, schema[v], "unknown"))
+        codes[v] = encode_column(column, schema[v], "unknown")
+        if not keep_states:
+            codes[v, gaps[v]] = schema[v].card
     return Gaps(columns, codes, gaps)
 
 

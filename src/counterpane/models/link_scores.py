@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError
 from counterpane.lazy import lazy
-from counterpane.models.base import Model
+from counterpane.models.base import Marginals, Model
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sparse
 
     from counterpane.models import links as model_links
+    from counterpane.models.links import ModelLinks
 else:
     nx, sparse = lazy("networkx"), lazy("scipy.sparse")
     model_links = lazy("counterpane.models.links")
@@ -63,13 +64,7 @@ class LinkScores(Model):
         graph.add_edges_from((names[a], names[b]) for a, b in zip(first, second, strict=True))
         return graph
 
-    def links(
-        self,
-        *,
-        target: str | None = None,
-        marginals: Sequence[Floats | None] | None = None,
-    ) -> model_links.ModelLinks:
-        """The pairs of items, with the larger of their two scores as strength."""
+    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.score_links(self)
 
     def link_scores(self, codes: Codes) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from counterpane.features import Potential, Rules, Tree
 from counterpane.graphs import Cpdag, cpdag, with_known_directions
 from counterpane.independence.edge_strength import UNIT, edge_strengths
+from counterpane.models.base import Marginals
 from counterpane.models.effects import MEANING, MIN_SAMPLES, Effects, log_odds
 from counterpane.typing import Floats
 
@@ -190,9 +191,7 @@ def ranked_links(
     return ModelLinks(tuple(ranked), shape, *measure, shares, stored=stored)
 
 
-def network_links(
-    model: BayesianNetwork, marginals: Sequence[Floats | None] | None = None
-) -> ModelLinks:
+def network_links(model: BayesianNetwork, marginals: Marginals = None) -> ModelLinks:
     """The edges with the strengths that the network learned, else those of its tables.
 
     `marginals` are P(v) of each variable, if known; they weight the rows of tables.
@@ -209,7 +208,7 @@ def edge_links(model: BayesianNetwork, edges: Iterable[EdgeStrength]) -> list[Li
     return [Link((place[e.parent], place[e.child]), e.bits, None, e.directed) for e in edges]
 
 
-def _table_links(model: BayesianNetwork, marginals: Sequence[Floats | None] | None) -> list[Link]:
+def _table_links(model: BayesianNetwork, marginals: Marginals) -> list[Link]:
     links, arrows = [], arrows_of(model)
     for child in range(len(model.schema)):
         parents, table = model.dag.parents(child), model.tables[child]
@@ -373,9 +372,7 @@ def score_links(model: LinkScores) -> ModelLinks:
     return ranked_links(links, "undirected", SCORE)
 
 
-def mixture_links(
-    model: Mixture, target: str | None, marginals: Sequence[Floats | None] | None
-) -> ModelLinks:
+def mixture_links(model: Mixture, target: str | None, marginals: Marginals) -> ModelLinks:
     """The links of all models; their share is the weight of the models that have them."""
     sums: dict[tuple[int, ...], _LinkSum] = {}
     shape, measure = "undirected", ODDS

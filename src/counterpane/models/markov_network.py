@@ -17,26 +17,43 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
 from counterpane.inference.elimination import log_sum
 from counterpane.lazy import lazy
+from counterpane.models.base import Marginals
 from counterpane.models.evidence import CodedEvidence
 from counterpane.models.formats import Factors
 from counterpane.models.query import JointModel
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.ragged import flatten
+from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
+    from counterpane.models.links import ModelLinks
 else:
     model_links = lazy("counterpane.models.links")
 
+RULE_FIELDS = ("weights", "offsets", "variables", "values", "negated")
 FEW_STATES = 1024  # joint states that are tried one after the other
 
 
 class MarkovNetwork(JointModel):
     """P(x) = exp(Σ potentials + Σ rules that hold) / Z.
 
+    Parameters
+    ----------
+    schema
+        The variables.
+    potentials
+        Dense tables of logs (`Potential`) and weighted rules (`Rules`).
+    provenance
+        How the model was learned; see `Model`.
+
+    Notes
+    -----
     Full conditionals, and queries whose own tables are small, do not need Z. `score_samples` and
     `log_evidence` need it: they compute it once, by elimination, and raise `TableSizeError` if the
     tables are too large. A variable without potentials is uniform.
 
+    Examples
+    --------
     >>> pair = Potential((0, 1), [[0.0, 0.0], [0.0, np.log(3.0)]])
     >>> model = MarkovNetwork(Schema.from_cards([2, 2, 2]), [pair])
     >>> round(model.query("x0", {"x1": 1})[1], 4), float(np.exp(model.log_partition).round(4))
@@ -82,13 +99,7 @@ class MarkovNetwork(JointModel):
         """The structure as a networkx graph whose nodes are the column names."""
         return self.undirected.to_networkx(self.schema.names)
 
-    def links(
-        self,
-        *,
-        target: str | None = None,
-        marginals: Sequence[Floats | None] | None = None,
-    ) -> model_links.ModelLinks:
-        """The scopes of potentials and rules, as in `Model`."""
+    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.markov_links(self)
 
     @cached_property
@@ -167,20 +178,15 @@ class MarkovNetwork(JointModel):
     def to_arrays(self) -> dict[str, Array]:
         """Scopes and log-values of the potentials, and the rules, each end to end."""
         arrays: dict[str, Array] = {
-            "scope_sizes": _ints(len(p.scope) for p in self.potentials),
-            "scopes": _ints(v for p in self.potentials for v in p.scope),
-            "log_values": np.concatenate(
-                [np.empty(0), *(p.log_values.reshape(-1) for p in self.potentials)]
-            ),
+            "scope_sizes": flatten([len(p.scope)] for p in self.potentials),
+            "scopes": flatten(p.scope for p in self.potentials),
+            "log_values": flatten((p.log_values for p in self.potentials), np.float64),
         }
         for place, rules in enumerate(self.rules):
-            arrays |= {
-                f"rules{place}.weights": rules.weights,
-                f"rules{place}.offsets": rules.offsets,
-                f"rules{place}.variables": rules.variables,
-                f"rules{place}.values": rules.values,
-                f"rules{place}.negated": rules.negated.astype(np.int64),
-            }
+            for name in RULE_FIELDS:
+                array = getattr(rules, name)
+                integers = array.dtype == np.bool_
+                arrays[f"rules{place}.{name}"] = array.astype(np.int64) if integers else array
         return arrays
 
     @classmethod
@@ -202,8 +208,8 @@ class MarkovNetwork(JointModel):
             raise ScopeError(f"{arrays['log_values'].size - read} log-values have no potential.")
         place = 0
         while f"rules{place}.weights" in arrays:
-            fields = ("weights", "offsets", "variables", "values", "negated")
-            parts.append(Rules(schema.cards, *(arrays[f"rules{place}.{name}"] for name in fields)))
+            fields = (arrays[f"rules{place}.{name}"] for name in RULE_FIELDS)
+            parts.append(Rules(schema.cards, *fields))
             place += 1
         return cls(schema, parts, provenance=provenance)
 
@@ -223,7 +229,3 @@ def _check_fit(schema: Schema, part: Potential | Rules) -> None:
         raise ScopeError(
             f"the potential over {names} has shape {part.log_values.shape}; {needed} is needed."
         )
-
-
-def _ints(numbers: Iterable[int]) -> Ints:
-    return np.array(list(numbers), dtype=np.int64)

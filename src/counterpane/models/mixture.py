@@ -17,6 +17,7 @@ from counterpane.features import Potential
 from counterpane.inference.elimination import log_sum
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
+from counterpane.models.base import Marginals
 from counterpane.models.estimate import Method
 from counterpane.models.evidence import (
     CodedEvidence,
@@ -32,6 +33,7 @@ from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
+    from counterpane.models.links import ModelLinks
 else:
     model_links = lazy("counterpane.models.links")
 
@@ -43,17 +45,30 @@ BLOCK_ROWS = 2**13
 class Mixture(JointModel):
     """P(x) = Σ_m weight_m P_m(x), of models over one schema; weights are normalized.
 
+    Parameters
+    ----------
+    models
+        The models. A mixture among them is replaced by its models.
+    weights
+        Their weights, by default equal.
+    fixed
+        By default evidence shifts the weights to the models that give it a high probability. Fixed
+        weights stay: P(a | b) is Σ_m weight_m P_m(a | b), which is correct if the weights come from
+        how well the models predict a given b, as in classifiers.
+    rows
+        Training rows of a classifier, whose models describe the class, the last variable, given
+        all columns, but not the columns. The answer to P(class | evidence) is then the average over
+        rows that match; see `counterpane.models.row_average`.
+    provenance
+        How the model was learned; see `Model`. A saved mixture keeps none of its models'.
+
+    Notes
+    -----
     With models drawn from a posterior, or learned on bootstrap samples, answers are averaged over
-    the uncertainty of the structure. Evidence shifts the weights to the models that give it a high
-    probability. With `fixed` weights it does not: P(a | b) is Σ_m weight_m P_m(a | b). This is
-    correct if the weights come from how well the models predict a given b, as in classifiers. A
-    mixture among `models` is replaced by its models. A saved mixture keeps no provenance of its
-    models.
+    the uncertainty of the structure.
 
-    Models of classifiers describe the class given all columns, not the columns. With training
-    `rows`, the answer to P(class | evidence) is the average over rows that match, where the class
-    is the last variable; see `counterpane.models.row_average`.
-
+    Examples
+    --------
     >>> from counterpane.graphs import Dag
     >>> from counterpane.models import BayesianNetwork
     >>> two = Schema.from_cards([2, 2])
@@ -130,13 +145,7 @@ class Mixture(JointModel):
                 union.add_edge(a, b, weight=known + share)
         return union
 
-    def links(
-        self,
-        *,
-        target: str | None = None,
-        marginals: Sequence[Floats | None] | None = None,
-    ) -> model_links.ModelLinks:
-        """The links of all models, as in `Model`; a share is the weight of the models with it."""
+    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.mixture_links(self, target, marginals)
 
     @property

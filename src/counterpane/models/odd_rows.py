@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.data.columns import Numbers, columns_of
-from counterpane.data.encoder import encode_column
-from counterpane.data.fill import gaps_in
+from counterpane.data.columns import Numbers
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import ParameterError
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.imputing import missing_marginals
+from counterpane.models.imputing import gaps_of, missing_marginals
 from counterpane.models.query import JointModel
 from counterpane.typing import Bools, Codes, Floats, Ints, State
 
@@ -76,31 +74,16 @@ def odd_rows(model: JointModel, frame: Any, n: int, n_cells: int) -> list[OddRow
 
 
 def _read(schema: Schema, frame: Any) -> _CodedRows:
-    """A frame in the model's terms; what it does not have of the columns is not observed."""
-    table = isinstance(frame, Table)
-    listed = frame.labels() if table else columns_of(frame, schema.names, unusable={})
-    columns = {c.name: c for c in listed}
-    known = [v for v, name in enumerate(schema.names) if name in columns]
-    if not known:
-        shown = ", ".join(repr(name) for name in list(columns)[:6])
-        raise DataError(
-            f"no column of the frame ({shown}) is a column of the model; name the columns as in "
-            "the model's schema."
-        )
-    n_rows = gaps_in(columns[schema.names[known[0]]]).size
-    if not n_rows:
-        raise DataError("the table has no rows; at least one is needed.")
-    codes: Codes = np.repeat(schema.cards[:, None], n_rows, axis=1).astype(np.uint16)
-    strange: Bools = np.zeros(codes.shape, dtype=bool)
+    """A frame in codes; columns that it does not have are not observed."""
+    columns, codes, gaps = gaps_of(schema, frame, keep_states=True)
+    strange: Bools = (codes == schema.cards[:, None]) & ~gaps
+    strange[[v for v in range(len(schema)) if v not in columns]] = False
     values: dict[tuple[int, int], State] = {}
-    for v in known:
-        column = columns[schema.names[v]]
-        codes[v] = encode_column(column, schema[v], "unknown")
-        strange[v] = (codes[v] == schema[v].card) & ~gaps_in(column)
-        if strange[v].any():
-            labels = column.labels() if isinstance(column, Numbers) else column
-            for row in np.flatnonzero(strange[v]).tolist():
-                values[v, row] = labels.states[labels.codes[row]]
+    for v in np.flatnonzero(strange.any(axis=1)).tolist():
+        column = columns[v]
+        labels = column.labels() if isinstance(column, Numbers) else column
+        for row in np.flatnonzero(strange[v]).tolist():
+            values[v, row] = labels.states[labels.codes[row]]
     return _CodedRows(codes, strange, values)
 
 

@@ -41,13 +41,27 @@ KINDS: dict[str, Any] = {
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """The model in a file, gzipped or not: native (known by its first bytes), else by its suffix.
+    """The model in a file, gzipped or not.
 
+    Parameters
+    ----------
+    path
+        The file. A native one is recognized by its first bytes, others by the suffix.
+
+    Returns
+    -------
+    Model
+        A `JointModel`, a `ClassModel`, or scores of links.
+
+    Notes
+    -----
     `.bif`, `.xmlbif`, `.bifxml`, `.xml` (XMLBIF), `.uai`, `.net` (Hugin) and `.xdsl` (GeNIe) hold
     Bayesian networks, `.uai` also Markov networks; their states are text. Libra's `.bn`, `.dn`,
     `.cn` and `.mn` hold Bayesian, dependency and Markov networks. Files that are
     damaged, truncated or malicious are refused.
 
+    Examples
+    --------
     >>> import tempfile
     >>> import counterpane as cp
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_

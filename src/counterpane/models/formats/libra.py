@@ -21,6 +21,7 @@ from counterpane.data.schema import MAX_STATES, Schema
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
 from counterpane.features import MAX_CELLS, Blanket, Potential, Rules, Tree
+from counterpane.features.parts import Part
 from counterpane.models.formats.files import Source, write_atomically
 from counterpane.models.formats.libra_trees import ScalarTree, grown, tree_text
 from counterpane.models.formats.network import (
@@ -32,7 +33,6 @@ from counterpane.models.formats.network import (
     Family,
     Fill,
     Network,
-    Part,
     assemble,
 )
 from counterpane.models.formats.tokens import Tokens, token_pattern

@@ -11,7 +11,8 @@ import numpy as np
 
 from counterpane.data.schema import MAX_STATES, Schema, Variable, state_text
 from counterpane.errors import CounterpaneError, GraphError, unknown_name
-from counterpane.features import MAX_CELLS, Potential, Rules, Tree
+from counterpane.features import MAX_CELLS, Potential, Rules
+from counterpane.features.parts import Part
 from counterpane.graphs import Dag
 from counterpane.lazy import lazy
 from counterpane.models.formats.files import Source
@@ -30,9 +31,6 @@ class Network(NamedTuple):
     schema: Schema
     dag: Dag
     tables: Sequence[Floats]
-
-
-Part: TypeAlias = Potential | Rules | Tree
 
 
 class Factors(NamedTuple):
