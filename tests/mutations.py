@@ -1,9 +1,9 @@
 """Do the tests notice a wrong line? Twenty important lines, each changed for once.
 
 `make mutations`, or `python tests/mutations.py [WORD …]` for those whose name holds a word, copies
-the sources to a temporary folder, where the tests must pass. For each line it writes the change, builds the core again if the
-line is C++, and runs the tests named: they must fail. It exits with 1 if a changed line survives,
-or if its text is not found once in its file: then update the line here.
+the sources to a temporary folder, where the tests must pass. For each line it writes the change,
+builds the core again if the line is C++, and runs the tests named: they must fail. It exits with 1
+if a changed line survives, or if its text is not found once in its file: then update it here.
 """
 
 from __future__ import annotations
