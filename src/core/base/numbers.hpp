@@ -73,7 +73,7 @@ std::conditional_t<std::is_floating_point_v<T>, double, Int> sum(View<T, 1> v) {
 template <class T, int N>
 auto sum(const Array<T, N>& v) { return sum(v.flat()); }
 
-// Σ values[rows[k]]; four sums side by side, as each addition waits for the one before.
+// Σ values[rows[k]]; in four independent sums, which the processor overlaps.
 template <class Row>
 double sum_at(Floats values, Vector<const Row> rows) {
   const Int whole = rows.size() / 4 * 4;

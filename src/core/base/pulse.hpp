@@ -1,9 +1,9 @@
-// How a long kernel lets Python in: Ctrl-C and time limits work inside a single large table too.
+// Interruption of long kernels: Ctrl-C and time limits work inside a single large table too.
 //
-// A kernel runs without the GIL. It owns a Pulse and tells it of its work, about a nanosecond or more
-// a unit; when .05 s have passed, the pulse takes the GIL, lets Python handle signals and asks the
-// thread's watcher (progress.Control) whether to go on. Where not, `Interrupted` leaves the kernel with
-// the Python exception set: so beat a pulse only where a half-done result is never read afterwards.
+// A kernel runs without the GIL. It owns a Pulse and reports units of work to it, each about a nanosecond
+// or more; every .05 s the pulse takes the GIL, lets Python handle signals and calls the thread's watcher
+// (progress.Control). If the watcher raises, `Interrupted` leaves the kernel with the Python exception set:
+// so call a pulse only where a half-done result is never read afterwards.
 #pragma once
 #include "base/view.hpp"
 

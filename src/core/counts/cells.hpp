@@ -10,7 +10,7 @@
 namespace cp::counts {
 
 constexpr Int BLOCK_ROWS = 8192;   // rows coded at a time: the cells stay in the first-level cache
-constexpr Int SPLIT_CELLS = 1024;  // below this a histogram is split four ways, so that equal neighbors do not wait
+constexpr Int SPLIT_CELLS = 1024;  // below this a histogram is split four ways, so that equal cells in a row do not wait for each other
 
 // Fill `cell` with the mixed-radix cell of rows from `from` on, column by column so that it vectorizes; card(k) is the
 // number of states of scope[k]. The caller makes sure that the largest cell fits.

@@ -26,7 +26,7 @@ class Association {
     }
   }
 
-  // Add a slice with these margins; one of fewer than two rows or live states tells nothing.
+  // Add a slice with these margins; one with fewer than two rows or occurring states adds nothing.
   template <class Count>
   void add(Vector<const Count> slice, Floats rows, Floats columns, double total) {
     const Int free = (occurring(rows) - 1) * (occurring(columns) - 1);

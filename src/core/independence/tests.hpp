@@ -2,7 +2,7 @@
 //
 // Tables come as count batches lay them out: table q has the columns scopes[q], of which the last two are
 // x and y, and the cells out_from[q] … out_from[q + 1] − 1 of `values`, none where it is stored sparsely.
-// n_slices[q] is the number of configurations of the others to reckon with, 0 for those that occur. All
+// n_slices[q] is the number of configurations of the others that are counted in, 0 for those that occur. All
 // logarithms are natural.
 #pragma once
 #include "base/pulse.hpp"

@@ -8,7 +8,7 @@
 
 namespace cp::classifiers {
 
-// Faces laid on one another in the order of the climb, and the structures seen on the way.
+// Faces in the order in which the search added them, and the structures that the search visited.
 //
 // A face has two tables of (classes, cells): `values`, φ, and `factors`, exp φ over its largest in the cell. A column
 // has one code more than states, the last, for what is not known; cells with it are neutral, 0 and 1.

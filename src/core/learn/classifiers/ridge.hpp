@@ -14,8 +14,8 @@
 namespace cp::classifiers {
 
 // Faces are read through blocks: a block is a set of columns that holds several faces, so that a row costs one look-up
-// for all of them. Before a pass the faces' weights are added up into the blocks' tables, and afterwards the blocks'
-// gradients are handed down to the faces.
+// for all of them. Before a pass the faces' weights are summed into the blocks' tables; after it the blocks'
+// gradients are distributed to the faces.
 struct BlockDesign {
   Matrix<const std::int32_t> cells;  // (blocks, rows): a row's cell, counted through all blocks
   Ints starts;                       // where each block's cells begin
@@ -103,7 +103,7 @@ inline void collect(const BlockDesign& design, Floats residuals, Int from, Vecto
   const Vector<double> slopes = gradient.part(design.first_number, design.first_number + terms);
   const auto term = [&](Int a) { return design.numbers[a].part(from, to); };
   Int a = 0;
-  for (; a + 4 <= terms; a += 4) {  // four sums side by side, so that additions need not wait for each other
+  for (; a + 4 <= terms; a += 4) {  // four independent sums, which the processor overlaps
     const Floats z0 = term(a), z1 = term(a + 1), z2 = term(a + 2), z3 = term(a + 3);
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
     for (Int i = 0; i < n; ++i) {
@@ -126,7 +126,7 @@ inline void collect(const BlockDesign& design, Floats residuals, Int from, Vecto
   }
 }
 
-// Σ weight · ln P(class), with weight · (P(class 1) − [class is 1]) put into `out`. The log-odds `eta` are spoiled.
+// Σ weight · ln P(class), with weight · (P(class 1) − [class is 1]) put into `out`. The log-odds `eta` are overwritten.
 inline double log_odds_residuals(Vector<double> eta, Vector<double> out, Vector<double> scratch, Ints labels,
                                  Floats weights) {
   const Int n = labels.size();

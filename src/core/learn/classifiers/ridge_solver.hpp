@@ -22,7 +22,7 @@ struct StepPairs {
   static constexpr const char* fields = "steps[pairs,size] changes[pairs,size] curvatures[pairs] penalty[features] used[2]";
 };
 
-// Σ x y, in four sums at a time so that additions need not wait for each other.
+// Σ x y, in four independent sums, which the processor overlaps.
 inline double dot(Floats x, Floats y) {
   double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
   const Int n = x.size(), whole = n - n % 4;
@@ -92,7 +92,7 @@ inline Int minimize(const BlockDesign& design, Ints labels, Floats row_weights, 
       if (reached <= value + SUFFICIENT_SHARE * length * slope || length < SHORTEST_STEP) break;
       length *= BACK_TRACK;
     }
-    if (length < SHORTEST_STEP) {  // rounding has spoiled the pairs; without them it is the end
+    if (length < SHORTEST_STEP) {  // rounding errors dominate the pairs: restart without them, or stop
       if (pairs == 0) break;
       pairs = 0;
       continue;

@@ -160,7 +160,7 @@ class LogisticSolver {
   // Rows come by falling curvature, to a sixteenth; one that is a quarter below the first of its word begins
   // another, while there are words to spare.
   std::tuple<Int, double> place_rows() {
-    constexpr Int KEYS = 16 * 24;            // curvatures told apart: sixteenths of 24 powers of two
+    constexpr Int KEYS = 16 * 24;            // classes of curvatures: sixteenths of 24 powers of two
     constexpr double FINEST = 0x1p32 - 1.0;  // the level of the greatest curvature
     const Floats curvatures = curvatures_;
     const auto key = [&](Int i) { return std::bit_cast<Int>(curvatures[i]) >> 48; };  // exponent and four bits

@@ -14,7 +14,7 @@ constexpr double MOST_READ = 5.0;    // nats that a reading may add to a test
 constexpr Int MOST_FLIPS = 4;        // of a pair: the log-odds have no common objective, and may go in circles
 constexpr Int MOST_NEIGHBORS = 60;
 
-// The covariance, and how far it is to be believed.
+// The covariance, and how reliable it is.
 struct Reading {
   Matrix<const double> sigma;
   Ints starts;
@@ -210,7 +210,7 @@ inline void move_graph(const Reading& reading, const Tested& tested, Matrix<bool
     }
 }
 
-// Fill `out` with the log-odds that a doubting reader would give: of edges less, of others more by the paths of two steps.
+// Fill `out` with cautious log-odds: smaller ones for edges, and larger ones for other pairs by their paths of two steps.
 inline void doubt_graph(const Reading& reading, const Tested& tested, Matrix<const bool> graph, Matrix<const double> log_odds,
                         double raised, Matrix<double> out) {
   EdgeOdds odds(reading, tested);
