@@ -54,6 +54,11 @@ class CounterpaneError(Exception):
         super().__init__("".join(map(str, parts)))
         self.parts = parts
 
+    @property
+    def reason(self) -> str:
+        """What is wrong, without the advice: the message up to its first semicolon."""
+        return str(self).partition(";")[0]
+
 
 class DataError(CounterpaneError, ValueError):
     """A table cannot be used as it is."""

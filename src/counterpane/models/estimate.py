@@ -11,7 +11,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from counterpane.data.schema import Schema
-from counterpane.errors import EvidenceError, ParameterError, TableSizeError, unknown_name
+from counterpane.errors import (
+    CounterpaneError,
+    EvidenceError,
+    ParameterError,
+    TableSizeError,
+    unknown_name,
+)
 from counterpane.features import Blanket, Potential
 from counterpane.inference.belief_propagation import BeliefPropagation, propagate
 from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
@@ -78,18 +84,13 @@ class Certainty(NamedTuple):
         return told if self.rhat is None else f"{told}, R-hat up to {self.rhat:.3g}"
 
 
-def warn_if_inexact(certainty: Certainty, reason: Exception | None = None) -> None:
+def warn_if_inexact(certainty: Certainty, reason: CounterpaneError | None = None) -> None:
     """Warn of an estimate where, for a reason, no exact answer was found, and of a bad one."""
     if reason is not None:
-        warn_inexact(f"{first_part(reason)}; this is an estimate instead ({certainty}).", 4)
+        warn_inexact(f"{reason.reason}; this is an estimate instead ({certainty}).", 4)
     elif not certainty.converged:
         way = "more sweeps" if certainty.method == "gibbs" else "a larger max_iter, or damping"
         warn_inexact(f"the answer is not settled ({certainty}); use {way}, or another method.", 4)
-
-
-def first_part(error: Exception) -> str:
-    """The message up to its first semicolon: what is wrong, without the advice."""
-    return str(error).partition(";")[0]
 
 
 def warn_inexact(sentence: str, depth: int = 3) -> None:

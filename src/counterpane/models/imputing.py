@@ -17,7 +17,7 @@ from counterpane.features import Potential
 from counterpane.inference.completion import Completion
 from counterpane.inference.gibbs import Gibbs
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.estimate import first_part, warn_inexact
+from counterpane.models.estimate import warn_inexact
 from counterpane.models.evidence import NO_EVIDENCE
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
@@ -103,7 +103,7 @@ def _estimated(
     if rows.size:
         if reason is not None:
             words = "probabilities are estimated by Gibbs sampling"
-            warn_inexact(f"{first_part(reason)}; {words}.", 7)
+            warn_inexact(f"{reason.reason}; {words}.", 7)
         every = range(len(cards))
         chains, _ = model._approximator.sampler.rows(every, codes[:, rows], settings=Gibbs())
     tables = {}

@@ -23,7 +23,6 @@ from counterpane.models.estimate import (
     Method,
     as_map_method,
     as_method,
-    first_part,
     warn_if_inexact,
     warn_inexact,
 )
@@ -241,7 +240,7 @@ class JointModel(ExactAnswers):
             except TableSizeError as error:
                 if how == "exact" or partly or not self._estimates:
                     raise
-                warn_inexact(f"{first_part(error)}; the best row found may not be the best one.")
+                warn_inexact(f"{error.reason}; the best row found may not be the best one.")
         if partly:
             raise ParameterError(
                 f"{len(queried)} of {len(rest)} variables are asked; what is neither asked nor "
@@ -283,7 +282,7 @@ class JointModel(ExactAnswers):
         )
         if exact is None:
             if why is not None:
-                warn_inexact(f"{first_part(why)}; rows along Gibbs chains are drawn instead.")
+                warn_inexact(f"{why.reason}; rows along Gibbs chains are drawn instead.")
             codes = self._approximator.draw(rows, coded, how, rng)
         elif exact[0] is None:
             raise self._impossible(coded, evidence)

@@ -121,7 +121,7 @@ class StructuralEM(Search[StructuralState]):
         except TableSizeError as error:
             if self.max_cells == np.inf:
                 raise
-            raise TooManyCells(str(error).split(";")[0]) from None
+            raise TooManyCells(error.reason) from None
         if em.completion.cells > self.max_cells:
             raise TooManyCells(
                 f"its junction tree has {em.completion.cells:,.0f} cells over all rows, and "
