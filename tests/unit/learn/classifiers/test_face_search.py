@@ -9,8 +9,8 @@ import pytest
 
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.learn.classifiers.faces import face_tables
-from counterpane.learn.classifiers.faces.face_climb import WINDOW
-from counterpane.learn.classifiers.faces.face_search import FaceSearch, map_faces
+from counterpane.learn.classifiers.faces.face_search import WINDOW, FaceSearch
+from counterpane.learn.classifiers.interactions.staged_searches import map_interactions
 from counterpane.progress import Control, Stopped
 from reference.markov_classifier_reference import Reference, complex_of
 
@@ -97,8 +97,8 @@ def test_a_forest_stays_one_where_a_cycle_would_pay():
     odd = (codes[0] ^ codes[1]) + (codes[1] ^ codes[2]) + (codes[0] ^ codes[2] ^ 1)
     labels = (odd + rng.integers(0, 2, 4000) > 1).astype(np.int64)
     data = (codes, np.array([2, 2, 2]), labels, 2)
-    pairs = [f for f in map_faces(*data, max_order=3) if len(f) == 2]
-    trees = [f for f in map_faces(*data, cycles=False) if len(f) == 2]
+    pairs = [f for f in map_interactions(*data, max_order=3) if len(f) == 2]
+    trees = [f for f in map_interactions(*data, cycles=False) if len(f) == 2]
     assert (len(pairs), len(trees)) == (3, 2)
 
 
@@ -114,7 +114,7 @@ def test_larger_hyperedges():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, (5, 600))
     labels = ((codes[:4].sum(axis=0) % 2) ^ (rng.random(600) < 0.05)).astype(np.int64)
-    faces = map_faces(codes, np.full(5, 2), labels, 2, max_order=5)
+    faces = map_interactions(codes, np.full(5, 2), labels, 2, max_order=5)
     assert (0, 1, 2, 3) in faces
     same((codes[:, :120], np.full(5, 2), labels[:120], 2, None), max_order=5, prior="orthodox")
 
@@ -129,8 +129,10 @@ def test_threads_change_nothing(monkeypatch):
 def test_a_constant_column_and_one_class_have_no_candidates():
     codes, cards, labels, n_classes, _ = random_data(0)
     padded = np.vstack([np.zeros_like(codes[:1]), codes])
-    faces = map_faces(padded, np.append(1, cards), labels, n_classes)
-    assert faces == [tuple(c + 1 for c in f) for f in map_faces(codes, cards, labels, n_classes)]
+    faces = map_interactions(padded, np.append(1, cards), labels, n_classes)
+    assert faces == [
+        tuple(c + 1 for c in f) for f in map_interactions(codes, cards, labels, n_classes)
+    ]
     search, state = climb(codes, cards, np.zeros_like(labels), 1)
     assert state.path.size == 0
     assert search.structures(state)[0].hyperedges == ()
@@ -147,10 +149,10 @@ def test_a_column_of_many_states_is_never_counted(monkeypatch):
     rng = np.random.default_rng(0)
     codes = np.array([rng.integers(0, 60_000, 200), rng.integers(0, 2, 200)])
     labels = codes[1].astype(np.int64)
-    assert map_faces(codes, np.array([60_000, 2]), labels, 2) == [(1,)]
+    assert map_interactions(codes, np.array([60_000, 2]), labels, 2) == [(1,)]
     monkeypatch.setattr(face_tables, "MAX_ENTRIES", 50)
     with pytest.raises(TableSizeError, match="the tables of 28 sets of 2 columns"):
-        map_faces(*random_data(0, rows=900, columns=8, most=3), max_order=3)
+        map_interactions(*random_data(0, rows=900, columns=8, most=3), max_order=3)
 
 
 @pytest.mark.parametrize(
@@ -167,13 +169,13 @@ def test_a_column_of_many_states_is_never_counted(monkeypatch):
 )
 def test_parameters_that_make_no_sense(options, words):
     with pytest.raises(ParameterError, match=words):
-        map_faces(*random_data(0), **options)
+        map_interactions(*random_data(0), **options)
 
 
 def test_sets_that_cannot_be_numbered():
     wide = np.zeros((600, 4), dtype=np.uint8)
     with pytest.raises(TableSizeError, match="sets of 7 of 600 columns are too many to number"):
-        map_faces(wide, np.full(600, 2), np.array([0, 1, 0, 1]), 2, max_order=8)
+        map_interactions(wide, np.full(600, 2), np.array([0, 1, 0, 1]), 2, max_order=8)
 
 
 def test_of_very_many_columns_the_best_are_paired(monkeypatch):

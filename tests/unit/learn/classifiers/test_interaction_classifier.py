@@ -10,11 +10,10 @@ import pytest
 
 import counterpane as cp
 from counterpane.learn import StoppedEarly
-from counterpane.learn.classifiers.interactions.fold_rows import sorted_rows
+from counterpane.learn.classifiers.interactions.canonical_rows import sort_distinct
 from counterpane.learn.classifiers.interactions.interaction_search import (
     TURNED,
     InteractionSearch,
-    fit_at,
 )
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.progress import Control
@@ -221,7 +220,7 @@ def make_search(frame, seed=0, n_jobs=1):
     labels = (frame["y"] == "yes").to_numpy().astype(np.int64)
     numbers = X[["n", "m"]].to_numpy().T
     codes = np.nan_to_num(codes).astype(np.uint16)
-    rows, weights = sorted_rows(codes, cards, np.array([3, 4]), numbers, labels, 2, None)
+    rows, weights = sort_distinct(codes, cards, np.array([3, 4]), numbers, labels, 2, None)
     return InteractionSearch(rows, weights, np.random.default_rng(seed), n_jobs=n_jobs)
 
 
@@ -237,7 +236,7 @@ def test_a_path_ends_where_it_has_turned_and_the_rest_falls_on():
     codes = rng.integers(0, 4, (12, 120)).astype(np.uint16)
     labels = ((codes[0] > 1) ^ (rng.random(120) < 0.2)).astype(np.int64)
     none = np.empty((0, 120))
-    rows, weights = sorted_rows(codes, np.full(12, 4), np.empty(0, int), none, labels, 2, None)
+    rows, weights = sort_distinct(codes, np.full(12, 4), np.empty(0, int), none, labels, 2, None)
     search = InteractionSearch(rows, weights, rng)
     run(search)
     turned = 0
@@ -255,37 +254,39 @@ def test_fits_let_go_are_made_again_alike(frame):
     search = make_search(frame)
     choice = search.choose(run(search))
     kept = search._paths[choice.structure, 2].at(choice.strength)
-    again = fit_at(search._parts[2], kept.structure, choice.strength)
+    again = search._folds[2].fit(kept.structure, choice.strength)
     assert (kept.ridge.w == again.ridge.w).all()
     others = [p for (name, _), p in search._paths.items() if name != choice.structure]
     assert any(not p._fits for p in others)
 
 
 def test_structures_are_what_their_names_say(frame):
-    part = make_search(frame)._parts[-1]
+    part = make_search(frame)._all_rows
     found = {name: part.structure(name) for name in ("leave-one-out", "tables", "numbers")}
     whole, tables, numbers = found.values()
-    assert whole.faces == tables.faces
+    assert whole.interactions == tables.interactions
     assert (whole.terms, tables.terms, numbers.terms) == (True, False, True)
     numeric = {(3,), (4,)}
-    assert set(numbers.faces) == set(whole.faces) - numeric
+    assert set(numbers.interactions) == set(whole.interactions) - numeric
     singles = {(c,) for c in range(5)}
-    cut = {(c,) for c, cuts in zip((3, 4), part.coding.cuts, strict=True) if len(cuts)}
-    assert singles - numeric | cut <= set(whole.faces)
+    cut = {(c,) for c, cuts in zip((3, 4), part.fold.coding.cuts, strict=True) if len(cuts)}
+    assert singles - numeric | cut <= set(whole.interactions)
     assert not whole.same_as(tables)
     assert whole.same_as(part.structure("leave-one-out"))
 
 
 def test_held_out_rows_change_nothing_in_their_own_fold(frame):
     search = make_search(frame)
-    part = search._parts[0]
+    structures = search._folds[0]
+    part = structures.fold
     garbled = part.rows.numbers.copy()
     garbled[:, part.n_train :] = 1e6
-    before = part.structure("score"), part.coding.cuts
-    twin = make_search(frame)._parts[0]
+    before = structures.structure("score"), part.coding.cuts
+    others = make_search(frame)._folds[0]
+    twin = others.fold
     twin.rows = twin.rows._replace(numbers=garbled)
-    after = twin.structure("score"), twin.coding.cuts
-    assert before[0].faces == after[0].faces
+    after = others.structure("score"), twin.coding.cuts
+    assert before[0].interactions == after[0].interactions
     for a, b in zip(before[1], after[1], strict=True):
         assert (a == b).all()
 

@@ -12,8 +12,7 @@ import counterpane as cp
 from counterpane.errors import DataError, FitError, ParameterError
 from counterpane.learn import StoppedEarly
 from counterpane.learn.classifiers.faces.face_average import FaceAverage
-from counterpane.learn.classifiers.faces.face_climb import Structure
-from counterpane.learn.classifiers.faces.face_search import FaceSearch
+from counterpane.learn.classifiers.faces.face_search import FaceSearch, FaceStructure
 from counterpane.learn.classifiers.faces.face_tables import group_rows
 from reference.markov_classifier_reference import Reference, interaction
 
@@ -123,7 +122,10 @@ def test_small_probabilities_are_not_lost():
     cards = np.full(150, 2)
     rows = group_rows(X.T, cards, labels, 2, None)
     path = tuple((c,) for c in range(150))
-    structures = [Structure(path, 150, 0.0, 151), Structure((*path, (0, 1)), 150, -1.0, 152)]
+    structures = [
+        FaceStructure(path, 150, 0.0, 151),
+        FaceStructure((*path, (0, 1)), 150, -1.0, 152),
+    ]
     all_columns = FaceAverage(rows, cards, 2, 1.0, structures, np.array([0.7, 0.3]))
     found = all_columns.log_proba(np.zeros((150, 1), dtype=np.uint8))
     assert found[0, 1] < -750

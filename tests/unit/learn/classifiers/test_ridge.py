@@ -7,13 +7,16 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from counterpane._core.classifiers import CHUNK, evaluate
-from counterpane.learn.classifiers.interactions.face_design import (
+from counterpane.learn.classifiers.interactions.ridge import (
+    Ridge,
     blocks_of,
-    lay_out_faces,
+    lay_out_interactions,
+    log_prior,
     mixed_radix,
-    number,
+    normalize,
+    number_cells,
+    smooth,
 )
-from counterpane.learn.classifiers.interactions.ridge import Ridge, log_prior, normalize, smooth
 from reference.interaction_reference import objective, one_hot
 
 FACES = ((0,), (1,), (2,), (3,), (0, 1), (1, 3), (0, 1, 3))
@@ -40,7 +43,7 @@ def in_order(design, names):
         if face == ():
             places.append(0)
             continue
-        f = design.faces.index(face)
+        f = design.interactions.index(face)
         key = int(mixed_radix(np.array(cell)[:, None], CARDS[list(face)], range(len(face)))[0])
         places.append(int(design.starts[f]) + design.keys[f].tolist().index(key))
     return places
@@ -55,7 +58,7 @@ def test_value_and_gradient_are_those_of_a_dense_matrix(n_classes, with_numbers)
     codes, cards, numbers, labels, weights = make_rows(n_classes)
     n = len(weights)
     numbers = numbers if with_numbers else numbers[:0]
-    design = lay_out_faces(codes, cards, weights, FACES, numbers)
+    design = lay_out_interactions(codes, cards, weights, FACES, numbers)
     X, names = one_hot(codes, FACES, n)
     places = in_order(design, names)
     X = np.hstack([X, numbers.T])
@@ -90,7 +93,7 @@ def test_the_optimum_is_that_of_scikit_learn(n_classes, strength):
     keep = np.sort(np.concatenate([np.flatnonzero(labels == c)[:35] for c in range(n_classes)]))
     codes, numbers, labels = codes[:, keep], numbers[:, keep], labels[keep]  # a prior of equals
     weights = np.ones(len(keep))
-    design = lay_out_faces(codes, cards, weights, FACES, numbers)
+    design = lay_out_interactions(codes, cards, weights, FACES, numbers)
     ridge = Ridge(design, labels, n_classes, weights)
     for larger in (64.0, strength):
         ridge.solve(larger, tolerance=1e-18, max_steps=5000)
@@ -106,7 +109,7 @@ def test_the_optimum_is_that_of_scikit_learn(n_classes, strength):
 def test_held_out_rows_are_predicted_and_unseen_cells_add_nothing():
     codes, cards, numbers, labels, weights = make_rows(3)
     n = len(weights)
-    design = lay_out_faces(codes, cards, weights, FACES, numbers)
+    design = lay_out_interactions(codes, cards, weights, FACES, numbers)
     ridge = Ridge(design, labels[:n], 3, weights)
     ridge.solve(1.0)
     X, names = one_hot(codes, FACES, n)
@@ -121,9 +124,13 @@ def test_held_out_rows_are_predicted_and_unseen_cells_add_nothing():
 
 def test_a_fit_starts_from_another_and_freezes():
     codes, cards, numbers, labels, weights = make_rows(3, held=0)
-    small = Ridge(lay_out_faces(codes, cards, weights, FACES[:4], numbers), labels, 3, weights)
+    small = Ridge(
+        lay_out_interactions(codes, cards, weights, FACES[:4], numbers), labels, 3, weights
+    )
     small.solve(1.0)
-    large = Ridge(lay_out_faces(codes, cards, weights, FACES[::-1], numbers), labels, 3, weights)
+    large = Ridge(
+        lay_out_interactions(codes, cards, weights, FACES[::-1], numbers), labels, 3, weights
+    )
     large.start_from(small)
     assert np.allclose(large.log_proba(0, 99), small.log_proba(0, 99), atol=1e-12)
     kept = small.frozen()
@@ -135,7 +142,7 @@ def test_a_fit_starts_from_another_and_freezes():
 
 def test_going_on_from_a_larger_penalty_ends_at_the_same_optimum():
     codes, cards, numbers, labels, weights = make_rows(3, held=0)
-    design = lay_out_faces(codes, cards, weights, FACES, numbers)
+    design = lay_out_interactions(codes, cards, weights, FACES, numbers)
     path, direct = (Ridge(design, labels, 3, weights) for _ in range(2))
     steps = [path.solve(4.0**k, tolerance=1e-12, max_steps=3000) for k in (3, 2, 1, 0)]
     assert direct.solve(1.0, tolerance=1e-12, max_steps=3000) > steps[-1]
@@ -166,8 +173,8 @@ def test_blocks_hold_every_face_and_stay_small():
 
 def test_keys_are_numbered_by_first_appearance_whatever_their_size():
     keys = np.array([7, 3, 7, 9, 3, 0])
-    ids, firsts = number(keys, 10)
+    ids, firsts = number_cells(keys, 10)
     assert (ids.tolist(), firsts.tolist()) == ([0, 1, 0, 2, 1, 3], [0, 1, 3, 5])
-    wide = number(keys * 10**12, 10**14)
+    wide = number_cells(keys * 10**12, 10**14)
     assert (wide[0] == ids).all()
     assert (wide[1] == firsts).all()

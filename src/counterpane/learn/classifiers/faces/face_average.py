@@ -1,4 +1,4 @@
-"""An average of structures: the tables φ of their faces, predictions, and what each face is worth.
+"""An average of structures: the tables φ of their faces, predictions, interaction information.
 
 φ_T(x, y) = Σ_{U⊆T} (−1)^{|T|−|U|} ln P(x_U, y) with P(x_U, y) = (n + ϑ / cells) / (m + ϑ), so that
 the sum of φ over the faces of a structure is its ln P(x, y) but for a constant.
@@ -13,7 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from counterpane._core import classifiers as kernels
-from counterpane.learn.classifiers.faces.face_climb import Structure
+from counterpane.learn.classifiers.faces.face_search import FaceStructure
+from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Codes, Floats, Ints
 
 Face = tuple[int, ...]
@@ -32,7 +33,7 @@ class FaceAverage:
         cards: Ints,
         n_classes: int,
         outliers: float,
-        structures: Sequence[Structure],
+        structures: Sequence[FaceStructure],
         weights: Floats,
     ) -> None:
         self.structures = tuple(structures)
@@ -55,8 +56,8 @@ class FaceAverage:
             steps, hyperedges = self.structures[s].steps, self.structures[s].hyperedges
             for hyperedge in hyperedges[steps:]:
                 self._admit(hyperedge, place)
-            own = {face for h in hyperedges[steps:] for face in subsets(h)}
-            extras.append(sorted(place[f] for f in own if place[f] >= added[steps]))
+            last = {face for h in hyperedges[steps:] for face in nonempty_subsets(h)}
+            extras.append(sorted(place[f] for f in last if place[f] >= added[steps]))
         self._fill(rows, outliers)
         self._layers = self._lay(added, order, extras)
 
@@ -81,12 +82,12 @@ class FaceAverage:
         Zero where a state is not known.
         """
         cells = codes[:, 0].tolist()
-        found = [self.phi(())]
+        values = [self.phi(())]
         for face in self.faces:
             known = all(cells[c] < self.cards[c] for c in face)
-            at = tuple(cells[c] for c in face)
-            found.append(self.phi(face)[at] if known else np.zeros(self.n_classes))
-        return np.array(found)
+            cell = tuple(cells[c] for c in face)
+            values.append(self.phi(face)[cell] if known else np.zeros(self.n_classes))
+        return np.array(values)
 
     @cached_property
     def shares(self) -> Floats:
@@ -97,10 +98,10 @@ class FaceAverage:
             shares[[place[f] for f in self.faces_of(structure)]] += weight
         return np.minimum(shares, 1.0)
 
-    def faces_of(self, structure: Structure) -> list[Face]:
+    def faces_of(self, structure: FaceStructure) -> list[Face]:
         """The faces of a structure but ∅, smaller ones first."""
-        found = {face for h in structure.hyperedges for face in subsets(h)}
-        return sorted(found, key=lambda f: (len(f), f))
+        faces = {face for h in structure.hyperedges for face in nonempty_subsets(h)}
+        return sorted(faces, key=lambda f: (len(f), f))
 
     def interaction(self, face: Face) -> float:
         """The interaction information of a face and the class, as a share of the class entropy.
@@ -113,7 +114,7 @@ class FaceAverage:
         if entropy <= 0:
             return 0.0
         total = 0.0
-        for part in subsets(face):
+        for part in nonempty_subsets(face):
             logs = self._log_probabilities[part]
             marginal = np.log(np.exp(logs).sum(axis=-1, keepdims=True))
             information = float((np.exp(logs) * (logs - marginal - prior)).sum())
@@ -121,7 +122,7 @@ class FaceAverage:
         return total / entropy
 
     def _admit(self, hyperedge: Face, place: dict[Face, int]) -> None:
-        for face in subsets(hyperedge):
+        for face in nonempty_subsets(hyperedge):
             if face not in place:
                 place[face] = len(self.faces)
                 self.faces.append(face)
@@ -149,8 +150,8 @@ class FaceAverage:
             np.concatenate(factors),
             np.array(added),
             np.array([self.structures[s].steps for s in order]),
-            np.cumsum([0, *map(len, extras)]),
-            np.array([f for some in extras for f in some], dtype=np.int64),
+            offsets_of(map(len, extras)),
+            flatten(extras),
             self.weights[order],
         )
 
@@ -167,12 +168,12 @@ class FaceAverage:
             counts = np.bincount(cells, rows.pair_weights, size).reshape(shape)
             logs = np.log((counts + outliers / size) / (total + outliers))
             phi = logs.copy()
-            for part in [(), *subsets(face)][: (1 << len(face)) - 1]:
+            for part in [(), *nonempty_subsets(face)][: (1 << len(face)) - 1]:
                 where = tuple(slice(None) if c in part else None for c in face)
                 phi -= self._phi[part][(*where, slice(None))]
             self._log_probabilities[face], self._phi[face] = logs, phi
 
 
-def subsets(face: Face) -> list[Face]:
+def nonempty_subsets(face: Face) -> list[Face]:
     """The subsets of a face but ∅, smaller ones first, itself last."""
     return [part for size in range(1, len(face) + 1) for part in combinations(face, size)]

@@ -5,38 +5,118 @@ A structure is a set of faces, closed under subsets: the hyperedges without the 
 subsets. Its log-posterior is Σ ln P(y | x) less a penalty on its degrees of freedom. The climb adds
 the best hyperedge of one attribute while that improves, then of two, and so on; after the last
 stage it goes on with the best of any size until the posterior falls below 1 % of the peak. All
-structures looked at within that 1 % are kept, for the average.
+structures evaluated within that 1 % are kept, for the average. "Face" is the paper's word for a set
+of columns with a joint effect; elsewhere it is an interaction.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from counterpane._core import classifiers as kernels
 from counterpane.errors import ParameterError
-from counterpane.learn.classifiers.faces.face_climb import (
-    WINDOW,
-    Climb,
-    Structure,
-    columns_of,
-    distinct_structures,
-    keep,
+from counterpane.learn.classifiers.faces.face_tables import (
+    ClassOdds,
+    FaceTables,
+    face_columns,
+    group_rows,
+    most_promising,
+    saturated_log_likelihood,
 )
-from counterpane.learn.classifiers.faces.face_tables import FaceTables, Odds, group_rows, saturated
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
-Prior = Literal["aicc", "orthodox"]
+StructurePrior = Literal["aicc", "orthodox"]
 
 TOLERANCE = 1e-7  # nats: gains closer than this differ by rounding only, and the first wins
-CHUNK = 2**26  # rows times faces between two looks at the clock
+CHUNK = 2**26  # rows × faces between two checks of the control
+WINDOW = math.log(100.0)  # structures below 1 % of the best do not count
 
 
-class FaceSearch(Search[Climb]):
+class FaceClimb(NamedTuple):
+    """The state of a climb.
+
+    `faces` are all candidates so far, a row of columns each, padded with −1, and `gains` their
+    last gains in log-posterior. `path` are the hyperedges chosen, as rows of `faces`, and `scores`
+    the log-posteriors from the empty structure on. Kept structures have the first `kept_steps`
+    hyperedges of the path and the face `kept_faces` (−1: none). `size` is the number of attributes
+    of the candidates; one more than allowed stands for any size.
+    """
+
+    size: int
+    faces: Ints
+    gains: Floats
+    path: Ints
+    scores: Floats
+    kept_steps: Ints
+    kept_faces: Ints
+    kept_scores: Floats
+    finished: bool
+
+
+class FaceStructure(NamedTuple):
+    """Hyperedges without the class in the order chosen, log-posterior, degrees of freedom.
+
+    The first `steps` are those of the climb; one more makes a structure that was only evaluated.
+    """
+
+    hyperedges: tuple[tuple[int, ...], ...]
+    steps: int
+    log_posterior: float
+    free: int
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the climb went through it."""
+        return self.steps == len(self.hyperedges)
+
+
+def with_structures(state: FaceClimb, faces: Ints, scores: Floats, peak: float) -> FaceClimb:
+    """`state` with the structures, new and old, whose posterior is at least 1 % of the peak."""
+    new, old = scores >= peak - WINDOW, state.kept_scores >= peak - WINDOW
+    steps = np.full(int(new.sum()), state.path.size, dtype=np.int64)
+    return state._replace(
+        kept_steps=np.append(state.kept_steps[old], steps),
+        kept_faces=np.append(state.kept_faces[old], faces[new]),
+        kept_scores=np.append(state.kept_scores[old], scores[new]),
+    )
+
+
+def distinct_structures(tables: FaceTables, state: FaceClimb) -> list[FaceStructure]:
+    """The structures kept, the climb's best first; equal sets of faces count once."""
+    path = state.path.tolist()
+    chosen = [face_columns(row) for row in state.faces[path].tolist()]
+    closures: list[frozenset[int]] = [frozenset()]
+    for face in path:
+        closures.append(closures[-1] | tables.closure(face))
+    rows = zip(
+        state.kept_steps.tolist(),
+        state.kept_faces.tolist(),
+        state.kept_scores.tolist(),
+        strict=True,
+    )
+    structures: dict[frozenset[int], FaceStructure] = {}
+    for steps, face, score in sorted(rows):
+        closure, hyperedges, accepted = closures[steps], chosen[:steps], steps
+        if face >= 0:
+            closure = closure | tables.closure(face)
+            hyperedges = [*hyperedges, face_columns(state.faces[face].tolist())]
+            accepted += face in path[steps : steps + 1]
+        free = tables.n_classes - 1 + tables.free[list(closure)].sum()
+        # Of several paths to one set of faces the last counts, which is the climb's if it has one.
+        structures[closure] = FaceStructure(tuple(hyperedges), accepted, score, int(free))
+    best = int(np.argmax(state.scores))
+    return sorted(
+        structures.values(), key=lambda s: (not s.accepted or s.steps != best, -s.log_posterior)
+    )
+
+
+class FaceSearch(Search[FaceClimb]):
     """The climb on arrays: codes of (columns, rows), labels, and weights or None.
 
     Columns of one state are left out. With `cycles` False hyperedges have at most two attributes,
@@ -53,7 +133,7 @@ class FaceSearch(Search[Climb]):
         *,
         max_order: int = 4,
         outliers: float = 1.0,
-        prior: Prior = "aicc",
+        prior: StructurePrior = "aicc",
         cycles: bool = True,
         max_candidates: int = 1000,
         n_jobs: int = 1,
@@ -62,19 +142,19 @@ class FaceSearch(Search[Climb]):
         self.width = min(max_order - 1, 2) if not cycles else max_order - 1
         rows = group_rows(codes, cards, labels, n_classes, weights)
         self.tables = FaceTables(rows, cards, n_classes, outliers, max(self.width, 1))
-        self.odds = Odds(self.tables)
+        self.odds = ClassOdds(self.tables)
         self.prior = prior
         self.forest = not cycles
         self.max_candidates = max_candidates
         self.n_jobs = n_jobs
-        self._best = saturated(rows)
+        self._best = saturated_log_likelihood(rows)
         self._path: list[int] = []
 
-    def start(self) -> Climb:
-        """The structure of the class alone, and all single columns that may bear on it."""
+    def start(self) -> FaceClimb:
+        """The structure of the class alone; candidates are all single columns."""
         score = self.odds.log_likelihood - float(self.penalty(np.array(self.odds.free)))
         none: Ints = np.empty(0, dtype=np.int64)
-        state = Climb(
+        state = FaceClimb(
             size=1,
             faces=np.empty((0, max(self.width, 1)), dtype=np.int64),
             gains=np.empty(0),
@@ -87,39 +167,39 @@ class FaceSearch(Search[Climb]):
         )
         return state if state.finished else self._open(state, 1)
 
-    def done(self, state: Climb) -> bool:
+    def done(self, state: FaceClimb) -> bool:
         """Whether the climb has fallen below 1 % of its peak."""
         return state.finished
 
-    def size(self, state: Climb) -> tuple[float, float | None]:
+    def size(self, state: FaceClimb) -> tuple[float, float | None]:
         """The number of hyperedges chosen."""
         return float(state.path.size), None
 
-    def step(self, state: Climb, ctl: Control) -> tuple[Climb, dict[str, Any]]:
-        """One look at all candidates: the best is chosen, or larger ones are tried."""
+    def step(self, state: FaceClimb, ctl: Control) -> tuple[FaceClimb, dict[str, Any]]:
+        """Evaluate all candidates: the best is chosen, or larger candidates are opened."""
         self._catch_up(state)
-        asked, scores = self._look(state, ctl)
+        candidates, scores = self._evaluate(state, ctl)
         score, peak = float(state.scores[-1]), float(state.scores.max())
-        record: dict[str, Any] = {"order": state.size + 1, "candidates": int(asked.size)}
+        record: dict[str, Any] = {"order": state.size + 1, "candidates": int(candidates.size)}
         top = scores.max(initial=-np.inf)
-        anything = state.size > self.width
-        if asked.size:
+        any_size = state.size > self.width
+        if candidates.size:
             gains = state.gains.copy()
-            gains[asked] = scores - score
+            gains[candidates] = scores - score
             state = state._replace(gains=gains)
-            state = keep(state, asked, scores, max(peak, top))
-        if top > (peak - WINDOW if anything else score + TOLERANCE):
-            face = int(asked[np.argmax(scores >= top - TOLERANCE)])
+            state = with_structures(state, candidates, scores, max(peak, top))
+        if top > (peak - WINDOW if any_size else score + TOLERANCE):
+            face = int(candidates[np.argmax(scores >= top - TOLERANCE)])
             self._choose(face)
             reached = self.odds.log_likelihood - float(self.penalty(np.array(self.odds.free)))
             record |= {
-                "hyperedge": columns_of(state.faces[face].tolist()),
+                "hyperedge": face_columns(state.faces[face].tolist()),
                 "log_posterior": reached,
                 "df": int(self.odds.free),
             }
-            path, so_far = np.append(state.path, face), np.append(state.scores, reached)
-            return state._replace(path=path, scores=so_far), record
-        if anything:
+            path, scores = np.append(state.path, face), np.append(state.scores, reached)
+            return state._replace(path=path, scores=scores), record
+        if any_size:
             return state._replace(finished=True), record
         return self._open(state, state.size + 1), record
 
@@ -131,22 +211,20 @@ class FaceSearch(Search[Climb]):
         left = m - free - 1
         return np.where(left > 0, m * free / np.where(left > 0, left, 1.0), np.inf)
 
-    def structures(self, state: Climb) -> list[Structure]:
+    def structures(self, state: FaceClimb) -> list[FaceStructure]:
         """The distinct structures kept, the climb's best first; equal sets of faces count once."""
         self._catch_up(state)
         return distinct_structures(self.tables, state)
 
-    # ---- looking ---------------------------------------------------------------------------------
-
-    def _look(self, state: Climb, ctl: Control) -> tuple[Ints, Floats]:
+    def _evaluate(self, state: FaceClimb, ctl: Control) -> tuple[Ints, Floats]:
         """(the candidates that may still matter, their log-posteriors)."""
         faces, present = self.tables.faces, self.odds.present
-        asked = ~present
+        flags = ~present
         if state.size <= self.width:
-            asked &= faces.sizes == state.size
+            flags &= faces.sizes == state.size
         if self.forest:
-            asked &= self._joins_two_trees(present)
-        places = np.flatnonzero(asked)
+            flags &= self._joins_two_trees(present)
+        places = np.flatnonzero(flags)
         free = self._free_with(faces.subsets[places])
         useful = self._may_matter(free, state)
         places, free = places[useful], free[useful]
@@ -163,28 +241,21 @@ class FaceSearch(Search[Climb]):
 
         def work(start: int) -> None:
             ctl.check()
-            part, own = places[start : start + width], out[start : start + width]
-            kernels.gains(
-                faces,
-                part,
-                rows,
-                self.tables.cards,
-                self.odds.proba,
-                self.odds.present,
-                own,
-            )
+            part = slice(start, start + width)
+            state = self.odds.proba, self.odds.present
+            kernels.gains(faces, places[part], rows, self.tables.cards, *state, out[part])
 
         starts = range(0, places.size, width)
         list(map_in_threads(work, starts, self.n_jobs))
 
     def _free_with(self, subsets: Ints) -> Floats:
         """The degrees of freedom of the structure with faces added, given all their subsets."""
-        there = np.append(self.odds.present, True)  # −1, no subset, adds nothing
-        own = np.append(self.tables.free, 0.0)
-        free: Floats = self.odds.free + np.where(there[subsets], 0.0, own[subsets]).sum(axis=1)
+        present = np.append(self.odds.present, True)  # −1, no subset, adds nothing
+        each = np.append(self.tables.free, 0.0)
+        free: Floats = self.odds.free + np.where(present[subsets], 0.0, each[subsets]).sum(axis=1)
         return free
 
-    def _may_matter(self, free: Floats, state: Climb) -> Bools:
+    def _may_matter(self, free: Floats, state: FaceClimb) -> Bools:
         """Whether the prior leaves a structure a chance to come within 1 % of the best."""
         bound = self._best - self.penalty(free)
         useful: Bools = (bound >= state.scores.max() - WINDOW) & (bound > -np.inf)
@@ -201,25 +272,26 @@ class FaceSearch(Search[Climb]):
         )
         return apart
 
-    # ---- moving ----------------------------------------------------------------------------------
-
     def _choose(self, face: int) -> None:
         self.odds.add(face)
         self._path.append(face)
 
-    def _catch_up(self, state: Climb) -> None:
-        """Bring tables and odds to where `state` is; only a resumed climb has far to go."""
+    def _catch_up(self, state: FaceClimb) -> None:
+        """Bring tables and odds to `state`; only a resumed climb has many steps to repeat."""
+        if self._path != state.path[: len(self._path)].tolist():  # an earlier state, or another
+            self.odds, self._path = ClassOdds(self.tables), []
+            self.odds.admit()
         if len(self.tables) < len(state.faces):
             self.tables.add(state.faces[len(self.tables) :])
             self.odds.admit()
         for face in state.path[len(self._path) :].tolist():
             self._choose(face)
 
-    def _open(self, state: Climb, size: int) -> Climb:
+    def _open(self, state: FaceClimb, size: int) -> FaceClimb:
         """The stage of candidates of `size` attributes; beyond the last, all of any size."""
         if size > self.width:
             return state._replace(size=size)
-        columns = self._single(state) if size == 1 else self._joined(state, size)
+        columns = self._single(state) if size == 1 else self._unions(state, size)
         faces = np.full((len(columns), self.tables.faces.columns.shape[1]), -1, dtype=np.int64)
         faces[:, :size] = columns
         return state._replace(
@@ -228,12 +300,12 @@ class FaceSearch(Search[Climb]):
             gains=np.append(state.gains, np.full(len(columns), -np.inf)),
         )
 
-    def _single(self, state: Climb) -> Ints:
+    def _single(self, state: FaceClimb) -> Ints:
         columns = np.flatnonzero(self.tables.cards > 1)[:, None]
         free = self.odds.free + self.tables.degrees(columns)
         return columns[self._may_matter(free, state)]
 
-    def _joined(self, state: Climb, size: int) -> Ints:
+    def _unions(self, state: FaceClimb, size: int) -> Ints:
         """Sets of `size` columns all whose subsets were candidates, the most promising ones.
 
         The promise of a set is the sum of the last gains of its subsets of one column less, or, of
@@ -246,31 +318,9 @@ class FaceSearch(Search[Climb]):
         free = self._free_with(subsets) + self.tables.degrees(columns)
         useful = self._may_matter(free, state)
         columns, subsets = columns[useful], subsets[useful]
-        if len(columns) > self.max_candidates:
-            full = (1 << size) - 1
-            gains = state.gains[subsets[:, [full - (1 << k) - 1 for k in range(size)]]]
-            order = np.lexsort((-gains.max(axis=1), -gains.sum(axis=1).round(6)))
-            columns = columns[np.sort(order[: self.max_candidates])]
-        return columns
-
-
-def map_faces(
-    codes: Codes,
-    cards: Ints,
-    labels: Ints,
-    n_classes: int,
-    weights: Array | None = None,
-    *,
-    max_order: int = 4,
-    **options: Any,
-) -> list[tuple[int, ...]]:
-    """The hyperedges of the most probable structure, without the class, in the order chosen."""
-    search = FaceSearch(codes, cards, labels, n_classes, weights, max_order=max_order, **options)
-    state, ctl = search.start(), Control()
-    while not search.done(state):
-        state, _ = search.step(state, ctl)
-    best = state.path[: int(np.argmax(state.scores))]
-    return [columns_of(row) for row in state.faces[best].tolist()]
+        full = (1 << size) - 1
+        part_gains = state.gains[subsets[:, [full - (1 << k) - 1 for k in range(size)]]]
+        return columns[most_promising(part_gains, self.max_candidates, digits=6)]
 
 
 def check_options(max_order: int, outliers: float, prior: str, max_candidates: int) -> None:

@@ -1,4 +1,4 @@
-"""What a search for faces works on: distinct weighted rows, and the tables of the faces known."""
+"""The data of a face search: distinct weighted rows, the tables of faces, and class odds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 MAX_ENTRIES = 2**27  # of all tables: 1 GiB
-MAX_PAIRED = 2**11  # single columns
+MAX_PAIRED = 2**11  # single columns of which pairs are made
 LARGEST = 1e100  # entry of a table, or one over it: products of several must not overflow
 
 
@@ -46,7 +46,7 @@ def group_rows(
 class FaceTables:
     """Tables of faces, sets of columns, in the order in which they were added.
 
-    A face may be added once all its subsets are there. `free` are the degrees of freedom of each,
+    A face may be added if all its subsets were. `free` are the degrees of freedom of each,
     (|Y| − 1) Π (|A| − 1).
     """
 
@@ -92,13 +92,13 @@ class FaceTables:
 
         As in `FaceStore`, shape (faces, 2^size − 2); −1 where unknown.
         """
-        found = np.full((len(columns), (1 << size) - 2), -1, dtype=np.int64)
-        for j in range(found.shape[1]):
+        faces = np.full((len(columns), (1 << size) - 2), -1, dtype=np.int64)
+        for j in range(faces.shape[1]):
             keys = self._key([columns[:, k] for k in range(size) if (j + 1) >> k & 1])
             place = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
             if len(self._keys):
-                found[:, j] = np.where(self._keys[place] == keys, self._face_of[place], -1)
-        return found
+                faces[:, j] = np.where(self._keys[place] == keys, self._face_of[place], -1)
+        return faces
 
     def closure(self, face: int) -> frozenset[int]:
         """A face with all its subsets."""
@@ -115,14 +115,7 @@ class FaceTables:
         if size == 2 and smaller.size > MAX_PAIRED:
             best = np.argsort(-gains[smaller], kind="stable")[:MAX_PAIRED]
             smaller = smaller[np.sort(best)]
-        parts = self.faces.columns[smaller, : size - 1]
-        same = (parts[1:, :-1] == parts[:-1, :-1]).all(axis=1)
-        ends = [0, *(np.flatnonzero(~same) + 1).tolist(), len(parts)]
-        found = []
-        for first, stop in pairwise(ends):
-            one, two = np.triu_indices(stop - first, 1)
-            found.append(np.column_stack([parts[first + one], parts[first + two, -1]]))
-        return np.concatenate(found)
+        return join_sets(self.faces.columns[smaller, : size - 1])
 
     def add(self, columns: Ints) -> None:
         """Count the faces and fill their tables; those of one size in turn, smaller ones first."""
@@ -178,7 +171,7 @@ class FaceTables:
         return keys
 
 
-class Odds:
+class ClassOdds:
     """P(class | x) of all rows under a growing set of faces; `present` says which they are."""
 
     def __init__(self, tables: FaceTables) -> None:
@@ -193,9 +186,9 @@ class Odds:
         self.log_likelihood = kernels.normalize(self._log_odds, tables.rows, self.proba)
 
     def admit(self) -> None:
-        """Make room in `present` for faces that were added to the tables."""
-        more = len(self.tables) - self.present.size
-        self.present = np.append(self.present, np.zeros(more, dtype=np.bool_))
+        """Extend `present` to the faces that were added to the tables."""
+        n_new = len(self.tables) - self.present.size
+        self.present = np.append(self.present, np.zeros(n_new, dtype=np.bool_))
 
     def add(self, face: int) -> None:
         """Add a face with those of its subsets that are not present yet."""
@@ -208,7 +201,38 @@ class Odds:
         self.log_likelihood = kernels.normalize(self._log_odds, self.tables.rows, self.proba)
 
 
-def saturated(rows: kernels.GroupedRows) -> float:
+def saturated_log_likelihood(rows: kernels.GroupedRows) -> float:
     """Σ n(x, y) ln [n(x, y) / n(x)]: no model of y given x has a greater log-likelihood."""
     totals = np.bincount(rows.pair_rows, rows.pair_weights)
     return math.fsum(rows.pair_weights * np.log(rows.pair_weights / totals[rows.pair_rows]))
+
+
+def join_sets(sets: Ints) -> Ints:
+    """Unions of two sets that differ in the last column only, in order; sets are sorted rows.
+
+    >>> join_sets(np.array([[0, 1], [0, 2], [1, 2]])).tolist()
+    [[0, 1, 2]]
+    """
+    same = (sets[1:, :-1] == sets[:-1, :-1]).all(axis=1)
+    ends = [0, *(np.flatnonzero(~same) + 1).tolist(), len(sets)]
+    unions = []
+    for first, stop in pairwise(ends):
+        a, b = np.triu_indices(stop - first, 1)
+        unions.append(np.column_stack([sets[first + a], sets[first + b, -1]]))
+    return np.concatenate(unions)
+
+
+def most_promising(part_gains: Floats, most: int, digits: int) -> Ints:
+    """The rows with the largest sums, rounded to `digits`, at most `most` of them, in order.
+
+    Ties go to the row with the largest single gain.
+    """
+    if len(part_gains) <= most:
+        return np.arange(len(part_gains))
+    order = np.lexsort((-part_gains.max(axis=1), -part_gains.sum(axis=1).round(digits)))
+    return np.sort(order[:most])
+
+
+def face_columns(row: list[int]) -> tuple[int, ...]:
+    """The columns of a face from its row, which is padded with −1."""
+    return tuple(c for c in row if c >= 0)

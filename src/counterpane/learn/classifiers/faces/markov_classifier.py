@@ -19,8 +19,11 @@ from counterpane.errors import ParameterError
 from counterpane.features import Potential
 from counterpane.learn.classifiers.classifier import Classifier, ClassifierOptions
 from counterpane.learn.classifiers.faces.face_average import FaceAverage
-from counterpane.learn.classifiers.faces.face_climb import Structure
-from counterpane.learn.classifiers.faces.face_search import FaceSearch, Prior
+from counterpane.learn.classifiers.faces.face_search import (
+    FaceSearch,
+    FaceStructure,
+    StructurePrior,
+)
 from counterpane.learn.classifiers.folds import MIN_WEIGHT, Fold, folds_of, join_folds
 from counterpane.learn.classifiers.training_data import Training, read_features
 from counterpane.learn.driver import to_end
@@ -74,7 +77,7 @@ class MarkovClassifier(Classifier):
         *,
         max_order: int = 4,
         outliers: float = 1.0,
-        prior: Prior = "aicc",
+        prior: StructurePrior = "aicc",
         average: Average = True,
         cycles: bool = True,
         max_candidates: int = 1000,
@@ -136,8 +139,8 @@ class MarkovClassifier(Classifier):
         )
 
     def _averaged(
-        self, search: FaceSearch, every: list[Structure]
-    ) -> tuple[FaceAverage, list[Structure]]:
+        self, search: FaceSearch, every: list[FaceStructure]
+    ) -> tuple[FaceAverage, list[FaceStructure]]:
         """The average of structures, and those that it is of, the best first."""
         accepted = [s for s in every if s.accepted]
         kept = {True: every, "accepted": accepted, False: accepted[:1]}[self.average]
@@ -246,7 +249,7 @@ class MarkovClassifier(Classifier):
         records = _pictured(self.structures_ if average else self.structures_[:1])
         return draw_plot("hypergraph", records, **{"title": self.target_.name} | options)
 
-    def _named(self, structure: Structure) -> list[tuple[str, ...]]:
+    def _named(self, structure: FaceStructure) -> list[tuple[str, ...]]:
         names = self.schema_.names
         return [tuple(names[self._order[c]] for c in edge) for edge in structure.hyperedges]
 

@@ -1,4 +1,4 @@
-"""Class probabilities from all single columns and the interactions worth having, fitted to tell."""
+"""Class probabilities from all single columns and selected interactions, by a ridge regression."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from counterpane.errors import ParameterError
 from counterpane.learn.classifiers.classifier import Classifier, ClassifierOptions
 from counterpane.learn.classifiers.folds import HeldOut
 from counterpane.learn.classifiers.interactions.canonical_rows import (
+    RawRows,
     TableLayout,
     canonical_rows,
-    table_face,
+    sort_distinct,
+    table_interaction,
     table_member,
     table_rows,
 )
-from counterpane.learn.classifiers.interactions.fold_coding import RawRows
-from counterpane.learn.classifiers.interactions.fold_rows import sorted_rows
 from counterpane.learn.classifiers.interactions.interaction_search import (
     PRIOR_ONLY,
-    Fitted,
     InteractionSearch,
+    StructureFit,
 )
-from counterpane.learn.classifiers.interactions.ridge import log_prior
+from counterpane.learn.classifiers.interactions.ridge import Interaction, log_prior
 from counterpane.learn.classifiers.interactions.selection_shares import (
-    SelectionShares,
+    SelectionSearch,
     auto_samples,
 )
 from counterpane.learn.classifiers.training_data import Training, read_features
 from counterpane.learn.driver import Driver
 from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.additive_member import Face, Member
+from counterpane.models.additive_member import Member
 from counterpane.models.effects import CAPTION, Effects, Explanation, measure_effects, one_row
 from counterpane.models.purified import purified
 from counterpane.models.training_rows import TrainingRows, keep_rows
@@ -129,20 +129,20 @@ class InteractionClassifier(Classifier):
             self.held_out_ = self.held_out_.with_classes(layout.classes)
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
         folds = not self.single_fit and outcome.state.done > 0
-        whole = outcome.stopped is None or not folds
-        fits = search.fits(choice, folds=folds, whole=whole)
-        shares: dict[Face, float] = {}
+        all_rows = outcome.stopped is None or not folds
+        fits = search.fits(choice, folds=folds, all_rows=all_rows)
+        shares: dict[Interaction, float] = {}
         samples = 0
         left = None if self.time_limit is None else self.time_limit + began - time.monotonic()
         if outcome.stopped is None and (left is None or left > 0):
             shares, samples = self._shares(rows, weights, rng, left)
-        found = [table_member(_member(fit), layout) for fit in fits]
+        members = [table_member(_member(fit), layout) for fit in fits]
         codes, numbers = table_rows(rows, layout)
         kept = _kept(training.table.schema, rows, weights, layout) if self.keep_rows else None
         about = None if kept is None else {"kept": len(kept), "distinct": kept.seen}
         model = AdditiveClassifier(
             Schema([*training.table.schema, training.target]),
-            [purified(member, codes, numbers, weights) for member in found],
+            [purified(member, codes, numbers, weights) for member in members],
             float(weights.sum()),
             rows=kept,
             provenance=self._provenance(source, time.monotonic() - began)
@@ -150,22 +150,22 @@ class InteractionClassifier(Classifier):
         )
         classes = np.bincount(layout.classes[rows.labels], weights, model.n_classes)
         effects = _effects(model, codes, numbers, weights, classes / classes.sum())
-        named = {table_face(face, layout): share for face, share in shares.items()}
-        told = np.array([named.get(face, 0.0) if len(face) > 1 else np.nan for face in model.faces])
-        model.effects = effects._replace(shares=told, samples=samples)
+        by_columns = {table_interaction(s, layout): share for s, share in shares.items()}
+        selected = [by_columns.get(s, 0.0) if len(s) > 1 else np.nan for s in model.faces]
+        model.effects = effects._replace(shares=np.array(selected), samples=samples)
         self.model_ = model
 
     def _shares(
         self, rows: RawRows, weights: Floats, rng: np.random.Generator, limit: float | None
-    ) -> tuple[dict[Face, float], int]:
-        """The share of half samples on which each face is selected, and their number."""
+    ) -> tuple[dict[Interaction, float], int]:
+        """The share of half samples on which each interaction is selected, and their number."""
         samples = auto_samples(rows) if self.bootstrap == "auto" else self.bootstrap
-        search = SelectionShares(rows, weights, self.structure_, samples, rng, n_jobs=self.n_jobs)
         if not samples:
             return {}, 0
+        search = SelectionSearch(rows, weights, self.structure_, samples, rng, n_jobs=self.n_jobs)
         driver = Driver(self.schema_, time_limit=limit, progress=self.progress)
-        done = driver.run(search, "selecting interactions on half samples").state.done
-        return {face: count / done for face, count in search.counts.items()}, done
+        state = driver.run(search, "selecting interactions on half samples").state
+        return state.shares, state.done
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         return self.model_.average_log_proba(codes, numbers)
@@ -226,43 +226,43 @@ class InteractionClassifier(Classifier):
 def _effects(
     model: AdditiveClassifier, codes: Codes, numbers: Floats, weights: Floats, classes: Floats
 ) -> Effects:
-    """The effects of a model's interactions on rows, or on some of them where they are many."""
+    """The effects of a model's interactions on the rows, or on a sample if there are many."""
     most = EFFECT_ENTRIES // ((1 + len(model.faces)) * model.n_classes)
     size = min(len(weights), EFFECT_ROWS, max(most, 1))
-    some = np.linspace(0, len(weights) - 1, size).astype(np.int64)
-    parts = model.contributions(codes[:, some], numbers[:, some])[1:]
-    return measure_effects(parts, weights[some], classes)
+    sample = np.linspace(0, len(weights) - 1, size).astype(np.int64)
+    parts = model.contributions(codes[:, sample], numbers[:, sample])[1:]
+    return measure_effects(parts, weights[sample], classes)
 
 
 def _kept(schema: Schema, rows: RawRows, weights: Floats, layout: TableLayout) -> TrainingRows:
     """The rows that the model keeps: distinct ones of all columns but the class."""
-    nobody = np.zeros(len(weights), dtype=np.int64)
-    rows, weights = sorted_rows(
-        rows.codes, rows.cards.copy(), rows.numeric, rows.numbers, nobody, 1, weights
+    one_class = np.zeros(len(weights), dtype=np.int64)
+    rows, weights = sort_distinct(
+        rows.codes, rows.cards.copy(), rows.numeric, rows.numbers, one_class, 1, weights
     )
     codes, numbers = table_rows(rows, layout)
     numeric = np.sort(layout.columns[rows.numeric])
     for c, values in zip(numeric.tolist(), numbers, strict=True):
-        own = np.searchsorted(schema[c].cuts or (), values, side="right")
-        codes[c] = np.where(np.isnan(values), schema[c].card - 1, own)
+        interval = np.searchsorted(schema[c].cuts or (), values, side="right")
+        codes[c] = np.where(np.isnan(values), schema[c].card - 1, interval)
     return keep_rows(codes, schema.cards, numeric, numbers, weights)
 
 
-def _member(fit: Fitted) -> Member:
-    """The fit as a part of the model: tables of all classes, cells in order."""
+def _member(fit: StructureFit) -> Member:
+    """The fit as a member of the model: tables of all classes, cells in order."""
     ridge, structure = fit.ridge, fit.structure
     weights = np.concatenate([-ridge.w / 2, ridge.w / 2]) if ridge.binary else ridge.w
     prior = log_prior(ridge.labels, ridge.n_classes, ridge.weights)
     keys, tables = [], []
-    for start, own in zip(ridge.design.starts, ridge.design.keys, strict=True):
-        order = np.argsort(own)
-        keys.append(own[order])
+    for start, cells in zip(ridge.design.starts, ridge.design.keys, strict=True):
+        order = np.argsort(cells)
+        keys.append(cells[order])
         tables.append(np.ascontiguousarray(weights[:, start + order].T))
     terms = weights[:, int(ridge.design.arrays.first_number) :].T
     return Member(
         structure.coding,
         prior + weights[:, 0],
-        structure.faces,
+        structure.interactions,
         tuple(keys),
         tuple(tables),
         np.ascontiguousarray(terms),

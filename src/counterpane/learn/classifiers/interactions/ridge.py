@@ -1,26 +1,192 @@
-"""Multinomial ridge regression on the tables of faces.
+"""Multinomial ridge regression on the tables of interactions.
 
     minimize −Σ weight · ln P(class | x) + ½ Σ_T λ_T ‖β_T‖² + ½ · 0.3 λ (‖γ‖² + ‖δ‖²),
 
-with λ_∅ = 1 and λ_T = λ · 2^(|T| − 1): a table of more columns is held more tightly. All classes
-have weights, which the penalty makes sum to zero; of two classes only the difference is kept.
+with λ_∅ = 1 and λ_T = λ · 2^(|T| − 1): a table of more columns has a larger penalty. β_T has a
+weight for each class and each cell of the interaction T; γ and δ are those of the numeric terms.
+All classes have weights, which the penalty makes sum to zero; of two classes only the difference is
+fitted. The design is sparse: the cells of each row.
 """
 
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from counterpane._core.classifiers import StepPairs, minimize, predict_rows
-from counterpane.learn.classifiers.interactions.face_design import FaceDesign
-from counterpane.typing import Floats, Ints
+from counterpane._core.classifiers import (
+    BlockDesign,
+    StepPairs,
+    minimize,
+    number_keys,
+    predict_rows,
+)
+from counterpane.ragged import flatten
+from counterpane.typing import Array, Codes, Floats, Ints
 
+Interaction = tuple[int, ...]
+"""A set of columns with a joint effect on the class, in rising order."""
+
+OPEN_BLOCKS = 8  # blocks that may still take in columns
+DENSE_KEYS = 2**22  # smaller keys are numbered through a table, larger ones by sorting
 NUMERIC_SHARE = 0.3  # of λ, for numeric terms
-TOLERANCE = 1e-5  # nats a row that the next step may still gain
+TOLERANCE = 1e-5  # nats per row that the next step may still gain
 MAX_STEPS = 200
-MEMORY = 40  # pairs of steps and changes of the gradient; fewer where they would fill the memory
+MEMORY = 40  # pairs of steps and changes of the gradient; fewer if they need too much memory
 MAX_ENTRIES = 2**22  # of the steps: 32 MB
+
+
+class InteractionDesign(NamedTuple):
+    """The design of the training rows and of others behind them, and the meaning of its features.
+
+    Feature 0 is the constant; interaction t has the features from `starts[t]` on, one for each cell
+    `keys[t]`; the numeric terms are the last.
+    """
+
+    arrays: BlockDesign
+    interactions: tuple[Interaction, ...]
+    starts: Ints
+    keys: tuple[Ints, ...]
+    squares: Floats  # Σ weight · x², by feature
+
+    @property
+    def orders(self) -> Ints:
+        """The number of columns of each feature's interaction; −1 for a numeric term."""
+        orders = np.full(self.arrays.n_features, -1, dtype=np.int64)
+        orders[0] = 0
+        for columns, start, keys in zip(self.interactions, self.starts, self.keys, strict=True):
+            orders[start : start + len(keys)] = len(columns)
+        return orders
+
+
+def mixed_radix(codes: Codes, cards: Ints, columns: Interaction) -> Ints:
+    """The key of each row's cell: the first column counts most."""
+    keys = np.zeros(codes.shape[1], dtype=np.int64)
+    for column in columns:
+        keys *= cards[column]
+        keys += codes[column]
+    return keys
+
+
+def number_cells(keys: Ints, size: int) -> tuple[Array, Ints]:
+    """(the number of each key by first appearance, where each number first appears)."""
+    if size > max(DENSE_KEYS, 4 * len(keys)):
+        _, keys = np.unique(keys, return_inverse=True)
+        size = len(keys)
+    ids = np.empty(len(keys), dtype=np.int32)
+    firsts = np.empty(min(size, len(keys)), dtype=np.int64)
+    n = number_keys(keys, np.full(size, -1, dtype=np.int32), ids, firsts)
+    return ids, firsts[:n]
+
+
+def blocks_of(
+    interactions: Sequence[Interaction], cards: Ints, most: int
+) -> list[tuple[Interaction, list[int]]]:
+    """Sets of columns that contain all interactions, each with the positions of its interactions.
+
+    First fit, the largest interactions first: each joins a block that contains it, or one of the
+    last few blocks that can take its columns in without more than `most` cells.
+    """
+    blocks: list[tuple[set[int], list[int]]] = []
+    sizes: list[int] = []
+    with_column: dict[int, list[int]] = {}
+    for t in sorted(range(len(interactions)), key=lambda t: -len(interactions[t])):
+        interaction = interactions[t]
+        recent = range(max(0, len(blocks) - OPEN_BLOCKS), len(blocks))
+        chosen = len(blocks)
+        for b in (*with_column.get(interaction[0], ()), *recent):
+            grown = sizes[b]
+            for column in interaction:
+                if column not in blocks[b][0]:
+                    grown *= int(cards[column])
+            if grown == sizes[b] or grown <= most:
+                chosen = b
+                break
+        if chosen == len(blocks):
+            blocks.append((set(), []))
+            sizes.append(1)
+        columns, members = blocks[chosen]
+        members.append(t)
+        for column in interaction:
+            if column not in columns:
+                columns.add(column)
+                sizes[chosen] *= int(cards[column])
+                with_column.setdefault(column, []).append(chosen)
+    return [(tuple(sorted(columns)), members) for columns, members in blocks]
+
+
+def lay_out_interactions(
+    codes: Codes,
+    cards: Ints,
+    weights: Floats,
+    interactions: Sequence[Interaction],
+    numbers: Floats,
+) -> InteractionDesign:
+    """The design of interactions and numeric terms; the first len(weights) rows are for training.
+
+    A cell without training rows has no feature.
+    """
+    n_train, n_rows = len(weights), codes.shape[1]
+    blocks = blocks_of(interactions, cards, max(16, n_train // 8))
+    cells = np.empty((len(blocks), n_rows), dtype=np.int32)
+    starts = np.zeros(len(blocks) + 1, dtype=np.int64)
+    link_block, link_start, links = [], [], []
+    keys: list[Ints] = [np.empty(0, dtype=np.int64)] * len(interactions)
+    places: list[Array] = [np.empty(0, dtype=np.int32)] * len(interactions)
+    for b, (columns, members) in enumerate(blocks):
+        size = math.prod(int(cards[c]) for c in columns)
+        cells[b], firsts = number_cells(mixed_radix(codes, cards, columns), size)
+        seen = int(np.searchsorted(firsts, n_train))  # training rows come first, so do their cells
+        corners = codes[:, firsts]
+        for t in members:
+            of_cell = mixed_radix(corners, cards, interactions[t])
+            ids, first = number_cells(of_cell, math.prod(int(cards[c]) for c in interactions[t]))
+            known = int(np.searchsorted(first, seen))
+            ids[ids >= known] = -1
+            keys[t], places[t] = of_cell[first[:known]], ids
+        starts[b + 1] = starts[b] + len(firsts)
+        cells[b] += starts[b]
+    sizes = np.array([len(k) for k in keys], dtype=np.int64)
+    firsts_of = 1 + np.cumsum(sizes) - sizes
+    total = 0
+    for b, (_, members) in enumerate(blocks):
+        for t in members:
+            link_block.append(b)
+            link_start.append(total)
+            links.append(np.where(places[t] < 0, -1, places[t] + firsts_of[t]).astype(np.int32))
+            total += len(places[t])
+    n_features = 1 + int(sizes.sum()) + len(numbers)
+    arrays = BlockDesign(
+        cells,
+        starts,
+        np.array(link_block, dtype=np.int64),
+        np.array(link_start, dtype=np.int64),
+        flatten(links, np.int32),
+        np.ascontiguousarray(numbers),
+        n_features - len(numbers),
+        n_features,
+    )
+    squares = _squares(arrays, weights)
+    return InteractionDesign(arrays, tuple(interactions), firsts_of, tuple(keys), squares)
+
+
+def _squares(arrays: BlockDesign, weights: Floats) -> Floats:
+    """Σ weight · x² of each feature over the training rows."""
+    squares = np.zeros(arrays.n_features)
+    squares[0] = weights.sum()
+    n_train = len(weights)
+    sums = np.zeros(int(arrays.starts[-1]))
+    for row in arrays.cells:
+        sums += np.bincount(row[:n_train], weights, len(sums))
+    for b, start in zip(arrays.link_block, arrays.link_start, strict=True):
+        low, high = arrays.starts[b], arrays.starts[b + 1]
+        link = arrays.links[start : start + high - low]
+        np.add.at(squares, link[link >= 0], sums[low:high][link >= 0])
+    squares[arrays.first_number :] = (arrays.numbers[:, :n_train] ** 2) @ weights
+    return squares
 
 
 def log_prior(labels: Ints, n_classes: int, weights: Floats) -> Floats:
@@ -58,9 +224,11 @@ def empty_memory(columns: int, features: int) -> StepPairs:
 
 
 class Ridge:
-    """A fit in progress: each `solve` starts from where the last one ended."""
+    """A fit in progress: each `solve` starts from the last solution."""
 
-    def __init__(self, design: FaceDesign, labels: Ints, n_classes: int, weights: Floats) -> None:
+    def __init__(
+        self, design: InteractionDesign, labels: Ints, n_classes: int, weights: Floats
+    ) -> None:
         self.design = design
         self.n_classes = n_classes
         self.labels = labels
@@ -100,7 +268,7 @@ class Ridge:
         )
 
     def frozen(self) -> Ridge:
-        """This fit as it is now, without what a further `solve` would need."""
+        """A copy of this fit that cannot be solved again and needs less memory."""
         twin = copy.copy(self)
         twin.w = self.w.copy()
         del twin._memory
@@ -115,16 +283,15 @@ class Ridge:
         return normalize(out)
 
     def start_from(self, other: Ridge) -> None:
-        """Take over the weights of the faces that another fit on the same rows has too."""
-        mine, theirs = self.design, other.design
+        """Copy the weights of the interactions that another fit on the same rows has too."""
+        new, old = self.design, other.design
         self.w[:, 0] = other.w[:, 0]
-        numbers = mine.arrays.numbers.shape[0]
+        numbers = new.arrays.numbers.shape[0]
         self.w[:, self.w.shape[1] - numbers :] = other.w[:, other.w.shape[1] - numbers :]
-        known = {face: f for f, face in enumerate(theirs.faces)}
-        for face, start, keys in zip(mine.faces, mine.starts, mine.keys, strict=True):
-            if face in known:
-                old = theirs.keys[known[face]]
-                order = np.argsort(old)
-                place = order[np.searchsorted(old, keys, sorter=order)]
-                values = other.w[:, theirs.starts[known[face]] + place]
-                self.w[:, start : start + len(keys)] = values
+        positions = {interaction: t for t, interaction in enumerate(old.interactions)}
+        for interaction, start, keys in zip(new.interactions, new.starts, new.keys, strict=True):
+            if interaction in positions:
+                t = positions[interaction]
+                order = np.argsort(old.keys[t])
+                place = order[np.searchsorted(old.keys[t], keys, sorter=order)]
+                self.w[:, start : start + len(keys)] = other.w[:, old.starts[t] + place]

@@ -10,8 +10,9 @@ from counterpane.data.intervals import mdl_cuts
 from counterpane.errors import DataError
 from counterpane.learn.classifiers import folds
 from counterpane.learn.classifiers.folds import deal_folds
-from counterpane.learn.classifiers.interactions.fold_coding import RawRows, find_coding, with_thirds
-from counterpane.learn.classifiers.interactions.fold_rows import sorted_rows, unit_weight
+from counterpane.learn.classifiers.interactions.canonical_rows import RawRows, sort_distinct
+from counterpane.learn.classifiers.interactions.fold_data import find_coding, with_thirds
+from counterpane.learn.classifiers.interactions.staged_searches import unit_weight
 from counterpane.models.additive_member import Coding, parted
 
 
@@ -25,18 +26,18 @@ def make_raw(rows=50, seed=0):
 
 def test_order_and_copies_of_rows_make_no_difference():
     codes, cards, numeric, numbers, labels = make_raw()
-    plain, weights = sorted_rows(codes, cards, numeric, numbers, labels, 3, None)
+    plain, weights = sort_distinct(codes, cards, numeric, numbers, labels, 3, None)
     assert weights.sum() == 50
     assert len(weights) < 50
     rng = np.random.default_rng(1)
     turned = rng.permutation(50)
-    again, same = sorted_rows(
+    again, same = sort_distinct(
         codes[:, turned], cards, numeric, numbers[:, turned], labels[turned], 3, None
     )
     counts = rng.integers(1, 4, 50)
-    one, weighted = sorted_rows(codes, cards, numeric, numbers, labels, 3, counts)
+    one, weighted = sort_distinct(codes, cards, numeric, numbers, labels, 3, counts)
     copies = np.repeat(np.arange(50), counts)
-    two, copied = sorted_rows(
+    two, copied = sort_distinct(
         codes[:, copies], cards, numeric, numbers[:, copies], labels[copies], 3, None
     )
     for a, b, x, y in ((plain, again, weights, same), (one, two, weighted, copied)):
