@@ -168,7 +168,7 @@ class Learner(Estimator, ABC):
 
     @property
     def notes_(self) -> list[str]:
-        """What `fit` did to the table before it learned, a sentence for each column or kind."""
+        """What `fit` did to the table before learning: a sentence for each column or kind."""
         if "_notes" not in vars(self):
             raise NotFittedError(f"{type(self).__name__} has no 'notes_' yet; call fit first.")
         gaps = vars(self).get("missing_note_", "")
@@ -188,7 +188,7 @@ class Learner(Estimator, ABC):
         return Driver(source.schema, fingerprint, self.time_limit, self.progress, self.checkpoint)
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
-        """How a model was learned, for its file; `trace_` must be that of this fit by now."""
+        """How a model was learned, for its file; call it after `trace_` is set."""
         seed = getattr(self, "random_state", None)
         kind = None if source.table is None else source.table.frame_kind
         return {
@@ -223,7 +223,7 @@ class Learner(Estimator, ABC):
 
 
 def _trace_records(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Records of a trace as a file keeps them: evenly chosen, at most `MAX_TRACE`, plain values."""
+    """At most `MAX_TRACE` records of a trace, evenly chosen, as plain values for a file."""
     chosen = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), MAX_TRACE)).astype(np.int64))
     return [
         {
@@ -236,7 +236,7 @@ def _trace_records(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _plain_value(value: Any) -> Any:
-    """A number, a text, or a list of such; None for anything else, and for what is not finite."""
+    """A number, a text, or a list of these; None for anything else and for infinite numbers."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

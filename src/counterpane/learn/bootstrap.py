@@ -39,8 +39,8 @@ else:
 
 nx = lazy("networkx")
 
-LEAST_SAMPLES = 20  # below which a share says too little to be shown
-REPEATS = 8  # a table is resampled by weights where each distinct row occurs so often on average
+LEAST_SAMPLES = 20  # shares of fewer samples are not shown
+REPEATS = 8  # if a distinct row occurs so often on average, samples are weighted rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +268,7 @@ def bootstrap(
 
 
 def _distinct_rows(X: Any) -> tuple[Table, int]:
-    """The distinct rows of `X` with their weights, and how many rows a sample has."""
+    """The distinct rows of `X` with their weights, and the number of rows of a sample."""
     data = X if isinstance(X, CountSource | Table) else read(X)
     if isinstance(data, CountSource):
         rows = data.rows().distinct()
@@ -282,7 +282,7 @@ def _distinct_rows(X: Any) -> tuple[Table, int]:
 
 
 def _with_one_policy(learner: Any, rows: Table, size: int) -> tuple[Any, Table, int]:
-    """A learner, rows and the size of samples: what missing="auto" chooses for all rows."""
+    """(learner, rows, size of samples) with the policy that missing="auto" chooses for all rows."""
     parameters = dict(learner.get_params(deep=False))
     leaves = getattr(learner, "_leaves_gaps", ())
     if parameters.get("missing") != "auto" or "em" not in leaves:
@@ -297,7 +297,7 @@ def _fitting(learner: Any, rows: Table, size: int, seed: int) -> Callable[[int],
     """A function from a sample's number to a copy of `learner` fitted to it."""
     parameters = dict(learner.get_params(deep=False))
     if "checkpoint" in parameters:
-        parameters["checkpoint"] = None  # one file cannot serve them all
+        parameters["checkpoint"] = None  # samples cannot share a file
 
     def learn(sample: int) -> Any:
         rng = np.random.default_rng([seed, sample])
@@ -329,7 +329,7 @@ def _resampled(rows: Table, size: int, rng: np.random.Generator) -> Table:
 def _in_order(
     pool: ThreadPoolExecutor, learn: Callable[[int], Any], n: int, ahead: int
 ) -> Iterator[Any]:
-    """The results of `learn(0)` … in order, with only a few samples begun ahead."""
+    """The results of `learn(0)` … in order; at most `ahead` samples run before they are needed."""
     waiting: list[Future[Any]] = []
     for sample in range(n):
         waiting.append(pool.submit(learn, sample))
@@ -365,7 +365,7 @@ def _adjacency(
 
 
 def _class_of(learner: Any, graph: Any, names: tuple[str, ...]) -> Any:
-    """The equivalence class of a learner's network; its graph as it is where it is no network."""
+    """The equivalence class of a learner's network; its graph itself if it is no network."""
     model = getattr(learner, "model_", None)
     if isinstance(model, JointModel):
         return getattr(model, "cpdag", graph)

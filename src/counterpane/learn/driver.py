@@ -71,10 +71,10 @@ class Search(ABC, Generic[S]):
 
     @abstractmethod
     def done(self, state: S) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the search has ended."""
 
     def size(self, state: S) -> tuple[float, float | None]:
-        """How much is done, and of how much, for progress."""
+        """(done, total) for progress; the total is None if it is unknown."""
         return 0.0, None
 
 
@@ -89,7 +89,7 @@ def to_end(search: Search[S], ctl: Control) -> S:
 
 @contextmanager
 def _ctrl_c_cancels(ctl: Control) -> Iterator[list[int]]:
-    """The first Ctrl-C lets a step end with what it has; the next one breaks it off, as usual.
+    """The first Ctrl-C lets a step end with its result so far; the second interrupts it.
 
     The list holds the signal once it came. Where others handle it, or in a thread, nothing changes.
     """
@@ -164,7 +164,7 @@ class Driver:
         return Outcome(state, trace, stopped)
 
     def _check(self) -> None:
-        """Refuse before the work what would fail after it."""
+        """Refuse bad parameters before the search starts."""
         if self.time_limit is not None and not self.time_limit > 0:
             raise ParameterError(
                 Setting("time_limit", self.time_limit), "; seconds above zero are needed."

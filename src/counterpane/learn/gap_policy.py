@@ -1,10 +1,10 @@
-"""missing="auto": what is done about the missing cells of a table, and why.
+"""Policies for missing cells, and the choice that missing="auto" makes, with its reason.
 
-EM is right where gaps are random, or depend on cells that are shown, as long as values are shown in
-every context. Where a column has no value in some context ("not applicable"), no row tells what EM
-should fill in, and being missing is a value by itself: a state can be better. Both are then fitted
-to parts of the rows and judged on the others, by the nats of the cells that those show: once given
-which of the others are missing, and once not. See docs/design/missing.md.
+EM is right if cells are missing at random, or depending on observed cells, as long as values are
+observed in every context. If a column has no value in some context ("not applicable"), no row shows
+what EM should fill in, and missing as a state can be better. Then both are fitted to parts of the
+rows and compared on the others, by the nats of their observed cells: once given which other cells
+are missing, and once not. See docs/design/missing.md.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from counterpane.learn.driver import StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.typing import Array, Bools, Floats, Ints
 
-MAX_CELLS = 2_000_000  # of distinct rows × columns for EM: ten seconds where a tenth is missing
-FEW_LOST = 0.05  # the share of rows that may be left out where EM is too slow
-TRIAL_ROWS = 3_000  # by which EM and states are compared
+MAX_CELLS = 2_000_000  # distinct rows × columns for EM: 10 s if a tenth of the cells is missing
+FEW_LOST = 0.05  # the share of rows that may be left out if EM is too slow
+TRIAL_ROWS = 3_000  # rows on which EM and states are compared
 FOLDS = 2
-NEVER = 0.01  # the share of shown cells up to which a column does not apply
-MUCH = 0.2  # the share of a column's missing cells that are where it does not apply, at least
+NEVER = 0.01  # a column does not apply where at most this share of its cells is observed
+MUCH = 0.2  # the least share of a column's missing cells that are where it does not apply
 SURE = 2.0  # standard errors by which states must be better than EM
 SHOWN = 6  # columns named in a sentence
 BLOCK = 64  # columns with gaps whose pairs are counted at once
@@ -109,7 +109,7 @@ def choose_policy(
     depends = _inapplicable_columns(complete, gaps, total)
     if rows is None:
         return _without_em(source, complete, choice, None if depends else total)
-    boxes = np.zeros(gaps.size, dtype=bool)  # ticked or not: being missing is all that varies
+    boxes = np.zeros(gaps.size, dtype=bool)  # columns that have at most one value
     boxes[gaps] = [np.count_nonzero(m[:-1]) < 2 for m in margins]
     states, why = boxes, ""
     if depends:
@@ -131,12 +131,12 @@ def choose_policy(
 
 
 def too_slow(choice: GapPolicy, reason: str) -> GapPolicy:
-    """The choice where EM turned out to be too slow: a state."""
+    """The policy "state", with the reason that EM is too slow."""
     return choice._replace(policy="state", states=choice.columns, why=f"EM is too slow: {reason}")
 
 
 def _rows_for_em(source: CountSource) -> Table | None:
-    """The rows of a source; None where its distinct ones are too many for EM."""
+    """The rows of a source; None if there are too many distinct ones for EM."""
     limit = MAX_CELLS // len(source.schema)
     everything = range(len(source.schema))
     if source.table is not None:
@@ -151,7 +151,7 @@ def _rows_for_em(source: CountSource) -> Table | None:
 def _without_em(
     source: CountSource, complete: CountSource, choice: GapPolicy, total: float | None
 ) -> tuple[GapPolicy, CountSource]:
-    """Complete rows, where few of the `total` are lost; else, and without a total, a state."""
+    """The policy "drop" if few of the `total` rows are lost; otherwise "state"."""
     n = len(source.schema)
     reason = f"for EM, the table of {n} columns has more than {MAX_CELLS // n:,} distinct rows"
     if total is not None:
@@ -201,7 +201,7 @@ def _inapplicable_columns(complete: CountSource, gaps: Bools, total: float) -> d
 
 
 def _split_log_likelihood(part: Floats, total: Floats) -> Floats:
-    """The log-likelihood of a part and the rest of a whole, at their own shares; 0 ln 0 = 0."""
+    """The maximum log-likelihood of a split of `total` into `part` and the rest; 0 ln 0 = 0."""
     rest = np.maximum(total - part, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.where(n > 0, n * np.log(n / total), 0.0) for n in (part, rest)]
@@ -215,7 +215,7 @@ def _table_with_states(table: Table, columns: Bools) -> Table:
 
 
 def _dependence_words(depends: dict[int, int], boxes: Bools, names: Array) -> str:
-    """On which other columns it depends whether columns have a value, in words."""
+    """A text that says on which column the missing cells of each column depend."""
     parts = [f"{names[i]} on {names[by]}" for i, by in depends.items() if not boxes[i]]
     return f"it depends on other columns whether there is a value ({first_few(parts)}), "
 
@@ -278,7 +278,7 @@ def _trial_rows(rows: Table) -> tuple[Table, Floats, Ints]:
 
 
 def _trial_network(fit: Callable[[Table], BayesianNetwork], table: Table) -> BayesianNetwork:
-    """The network of a trial; Ctrl-C in its search ends the trial."""
+    """The network of a trial; Ctrl-C during its search raises KeyboardInterrupt."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", StoppedEarly)
         try:

@@ -88,7 +88,7 @@ class EMState(NamedTuple):
 
 
 class EMSearch(Search[EMState]):
-    """One iteration a step. `fixed` variables keep their tables of `first`, where steps begin."""
+    """One iteration a step, from the network `first`; `fixed` variables keep its tables."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class EMSearch(Search[EMState]):
         return BayesianNetwork.from_counts(self.schema, self.dag, counts, alpha=self.alpha)
 
     def start(self) -> EMState:
-        """The counts of each family's complete rows, shaken a little: hidden states are alike."""
+        """The counts of each family's complete rows plus noise, which tells hidden states apart."""
         rng = np.random.default_rng(self.seed)
         shown = MemoryCounts(self.table).counts(self.scopes, missing="drop", max_cells=2**28)
         shaken = [t + rng.random(t.shape) for t in shown]
@@ -255,7 +255,7 @@ def fit_parameters_em(
 def _fixed(
     table: Table, dag: Dag, start: BayesianNetwork | None, names: Iterable[str]
 ) -> list[int]:
-    """The positions of the variables whose tables stay, checked against the network given."""
+    """The positions of the variables that keep their tables of `start`, checked."""
     fixed = sorted(table.schema.index(name) for name in names)
     if start is None:
         if fixed:

@@ -214,7 +214,7 @@ class ChowLiu(ScoreLearner):
         root: int,
         target: int | None,
     ) -> LearnedNetwork:
-        """This learner's search on rows that are completed again and again, columns in `order`."""
+        """The network that structural EM finds with this learner's search, columns in `order`."""
         rows = MemoryCounts(source.rows().select(order), n_jobs=source.n_jobs)
         root = order.index(root)
         target = None if target is None else order.index(target)

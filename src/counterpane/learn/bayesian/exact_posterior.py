@@ -36,7 +36,7 @@ StructurePriorName = Literal["uniform", "order"]
 
 
 class CountedTerms(NamedTuple):
-    """The terms of all sets, and how many steps of counting are done; the sums start anew."""
+    """The terms of all sets, and the number of counting steps done; sums are not saved."""
 
     terms: Floats
     next: int
@@ -63,11 +63,11 @@ class PosteriorSearch(Search[CountedTerms]):
         return self._ended
 
     def size(self, state: CountedTerms) -> tuple[float, float]:
-        """In shares of three: counting, sums upwards, sums downwards."""
+        """Progress in thirds: counting, sums upwards, sums downwards."""
         return state.next / max(1, self.tables.steps) + self._done, 3.0
 
     def step(self, state: CountedTerms, ctl: Control) -> tuple[CountedTerms, dict[str, Any]]:
-        self.tables.terms = state.terms  # those of a checkpoint, where there was one
+        self.tables.terms = state.terms  # perhaps of a checkpoint
         if state.next < self.tables.steps:
             self.tables.terms = state.terms.copy()
             self.tables.count(state.next)
@@ -80,7 +80,7 @@ class PosteriorSearch(Search[CountedTerms]):
         return state, {"work": "summing"}
 
     def _sum(self, ctl: Control) -> Iterator[float]:
-        """Do the sums, and yield after each share of them how far they are, up to 2."""
+        """Compute the sums in parts; yields the progress after each part, from 0 to 2."""
         n, size = self.n, 2**self.n
         alpha = kernels.Alpha(
             np.empty_like(self.scores), np.empty(self.scores.shape, dtype=np.int64)

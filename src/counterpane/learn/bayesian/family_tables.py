@@ -22,8 +22,8 @@ from counterpane.scores import LocalScore, score_families
 from counterpane.scores.base import clogc_table, score_pairs
 from counterpane.typing import Floats, Ints
 
-SPLIT = 6  # the first columns_of_mask of a set choose its step: at most 2⁶ steps
-BATCH = 4096  # families asked for at a time where the kernels do not know the score
+SPLIT = 6  # a step counts the sets that agree on the first 6 columns: at most 2⁶ steps
+BATCH = 4096  # families scored at a time if the kernels do not know the score
 
 
 class FamilyTables:
@@ -61,7 +61,7 @@ class FamilyTables:
         self._codes = rows.codes.astype(np.uint32)
         self._weights = rows.weights.astype(np.float64)
         total = float(self._weights.sum())
-        # An average is no sum of terms of sets, which is how the kernels go.
+        # The kernels add terms of sets; an average over rows is not such a sum.
         self.form = None if score.available_case else score.form(total)
         self._logs = clogc_table(total)
         self._ranks, self._rank_of = np.unique(self.cards, return_inverse=True)
@@ -71,7 +71,7 @@ class FamilyTables:
         self.terms: Floats = np.zeros((rows_of_terms, 2**k if self.steps else 0))
 
     def count(self, step: int) -> None:
-        """Fill the terms of one share of the sets."""
+        """Fill the terms of the sets of one step."""
         assert self.form is not None
         kernels.fill_terms(
             self._codes, self._weights, self.cards, self._split, step, self.max_parents + 1,
@@ -106,7 +106,7 @@ class FamilyTables:
 
 
 def columns_of_mask(mask: int, others: Ints) -> list[int]:
-    """The columns whose bits are set, rising with the bits.
+    """The columns whose bits are set in `mask`, in the order of the bits.
 
     >>> columns_of_mask(0b101, np.array([4, 5, 7]))
     [4, 7]
@@ -128,7 +128,7 @@ MAX_CELLS = 2**27  # of all tables: 1 GB each for the scores and the sums
 
 @dataclass(frozen=True)
 class ParentTables:
-    """What chains walk on, and the log-scores taken off each variable's tables."""
+    """The tables of the chains; `offsets` are the largest log-scores, which were subtracted."""
 
     arrays: Tables
     offsets: Floats

@@ -115,7 +115,7 @@ class K2Search(NetworkLearner):
         self.restarts = restarts
 
     def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
-        """All edges where an order was given, which is knowledge; else as for any learner."""
+        """All edges if the user gave an order; else those that follow from constraints."""
         if self.order is not None:
             return list(model.dag.edges)
         return super()._known_directions(model)

@@ -77,8 +77,8 @@ def _indices(schema: Schema, edges: Edges, kind: str) -> list[tuple[int, int]]:
     return pairs
 
 
-CALLS = 64  # a pass over many nodes is cut into so many kernel calls, to answer Ctrl-C in between
-FEW = 16  # nodes that one call takes in any case
+CALLS = 64  # kernel calls of a pass over many nodes; Ctrl-C is checked between two
+FEW = 16  # nodes of one call, at least
 
 
 def empty_dag(n: int) -> DagState:
@@ -104,7 +104,7 @@ def dag_of(parents: Words) -> DagState:
 
 
 def pattern_of(parents: Words) -> Pattern:
-    """The class of the DAG with these parent rows, nothing looked up yet."""
+    """The equivalence class of the DAG with these parent rows, without any cached gains."""
     n = len(parents)
     pattern = Pattern(
         parents=np.zeros_like(parents),
@@ -123,15 +123,15 @@ def pattern_of(parents: Words) -> Pattern:
 
 
 def rows_needed(n: int) -> int:
-    """Rows that a search over n variables needs at one time: those of all nodes, and some more."""
+    """The number of cached rows that a search over n variables needs at the same time."""
     return 2 * n + 64
 
 
 class Moves:
     """Search moves over one row cache; `limits` says which edges are allowed and required.
 
-    Each method changes the state it is given and returns how many gains it made. A pass looks at
-    `ctl` in between; when that stops it, the state is whole.
+    Each method changes its first argument and returns the number of improvements. A pass calls
+    `ctl.check()` between nodes; if that raises, the state is still consistent.
     """
 
     def __init__(self, cache: RowCache, limits: Limits) -> None:
@@ -207,17 +207,17 @@ class Moves:
         return parents, float(total[0])
 
     def _search(self, ctl: Control, kernel: Callable[..., int], *state: Any) -> int:
-        """A search to its end; the number of moves. Between moves the state is whole."""
+        """The number of moves of a search run to its end; between moves the state is consistent."""
         before = int(self.rows.n_moves[0])
         while self._run(kernel, *state, CALLS, ctl=ctl) == CALLS:
             ctl.check()
         return int(self.rows.n_moves[0]) - before
 
     def _pass(self, kernel: Callable[..., int], ctl: Control, *state: Any) -> int:
-        """A pass over all nodes, in parts; the number of gains.
+        """The number of improvements of a pass over all nodes.
 
-        `cursor[2]` is not zero while a node's gain is not known yet: what is stopped then goes back
-        to the state that is kept, the second one.
+        `cursor[2]` is not zero while a node is being tried: a pass that is stopped then restores
+        state[0] from its backup, state[1].
         """
         cursor = np.zeros(4, dtype=np.int64)
         step = max(FEW, self.n // CALLS)
@@ -235,7 +235,7 @@ class Moves:
         return int(cursor[3])
 
     def _run(self, kernel: Callable[..., int], *arguments: Any, ctl: Control | None = None) -> int:
-        """The result of a kernel, called again after the rows that it lacked were filled."""
+        """The result of a kernel, called again whenever rows that it missed have been filled."""
         rows = self.rows
         while (result := kernel(rows, *arguments)) == MISS:
             count = int(rows.n_wanted[0])

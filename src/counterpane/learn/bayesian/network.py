@@ -1,4 +1,4 @@
-"""What all score-based network learners share: from a table to a row cache, and back to a model."""
+"""What the searches over Bayesian networks share: constraints, a start, a row cache, a state."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NetworkOptions(LearnerOptions, total=False):
 
 
 class NetworkState(NamedTuple):
-    """The best network so far, and where the search is. Bit rows are viewed as int64, for files."""
+    """The best network so far, and the place of the search; bit rows are int64 views, for files."""
 
     best: Ints
     score: float
@@ -59,15 +59,15 @@ def bits_of(rows: Ints) -> Words:
 
 
 def stored(rows: Words) -> Ints:
-    """A copy of bit rows as a state keeps them."""
+    """A copy of bit rows as an int64 view, for a state."""
     return rows.copy().view(np.int64)
 
 
 class NetworkLearner(ScoreLearner):
     """Learns a Bayesian network by its score.
 
-    Columns are put into an order of their own (by falling entropy, then by name) before the
-    search, so that the result does not depend on how the table was laid out.
+    Columns are sorted by falling entropy, then by name, before the search, so that the result does
+    not depend on their order in the table.
 
     Parameters: `score` (a name or a score), `max_parents`, `start` (a network or networkx graph),
     `required_edges` and `forbidden_edges` ((parent, child) names), `tiers` (lists of names, earlier
@@ -133,7 +133,7 @@ class NetworkLearner(ScoreLearner):
         return facts | ({"known_directions": directions} if directions else {})
 
     def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
-        """The edges whose direction the user's constraints fix: the other one was not allowed."""
+        """The edges whose direction follows from the user's constraints."""
         if not (list(self.required_edges) or list(self.forbidden_edges) or self.tiers):
             return []
         limits = make_limits(model.schema, self.required_edges, self.forbidden_edges, self.tiers)
@@ -151,7 +151,7 @@ class NetworkLearner(ScoreLearner):
         limits: Limits,
         start: Words,
     ) -> LearnedNetwork:
-        """This learner's search on rows that are completed again and again."""
+        """The network that structural EM finds with this learner's search."""
         rows = MemoryCounts(source.rows().select(order), n_jobs=source.n_jobs)
 
         def find(completed: MemoryCounts, ctl: Control) -> Dag:

@@ -31,21 +31,21 @@ from counterpane.ragged import flatten
 from counterpane.scores import LocalScore, NodeAverageLikelihood, score_dag
 from counterpane.typing import Array, Codes, Floats, Ints
 
-COMPLETIONS = 8  # of a row, at most: more did not change what was found
+COMPLETIONS = 8  # of a row, at most; more did not change the structures
 FIRST_PARENTS = (4, 2, 1)  # in the first structure, at most
 FIRST_CELLS = 2**13  # of its junction tree, a row; above this, fewer parents
-EM_STEPS = 2  # between two searches; more did not change what was found
-HIDDEN_STEPS = 100  # before the first search, where nothing but EM tells what a column holds
+EM_STEPS = 2  # between two searches; more did not change the structures
+HIDDEN_STEPS = 100  # before the first search, if a column has no observed cell
 MAX_ROUNDS = 20
-TOLERANCE = 1e-7  # of the log-likelihood: an iteration that gains less is the last
+TOLERANCE = 1e-7  # EM stops when an iteration gains less than this share
 
 
 class TooManyCells(TableSizeError):
-    """An iteration of EM would take too long for a policy that nobody asked for."""
+    """An iteration of EM would take too long, and missing="auto" chose EM."""
 
 
 class EMEffort(NamedTuple):
-    """What EM may cost: iterations for the parameters, cells of all rows' junction trees in one."""
+    """Limits of EM: iterations for the parameters, and cells of all rows' junction trees."""
 
     max_steps: int = 500
     max_cells: float = np.inf
@@ -54,13 +54,13 @@ class EMEffort(NamedTuple):
 FULL = EMEffort()
 EM_EFFORTS = {
     "em": FULL,
-    "auto": EMEffort(50, 2**25),  # a third of a second an iteration
-    "trial": EMEffort(5, 2**25),  # later iterations change little of what held-out rows tell
+    "auto": EMEffort(50, 2**25),  # a third of a second per iteration
+    "trial": EMEffort(5, 2**25),  # later iterations hardly change the comparison on held-out rows
 }
 
 
 class StructuralState(NamedTuple):
-    """A structure, its expected counts (see `EMState`), and what is to be done next."""
+    """A structure, its expected counts (see `EMState`), and the next stage."""
 
     parents: Ints  # bit rows, viewed as int64
     expected: Floats
@@ -107,7 +107,7 @@ class StructuralEM(Search[StructuralState]):
         self._em: EMSearch | None = None
 
     def em(self, dag: Dag) -> EMSearch:
-        """EM for the parameters of `dag`; the last one is kept."""
+        """EM for the parameters of `dag`; the latest is cached."""
         if self._em is None or self._em.dag != dag:
             self._em = self._limited(dag)
         return self._em
@@ -188,7 +188,7 @@ class StructuralEM(Search[StructuralState]):
     def _round(
         self, state: StructuralState, ctl: Control
     ) -> tuple[StructuralState, dict[str, Any]]:
-        """Parameters, completion, search. The first structure gives way to any that is found."""
+        """One round: parameters, completion, search. The first structure is always replaced."""
         em, parameters = self.em(_dag(state)), _em_state(state)
         many = self.hidden.size > 0 and state.rounds == 0
         for _ in range(HIDDEN_STEPS if many else EM_STEPS):
@@ -224,7 +224,7 @@ def _em_state(state: StructuralState) -> EMState:
 
 
 def first_score(total: float) -> NodeAverageLikelihood:
-    """The score of the first structure: BIC's penalty, which here lets in some edges too many."""
+    """The score of the first structure: BIC's penalty, which allows some extra edges here."""
     return NodeAverageLikelihood(0.5 * max(0.0, math.log(total)) / total, alpha=0.0)
 
 
@@ -244,7 +244,7 @@ def reordered_network(
     return BayesianNetwork(schema, dag, tables, strengths)
 
 
-MAX_COPIES = 32  # of a row: what it stands for is then known well enough
+MAX_COPIES = 32  # of a row; more draws would hardly change its counts
 
 
 def completed_rows(

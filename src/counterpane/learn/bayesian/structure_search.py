@@ -1,4 +1,4 @@
-"""The search to use: greedy equivalence search, node reinsertion, and more where it pays.
+"""The default structure search: greedy equivalence search, node reinsertion, and other moves.
 
 Measured on fourteen known networks, these moves complement each other: GES does not depend on the
 order of the columns and is cheap; reinsertion repairs what GES cannot undo; knock-outs matter for
@@ -28,9 +28,9 @@ from counterpane.progress import Control, Stopped
 from counterpane.scores import LocalScore
 from counterpane.typing import Words
 
-MANY = 300  # variables from which class knock-outs cost more than they bring, and two starts pay
+MANY = 300  # above so many variables, class knock-outs do not pay, and two starts do
 PASSES = 10  # of reinsertion in a row, at most
-FEW_ROWS = 5000  # up to which knock-outs pay in any case: they bring more, and a row costs less
+FEW_ROWS = 5000  # up to so many rows, knock-outs pay also by default
 EFFORTS = {
     "fast": ("ges",),
     "default": ("ges", "reinsert", "ges"),
@@ -40,7 +40,7 @@ EFFORTS = {
 
 
 class StagedSearch(Search[NetworkState]):
-    """Runs the stages of an effort in turn; a thorough one begins again while a round gains.
+    """Runs the stages of an effort in turn; "thorough" repeats them while a round gains.
 
     `stage` is "round/index": the start (0 or 1) and the stage to come.
     """
@@ -55,7 +55,7 @@ class StagedSearch(Search[NetworkState]):
         self.n_starts = 2 if self.again and moves.n > MANY and not start.any() else 1
 
     def _in_place(self, stage: str, classes: bool) -> str:
-        """The stage that does the job of `stage` where limits name directions, or n is large."""
+        """The replacement of `stage` where limits name directions, or n is large."""
         if stage == "class knock-out" and self.moves.n > MANY:
             return "reinsert"
         if classes:
@@ -79,7 +79,7 @@ class StagedSearch(Search[NetworkState]):
         begun, index = map(int, state.stage.split("/"))
         stage = self.stages[index]
         if begun == 1 and index == 0 and state.floor == -np.inf:
-            stage = "climb"  # the second start takes another road
+            stage = "climb"  # the second start begins with another search
         parents, gains = self._run_stage(stage, bits_of(state.parents), ctl)
         score = self.moves.score(dag_of(parents))
         record = {"stage": stage, "gains": gains, "score": score}
@@ -136,7 +136,7 @@ class StagedSearch(Search[NetworkState]):
 
 
 def _unless_stopped(work: Callable[[], int]) -> int:
-    """The gains of `work`; 0 if it was stopped, in which case the driver hears of it next."""
+    """The gains of `work`; 0 if it was stopped, which the driver notices next."""
     try:
         return work()
     except Stopped:

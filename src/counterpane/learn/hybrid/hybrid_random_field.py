@@ -31,15 +31,15 @@ from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
-MOST_PASSES = 10  # of the printed loop
-STEPS = 16  # of a stage, where there are variables enough: a step is what an interruption loses
+MOST_PASSES = 10  # of the loop printed in the paper
+STEPS = 16  # of a stage, if there are enough variables; an interruption loses one step
 LEAST_GAIN = 1e-9  # of the likelihood, relative: less is rounding
 
 PAIRS, NETWORKS, MERGING, RELEARNING, END = "pairs", "networks", "merging", "relearning", "end"
 
 
 class MergingState(NamedTuple):
-    """The local networks so far, and what the stage under way has found.
+    """The local networks so far, and the results of the present stage.
 
     Row v of `members` holds the columns of v's network by rank, filled up with −1, row v of
     `parents` the bit set of parents of each, and scores[v] is the log-likelihood of v given its
@@ -135,7 +135,7 @@ class MergingSearch(Search[MergingState]):
         return after if state.stage == MERGING else _commit(after, variables)
 
     def _next_stage(self, state: MergingState) -> MergingState:
-        """What follows when all that was due is done."""
+        """The state after the last variable of a stage."""
         if state.stage == PAIRS:
             return state._replace(stage=NETWORKS, done=0)
         if state.stage != MERGING:
@@ -151,13 +151,13 @@ class MergingSearch(Search[MergingState]):
         return state._replace(stage=RELEARNING, done=0, wanted=wanted, due=better.astype(np.int64))
 
     def _unite(self, state: MergingState) -> MergingState:
-        """The beginning of a pass: what each variable's blankets unite to, where that is new."""
+        """The start of a pass: the union of each variable's blankets, where it is new."""
         united: Ints = np.empty((self.n, self.k_max + 1), dtype=np.int64)
         kernels.unite(state.members, state.parents, self.rank, united)
         wanted = np.full_like(state.wanted, -1)
         wanted[:, : self.k_max + 1] = united
         due = (united[:, 0] >= 0) & (wanted != state.members).any(axis=1)
-        if not self.literal:  # what was refused once is refused again
+        if not self.literal:  # a network that was rejected would be rejected again
             due &= (wanted != state.wanted).any(axis=1)
         return state._replace(
             stage=MERGING,
@@ -176,7 +176,7 @@ def _better(state: MergingState) -> Bools:
 
 
 def _commit(state: MergingState, which: Ints) -> MergingState:
-    """The state in which some of the fresh networks are in force."""
+    """The state in which the new networks of the variables `which` replace the old ones."""
     members, parents, scores = state.members.copy(), state.parents.copy(), state.scores.copy()
     members[which] = state.wanted[which]
     parents[which] = state.fresh_parents[which]

@@ -17,7 +17,7 @@ from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
-CHUNK_CELLS = 2**21  # of the table that one call of a kernel reads: Ctrl-C is heard between two
+CHUNK_CELLS = 2**21  # cells that one call of a kernel reads; Ctrl-C is checked between two
 LEAST_NUMBERS = 2**12
 
 
@@ -59,7 +59,7 @@ class LocalNetworks:
 
         parts = self._parts(variables)
         for part, results in zip(parts, map_in_workers(run, parts, self.n_jobs, ctl), strict=True):
-            parents[part], scores[part] = results  # of another process, perhaps
+            parents[part], scores[part] = results  # perhaps from another process
 
     def conditionals(self, members: Ints, parents: Ints) -> list[list[Potential]]:
         """ln P(child | parents) of each variable and its children in its own network."""
@@ -96,14 +96,14 @@ class LocalNetworks:
         return np.array_split(variables, max(1, -(-variables.size // self.chunk)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs: no room that belongs to a thread."""
+        """The attributes that another process needs: without the scratch memory of threads."""
         return {name: value for name, value in vars(self).items() if name != "_own"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _own=threading.local())
 
     def _scratch(self) -> Scratch:
-        """Room for one network at a time in each thread."""
+        """Scratch memory for one network, one for each thread."""
         if not hasattr(self._own, "scratch"):
             n_rows, cards = self.table.n_rows, np.sort(self.data.cards)[-self.width :]
             states, width = int(cards[-1]), cards.size

@@ -1,4 +1,4 @@
-"""Rankers judged by links that they have not seen: one link of each user, as it is left out."""
+"""Rankers compared on held-out links: one link of each user is left out of the training."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from counterpane.data.table import Table
 from counterpane.progress import Report
 from counterpane.typing import Bools, Codes, Floats, Ints
 
-MAX_USERS = 2000  # whose links are left out
+MAX_USERS = 2000  # users with a left-out link
 N_FOLDS = 5
-ENOUGH, MAX_ROUNDS = 1000, 5  # links to judge by, and rounds over the users to get them
+ENOUGH, MAX_ROUNDS = 1000, 5  # left-out links, and the rounds over the users to get them
 FEW_CELLS = 2**21  # users × items; beyond, one fold of five is judged
 BLOCK_CELLS = 2**22  # scores at a time
 

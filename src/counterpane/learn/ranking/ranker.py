@@ -1,4 +1,4 @@
-"""Which items a user will choose next, by any model of which items go together."""
+"""`LinkRanker`: ranks the items that a user may choose next, by a model of joint choices."""
 
 from __future__ import annotations
 
