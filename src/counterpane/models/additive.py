@@ -146,8 +146,8 @@ class AdditiveClassifier(ClassModel):
     @cached_property
     def faces(self) -> tuple[Face, ...]:
         """All faces that some member has, small ones first."""
-        found = {face for member in self.members for face in member.all_faces}
-        return tuple(sorted(found, key=lambda face: (len(face), face)))
+        faces = {face for member in self.members for face in member.all_faces}
+        return tuple(sorted(faces, key=lambda face: (len(face), face)))
 
     @property
     def hyperedges(self) -> list[tuple[str, ...]]:
@@ -225,34 +225,34 @@ class AdditiveClassifier(ClassModel):
         if method not in ("auto", "exact"):
             raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
         asked = [variables] if isinstance(variables, str) else list(variables)
-        told = dict(evidence or {})
+        values = dict(evidence or {})
         for name in asked:
             self.schema.index(name)  # an unknown one raises
-        if asked != [self.target.name] or self.target.name in told:
+        if asked != [self.target.name] or self.target.name in values:
             raise ParameterError(
-                f"P({', '.join(asked)}{' | ' if told else ''}{', '.join(told)}) was asked; this "
-                f"classifier knows only P({self.target.name} | other columns): learn a network, "
-                "without a target, to ask about other columns."
+                f"P({', '.join(asked)}{' | ' if values else ''}{', '.join(values)}) was asked; "
+                f"this classifier knows only P({self.target.name} | other columns): learn a "
+                "network, without a target, to ask about other columns."
             )
         places = {c: place for place, c in enumerate(self.numeric.tolist())}
-        given = []
-        for name, value in told.items():
+        items = []
+        for name, value in values.items():
             column = self.schema.index(name)
             if not is_missing(value) or self.schema[column].find(None) is not None:
                 shares = None if self.rows is None else self.rows.shares(column)
-                given.append(
+                items.append(
                     read_column(column, self.schema[column], value, places.get(column), shares)
                 )
-        codes, numbers = self._row(given)
-        if not self._partial(codes, numbers)[0] and all(one.is_point for one in given):
+        codes, numbers = self._row(items)
+        if not self._partial(codes, numbers)[0] and all(item.is_point for item in items):
             return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]))
         if self.rows is None:
-            points = {one.column for one in given if one.is_point}
+            points = {item.column for item in items if item.is_point}
             raise self._refusal([v.name for c, v in enumerate(self.features) if c not in points])
-        found = self._average(given, 1)
-        known = {one.column for one in given}
-        rest = [v.name for column, v in enumerate(self.features) if column not in known]
-        return Answer([self.target], found.probabilities[0], basis=found.basis(rest))
+        average = self._average(items, 1)
+        columns = {item.column for item in items}
+        rest = [v.name for column, v in enumerate(self.features) if column not in columns]
+        return Answer([self.target], average.probabilities[0], basis=average.basis(rest))
 
     @cached_property
     def _average(self) -> RowAverage:
@@ -260,21 +260,21 @@ class AdditiveClassifier(ClassModel):
             raise self._refusal([v.name for v in self.features])
         return RowAverage(self.rows, self.log_proba)
 
-    def _row(self, given: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
+    def _row(self, items: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
         """The row that the evidence spells out; what is not given is not known."""
         codes: Codes = self.schema.cards[:-1, None].astype(np.uint16)
         numbers = np.full((len(self.numeric), 1), np.nan)
-        for one in given:
-            codes[one.column] = one.codes
-            if one.place is not None and one.values is not None:
-                numbers[one.place] = one.values
+        for item in items:
+            codes[item.column] = item.codes
+            if item.place is not None and item.values is not None:
+                numbers[item.place] = item.values
         return codes, numbers
 
     def _partial(self, codes: Codes, numbers: Floats) -> Bools:
         """Which rows have a cell that says nothing, or an interval in place of a number."""
         partial = np.zeros(codes.shape[1], dtype=np.bool_)
-        for own, card in zip(codes, self.schema.cards.tolist(), strict=False):
-            partial |= own >= card
+        for column_codes, card in zip(codes, self.schema.cards.tolist(), strict=False):
+            partial |= column_codes >= card
         for c, row in zip(self.numeric.tolist(), numbers, strict=True):
             missing = self.features[c].find(None)  # where it is a state, it is known
             partial |= np.isnan(row) & np.not_equal(codes[c], -1 if missing is None else missing)
@@ -297,10 +297,10 @@ class AdditiveClassifier(ClassModel):
         columns = {c.name: c for c in _columns(frame)}
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
-        nothing = np.full(n_rows(next(iter(columns.values()))), np.nan)
+        empty = np.full(n_rows(next(iter(columns.values()))), np.nan)
         features = self.features
-        found = [columns.get(v.name, Numbers(v.name, nothing, np.isnan(nothing))) for v in features]
-        codes, numbers = encode_rows(found, features, self.numeric.tolist())
+        cells = [columns.get(v.name, Numbers(v.name, empty, np.isnan(empty))) for v in features]
+        codes, numbers = encode_rows(cells, features, self.numeric.tolist())
         for column, variable in enumerate(features):
             if variable.name not in columns:  # not the state of missing cells either
                 codes[column] = variable.card
@@ -400,16 +400,16 @@ class AdditiveClassifier(ClassModel):
         cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
     ) -> Self:
         """The model that `to_arrays` described."""
-        owned: dict[str, dict[str, Array]] = {}
+        groups: dict[str, dict[str, Array]] = {}
         for name, array in arrays.items():
-            number, _, own = name.partition(".")
-            owned.setdefault(number, {})[own] = array
-        members = [Member.from_arrays(owned[str(k)]) for k in range(int(arrays["members"][0]))]
-        effects = Effects.from_arrays(owned["effects"]) if "effects" in owned else None
+            number, _, rest = name.partition(".")
+            groups.setdefault(number, {})[rest] = array
+        members = [Member.from_arrays(groups[str(k)]) for k in range(int(arrays["members"][0]))]
+        effects = Effects.from_arrays(groups["effects"]) if "effects" in groups else None
         rows = None
-        if "rows" in owned:
+        if "rows" in groups:
             features = schema.select(range(len(schema) - 1))
-            rows = TrainingRows.from_arrays(features, members[0].coding.numeric, owned["rows"])
+            rows = TrainingRows.from_arrays(features, members[0].coding.numeric, groups["rows"])
         total = float(arrays["total"][0])
         return cls(schema, members, total, effects=effects, rows=rows, provenance=provenance)
 

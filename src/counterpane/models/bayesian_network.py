@@ -218,14 +218,14 @@ class BayesianNetwork(JointModel):
         if not self._has_gaps(codes):
             return super().pseudo_log_likelihood(X, total=total)
         shown = codes < self.schema.cards[:, None]
-        whole = self._shown(codes)
-        found: Floats = np.zeros(codes.T.shape)
+        row_logs = self._shown(codes)
+        logs: Floats = np.zeros(codes.T.shape)
         for v, card in enumerate(self.schema.cards.tolist()):
             rest = codes[:, shown[v]].copy()
             rest[v] = card
-            found[shown[v], v] = whole[shown[v]] - self._shown(rest)
-        sums: Floats = found.sum(axis=1)
-        return sums if total else found
+            logs[shown[v], v] = row_logs[shown[v]] - self._shown(rest)
+        sums: Floats = logs.sum(axis=1)
+        return sums if total else logs
 
     def _has_gaps(self, codes: Codes) -> bool:
         return bool((codes == self.schema.cards[:, None]).any())
@@ -369,8 +369,8 @@ class BayesianNetwork(JointModel):
         given = ", ".join(names[p] for p in self._parents[i])
         return f"P({names[i]} | {given})" if given else f"P({names[i]})"
 
-    def _table(self, i: int, given: npt.ArrayLike) -> Floats:
-        table = _numbers(given, self._family(i))
+    def _table(self, i: int, values: npt.ArrayLike) -> Floats:
+        table = _numbers(values, self._family(i))
         need = tuple(self.schema.cards[[*self._parents[i], i]].tolist())
         if table.shape != need:
             raise ScopeError(
@@ -395,8 +395,8 @@ class BayesianNetwork(JointModel):
         table.flags.writeable = False
         return table
 
-    def _strength(self, i: int, given: npt.ArrayLike) -> Floats:
-        strength = _numbers(given, f"the strengths of {self._family(i)}")
+    def _strength(self, i: int, values: npt.ArrayLike) -> Floats:
+        strength = _numbers(values, f"the strengths of {self._family(i)}")
         need = self.tables[i].shape[:-1]
         if strength.shape != need or not (np.isfinite(strength) & (strength > 0)).all():
             raise ParameterError(
@@ -418,9 +418,9 @@ def _check_lengths(
         )
 
 
-def _numbers(given: npt.ArrayLike, what: str) -> Floats:
+def _numbers(values: npt.ArrayLike, what: str) -> Floats:
     try:
-        return np.array(given, dtype=np.float64, order="C")
+        return np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ParameterError(f"{what} is not a full table of numbers; a row is missing.") from None
 

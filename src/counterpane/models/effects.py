@@ -133,12 +133,12 @@ def explanation(
         {
             "columns": None if face is None else list(face),
             "face": face,
-            "states": own,
+            "states": row_states,
             "share": None if share is None else float(share),
             "contributions": dict(zip(labels, row.tolist(), strict=True)),
             "size": float(np.abs(row).max()),
         }
-        for face, own, share, row in rows
+        for face, row_states, share, row in rows
     ]
     return sorted(records, key=lambda record: -record["size"])
 
@@ -157,7 +157,7 @@ def explain_by_potentials(
     ratios of the children of the class. A potential with a column that the row does not tell is
     left out; what that and the mean over several models leave is the record without columns.
     """
-    found: dict[tuple[int, ...], Floats] = {}
+    sums: dict[tuple[int, ...], Floats] = {}
     shares: dict[tuple[int, ...], float] = {}
     for weight, potentials in parts:
         for potential in potentials:
@@ -165,14 +165,14 @@ def explain_by_potentials(
             if target not in potential.scope or not cells.keys() >= set(others):
                 continue
             values = np.maximum(potential.at(cells).log_values, LEAST)
-            found[others] = found.get(others, 0.0) + weight * values
+            sums[others] = sums.get(others, 0.0) + weight * values
             shares[others] = shares.get(others, 0.0) + weight
     classes = np.empty(schema[target].card, dtype=object)
     classes[:] = schema[target].states
     return explanation(
-        [tuple(schema.names[v] for v in others) for others in found],
-        [tuple(schema[v].states[cells[v]] for v in others) for others in found],
-        log_odds(np.array(list(found.values())).reshape(-1, len(classes))),
+        [tuple(schema.names[v] for v in others) for others in sums],
+        [tuple(schema[v].states[cells[v]] for v in others) for others in sums],
+        log_odds(np.array(list(sums.values())).reshape(-1, len(classes))),
         [min(share, 1.0) for share in shares.values()],
         np.maximum(log_proba, LEAST),
         classes,

@@ -70,18 +70,18 @@ class Certainty(NamedTuple):
     effective_size: float | None = None
 
     @classmethod
-    def of_chains(cls, found: Estimate) -> Certainty:
+    def of_chains(cls, estimate: Estimate) -> Certainty:
         """Of an answer by Gibbs sampling."""
-        worst, size = float(found.rhat.max()), float(found.effective_size.min())
-        return cls("gibbs", not worst > AGREED, found.standard_errors, worst, size)
+        worst, size = float(estimate.rhat.max()), float(estimate.effective_size.min())
+        return cls("gibbs", not worst > AGREED, estimate.standard_errors, worst, size)
 
     def __str__(self) -> str:
         if self.standard_errors is None:
             return f"{self.method}, {'converged' if self.converged else 'not converged'}"
         errors = self.standard_errors
-        told = f"{self.method}, standard errors "
-        told += "unknown" if np.isnan(errors).all() else f"up to {np.nanmax(errors):.2g}"
-        return told if self.rhat is None else f"{told}, R-hat up to {self.rhat:.3g}"
+        text = f"{self.method}, standard errors "
+        text += "unknown" if np.isnan(errors).all() else f"up to {np.nanmax(errors):.2g}"
+        return text if self.rhat is None else f"{text}, R-hat up to {self.rhat:.3g}"
 
 
 def warn_if_inexact(certainty: Certainty, reason: CounterpaneError | None = None) -> None:
@@ -147,8 +147,8 @@ class Approximator:
         """(P(queried | evidence), how sure)."""
         if isinstance(how, Gibbs):
             start = evidence_codes(self.schema, how.start)
-            found = self.sampler.joint(queried, *coded, settings=how, start=start)
-            return found.probabilities, Certainty.of_chains(found)
+            estimate = self.sampler.joint(queried, *coded, settings=how, start=start)
+            return estimate.probabilities, Certainty.of_chains(estimate)
         if len(queried) > 1:
             raise ParameterError(
                 f"{type(how).__name__} tells of one variable at a time; ask for each alone, or use "
@@ -167,12 +167,12 @@ class Approximator:
         if isinstance(how, Gibbs):
             start = evidence_codes(self.schema, how.start)
             chains = self.sampler.marginals(*coded, settings=how, start=start)
-            mine = [chains[v] for v in queried]
-            return [e.probabilities for e in mine], [Certainty.of_chains(e) for e in mine]
-        found = self._iterate(coded, how)
+            estimates = [chains[v] for v in queried]
+            return [e.probabilities for e in estimates], [Certainty.of_chains(e) for e in estimates]
+        approximation = self._iterate(coded, how)
         name = "mean_field" if isinstance(how, MeanField) else "bp"
-        certainty = Certainty(name, found.converged)
-        return [found.marginals[v] for v in queried], [certainty] * len(queried)
+        certainty = Certainty(name, approximation.converged)
+        return [approximation.marginals[v] for v in queried], [certainty] * len(queried)
 
     def _iterate(self, coded: CodedEvidence, how: Method) -> Approximation:
         if isinstance(how, MeanField):
@@ -189,21 +189,23 @@ class Approximator:
         cards = self.schema.cards
         if isinstance(how, Gibbs) and len(queried) == 1 and how.start is None:
             first = int(cards[: queried[0]].sum())
-            mine = slice(first, first + int(cards[queried[0]]))
-            found, errors = self.sampler.rows(columns, codes, settings=how)
-            return found[:, mine], Certainty("gibbs", standard_errors=errors[:, mine])
+            states = slice(first, first + int(cards[queried[0]]))
+            shares, errors = self.sampler.rows(columns, codes, settings=how)
+            return shares[:, states], Certainty("gibbs", standard_errors=errors[:, states])
         distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
         answers: list[Floats] = []
-        sure: list[Certainty] = []
+        certainties: list[Certainty] = []
         for row in distinct.T.tolist():
             cells = zip(columns, row, strict=True)
             coded = CodedEvidence({v: code for v, code in cells if code < cards[v]}, {})
             p, certainty = self.joint(queried, coded, how)
             answers.append(p.reshape(-1))
-            sure.append(certainty)
+            certainties.append(certainty)
         back = inverse.reshape(-1)
-        worst = min(sure, key=lambda c: c.converged)
-        spreads = [c.standard_errors.reshape(-1) for c in sure if c.standard_errors is not None]
+        worst = min(certainties, key=lambda c: c.converged)
+        spreads = [
+            c.standard_errors.reshape(-1) for c in certainties if c.standard_errors is not None
+        ]
         spread = np.array(spreads)[back] if spreads else None
         return np.array(answers)[back], worst._replace(standard_errors=spread)
 
@@ -226,22 +228,22 @@ class Approximator:
 
         With "auto" the better of max-product (if its tables fit) and climbs.
         """
-        found: list[tuple[Ints, float]] = []
+        candidates: list[tuple[Ints, float]] = []
         blanket = self.blanket.weighed(coded.weights) if coded.weights else self.blanket
         if how == "auto" or isinstance(how, MaxProduct):
             settings = MaxProduct() if isinstance(how, str) else how
             try:
                 parts = [*self._potentials(), *coded.weight_potentials()]
                 start = max_product(parts, self.schema.cards, coded.codes, settings)
-                found.append(climb_to_mode(blanket, coded.codes, ICM(), start=start))
+                candidates.append(climb_to_mode(blanket, coded.codes, ICM(), start=start))
             except TableSizeError:
                 if how != "auto":
                     raise
         if how == "auto" or isinstance(how, ICM):
-            found.append(
+            candidates.append(
                 climb_to_mode(blanket, coded.codes, how if isinstance(how, ICM) else ICM())
             )
-        codes, score = max(found, key=lambda pair: pair[1])
+        codes, score = max(candidates, key=lambda pair: pair[1])
         if score == -np.inf:
             raise EvidenceError(
                 "no row of positive probability that agrees with the evidence was found; use more "

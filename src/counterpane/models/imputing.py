@@ -83,11 +83,11 @@ def missing_marginals(model: JointModel, codes: Codes, gaps: Bools) -> dict[int,
 def marginal_rows(model: JointModel, v: int, codes: Codes) -> Floats:
     """P(v | the other cells of the row), exactly; v's own cells are not read."""
     others = [u for u in range(len(codes)) if u != v]
-    found, log_weights = model._ask_rows([v], others, codes[others])
+    shares, log_weights = model._ask_rows([v], others, codes[others])
     impossible = log_weights == -np.inf
     if impossible.any():
-        found[impossible] = model._ask([v], NO_EVIDENCE)[0].reshape(-1)
-    return found
+        shares[impossible] = model._ask([v], NO_EVIDENCE)[0].reshape(-1)
+    return shares
 
 
 def _estimated(
@@ -219,14 +219,14 @@ def impute_frame(
         not isinstance(draws, int | np.integer) or not 1 <= draws <= MAX_DRAWS
     ):
         raise ParameterError(f"draws={draws!r}; a whole number from 1 to {MAX_DRAWS} is allowed.")
-    found = gaps_of(model.schema, frame if read is None else read)
+    gaps = gaps_of(model.schema, frame if read is None else read)
     for name, rows in (fixed or {}).items():
-        found.gaps[model.schema.index(name), rows] = False
+        gaps.gaps[model.schema.index(name), rows] = False
     rng = np.random.default_rng(random_state)
     drawing = rng if draws is not None else None
     return [
-        _completed(model.schema, frame, found, fill, drawing, cells)
-        for fill in fills_of(model, found, draws, rng, cells)
+        _completed(model.schema, frame, gaps, fill, drawing, cells)
+        for fill in fills_of(model, gaps, draws, rng, cells)
     ]
 
 
@@ -259,26 +259,26 @@ def gaps_of(schema: Schema, frame: Any, *, keep_states: bool = False) -> Gaps:
 
 
 def fills_of(
-    model: JointModel, found: Gaps, draws: int | None, rng: np.random.Generator, shares: bool = True
+    model: JointModel, gaps: Gaps, draws: int | None, rng: np.random.Generator, shares: bool = True
 ) -> list[Fill]:
     """States for the gaps: the most probable one of each cell, or draws of whole rows.
 
     Draws without `shares` have no probabilities, which take longer than they do.
     """
-    variables, rows = np.nonzero(found.gaps)
+    variables, rows = np.nonzero(gaps.gaps)
     if not rows.size:
         return [Fill(rows, variables, rows, np.empty(0))] * (draws or 1)
-    whole = without_missing_states(model, np.unique(variables))
+    conditioned = without_missing_states(model, np.unique(variables))
     tables: list[Floats] = []
     if draws is None or shares:
-        tables = list(missing_marginals(whole, found.codes, found.gaps).values())
+        tables = list(missing_marginals(conditioned, gaps.codes, gaps.gaps).values())
     if draws is None:
         chosen = [np.concatenate([table.argmax(axis=1) for table in tables])]
     else:
-        some = np.unique(rows)
-        place = np.searchsorted(some, rows)
+        open_rows = np.unique(rows)
+        place = np.searchsorted(open_rows, rows)
         seeds = rng.integers(2**63, size=draws).tolist()
-        drawn = (draw_missing_cells(whole, found.codes[:, some], seed) for seed in seeds)
+        drawn = (draw_missing_cells(conditioned, gaps.codes[:, open_rows], seed) for seed in seeds)
         chosen = [codes[variables, place].astype(np.int64) for codes in drawn]
     ends = np.cumsum([len(table) for table in tables])[:-1]
     fills = []
@@ -292,7 +292,7 @@ def fills_of(
 def _completed(
     schema: Schema,
     frame: Any,
-    found: Gaps,
+    gaps: Gaps,
     fill: Fill,
     rng: np.random.Generator | None,
     cells: bool,
@@ -300,7 +300,7 @@ def _completed(
     patches: dict[str, Patch] = {}
     for v in np.unique(fill.variables).tolist():
         where = np.flatnonzero(fill.variables == v)
-        variable, column = schema[v], found.columns[v]
+        variable, column = schema[v], gaps.columns[v]
         values = cell_values(variable, fill.codes[where], column, rng)
         dated = bool(variable.dated and values.dtype != object)
         patches[variable.name] = Patch(fill.rows[where], values, dated)

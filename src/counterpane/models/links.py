@@ -171,11 +171,11 @@ def family_counts(model: BayesianNetwork) -> list[Floats] | None:
     if model.strengths is None:
         return None
     prior = float((model.provenance or {}).get("prior_size", 0.0))
-    found = []
+    tables = []
     for table, strength in zip(model.tables, model.strengths, strict=True):
         counts = strength[..., None] * table - prior / table.size
-        found.append(np.where(counts > ROUNDING * strength.sum(), counts, 0.0))
-    return found
+        tables.append(np.where(counts > ROUNDING * strength.sum(), counts, 0.0))
+    return tables
 
 
 def ranked_links(
@@ -309,25 +309,25 @@ def _parents_in(part: Any, v: int) -> dict[int, float]:
         table = np.maximum(part.log_values, LOG_FLOOR)
         own = part.scope.index(v)
         table = table - table.mean(axis=own, keepdims=True)
-        found = {}
+        strengths = {}
         for axis, u in enumerate(part.scope):
             if u != v:
                 rest = table - table.mean(axis=axis, keepdims=True)
-                found[u] = float(np.sqrt((rest**2).mean()))
-        return found
+                strengths[u] = float(np.sqrt((rest**2).mean()))
+        return strengths
     if isinstance(part, Rules):
-        found = {}
+        strengths = {}
         for scope, members in part.by_scope():
             largest = float(np.abs(part.weights[members]).max())
             for u in set(scope) - {v}:
-                found[u] = max(found.get(u, 0.0), largest)
-        return found
+                strengths[u] = max(strengths.get(u, 0.0), largest)
+        return strengths
     return _splits(part)
 
 
 def _splits(tree: Tree) -> dict[int, float]:
     """Σ over the nodes that ask a column of 2^−depth × how far the answer moves a probability."""
-    found: dict[int, float] = {}
+    strengths: dict[int, float] = {}
     means = np.exp(tree.log_values)
     order, depth = [0], {0: 0}
     for k in order:  # grows while it is read: all nodes, parents first
@@ -340,8 +340,8 @@ def _splits(tree: Tree) -> dict[int, float]:
             yes, no = means[tree.children[k]]
             means[k] = (yes + no) / 2
             u = int(tree.variables[k])
-            found[u] = found.get(u, 0.0) + float(np.abs(yes - no).max()) * 0.5 ** depth[k]
-    return found
+            strengths[u] = strengths.get(u, 0.0) + float(np.abs(yes - no).max()) * 0.5 ** depth[k]
+    return strengths
 
 
 def interaction_links(model: AdditiveClassifier, effects: Effects | None) -> ModelLinks:
@@ -416,11 +416,11 @@ class _LinkSum:
 
 
 def _class_links(model: MarkovNetwork, target: int) -> list[Link]:
-    found = []
+    links = []
     for potential in model.potentials:
         if len(potential.scope) > 1 and target in potential.scope:
             table = np.maximum(potential.log_values, LOG_FLOOR)
             table = log_odds(np.moveaxis(table, potential.scope.index(target), -1))
             scope = tuple(sorted(set(potential.scope) - {target}))
-            found.append(Link(scope, float(np.sqrt((table**2).mean()))))
-    return found
+            links.append(Link(scope, float(np.sqrt((table**2).mean()))))
+    return links

@@ -122,7 +122,7 @@ class Mixture(JointModel):
                 f"rows of {len(rows.codes)} columns are kept; only a mixture with fixed weights "
                 f"keeps rows, of all of its {len(self.schema)} columns but the last."
             )
-        joined = np.hstack([share * own for share, (_, own) in zip(shares, parts, strict=True)])
+        joined = np.hstack([share * inner for share, (_, inner) in zip(shares, parts, strict=True)])
         # A sum that is 1 up to rounding is left alone, so that saved weights load bit for bit.
         off = abs(joined.sum() - 1.0) > 4 * np.finfo(np.float64).eps * joined.size
         self.weights: Floats = joined / joined.sum() if off else joined
@@ -203,8 +203,8 @@ class Mixture(JointModel):
         for lo in range(0, n_rows, BLOCK_ROWS):
             block = codes[:, lo : lo + BLOCK_ROWS]
             conditionals = self.full_conditionals(Table(self.schema, block))
-            own = block.T + starts
-            out[lo : lo + BLOCK_ROWS] = np.take_along_axis(conditionals, own, axis=1)
+            cells = block.T + starts
+            out[lo : lo + BLOCK_ROWS] = np.take_along_axis(conditionals, cells, axis=1)
         return out.sum(axis=1) if total else out
 
     def _best(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[dict[int, int], float]:
@@ -226,11 +226,11 @@ class Mixture(JointModel):
             variables, evidence, virtual_evidence=virtual_evidence, method=method
         )
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
-        found = self._over_rows(self.schema.indices(name_list(variables)), coded)
-        if found is not None:
-            known = coded.variables
-            rest = [v.name for i, v in enumerate(self.schema) if i not in known][:-1]
-            answer.basis = found.basis(rest)
+        average = self._over_rows(self.schema.indices(name_list(variables)), coded)
+        if average is not None:
+            variables_given = coded.variables
+            rest = [v.name for i, v in enumerate(self.schema) if i not in variables_given][:-1]
+            answer.basis = average.basis(rest)
         return answer
 
     def _over_rows(self, queried: Sequence[int], coded: CodedEvidence) -> Averages | None:
@@ -260,9 +260,9 @@ class Mixture(JointModel):
         return RowAverage(self.rows, log_proba)
 
     def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
-        found = self._over_rows(queried, coded)
-        if found is not None:
-            return found.probabilities[0], 0.0
+        average = self._over_rows(queried, coded)
+        if average is not None:
+            return average.probabilities[0], 0.0
         answers, logs = zip(*(m._ask(queried, coded) for m in self.models), strict=True)
         shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
         return _weighed(shares, answers), float(log_evidence)
@@ -270,10 +270,10 @@ class Mixture(JointModel):
     def _ask_each(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[list[Floats], float]:
         answers, logs = zip(*(m._ask_each(queried, coded) for m in self.models), strict=True)
         shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
-        each = [_weighed(shares, one) for one in zip(*answers, strict=True)]
+        each = [_weighed(shares, answers_to_v) for answers_to_v in zip(*answers, strict=True)]
         for place, v in enumerate(queried):
-            found = self._over_rows((v,), coded)
-            each[place] = each[place] if found is None else found.probabilities[0]
+            average = self._over_rows((v,), coded)
+            each[place] = each[place] if average is None else average.probabilities[0]
         return each, float(log_evidence)
 
     def _ask_rows(
@@ -297,16 +297,16 @@ class Mixture(JointModel):
     def _ask_kept(self, columns: Sequence[int], codes: Codes) -> tuple[Floats, Floats]:
         """As `_ask_rows` for the class, over the kept rows where cells are not known."""
         cards = self.schema.cards[:-1, None]
-        whole: Codes = np.repeat(cards, codes.shape[1], axis=1)
-        whole[list(columns)] = codes
-        known, partial = whole < cards, (whole >= cards).any(axis=0)
+        rows: Codes = np.repeat(cards, codes.shape[1], axis=1)
+        rows[list(columns)] = codes
+        known, partial = rows < cards, (rows >= cards).any(axis=0)
         nothing = np.empty((0, codes.shape[1]))
         out: Floats = np.empty((codes.shape[1], self.schema[-1].card))
         if not partial.all():
-            out[~partial] = np.exp(self._average.log_proba(whole[:, ~partial], nothing))
+            out[~partial] = np.exp(self._average.log_proba(rows[:, ~partial], nothing))
         if partial.any():
-            some = known[:, partial], whole[:, partial], nothing[:, partial]
-            out[partial] = self._average.of_rows(*some)
+            arrays = known[:, partial], rows[:, partial], nothing[:, partial]
+            out[partial] = self._average.of_rows(*arrays)
         return out, np.zeros(len(out))
 
     def _evidence_of_each(self, logs: Sequence[float], coded: CodedEvidence) -> Floats:
@@ -381,19 +381,19 @@ class Mixture(JointModel):
         cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
     ) -> Self:
         """The mixture that `to_arrays` described."""
-        known = {model.kind: model for model in _below(JointModel) if model is not cls}
-        owned: dict[str, dict[str, Array]] = {}
+        classes = {model.kind: model for model in _below(JointModel) if model is not cls}
+        groups: dict[str, dict[str, Array]] = {}
         for name, array in arrays.items():
-            number, _, own = name.partition(".")
-            owned.setdefault(number, {})[own] = array
+            number, _, rest = name.partition(".")
+            groups.setdefault(number, {})[rest] = array
         models = []
         for place, kind in enumerate(bytes(arrays["kinds"].tolist()).decode().split("\n")):
-            if kind not in known:
-                raise unknown_name("kind of model", kind, known)
-            models.append(known[kind].from_arrays(schema, owned[str(place)], None))
+            if kind not in classes:
+                raise unknown_name("kind of model", kind, classes)
+            models.append(classes[kind].from_arrays(schema, groups[str(place)], None))
         rows, features = None, schema.select(range(len(schema) - 1))
-        if "rows" in owned:
-            rows = TrainingRows.from_arrays(features, np.empty(0, dtype=np.int64), owned["rows"])
+        if "rows" in groups:
+            rows = TrainingRows.from_arrays(features, np.empty(0, dtype=np.int64), groups["rows"])
         fixed = "fixed" in arrays
         return cls(models, arrays["weights"], fixed=fixed, rows=rows, provenance=provenance)
 
@@ -413,12 +413,14 @@ def _joint(model: JointModel, table: Table, queried: list[int]) -> Floats:
     out: Floats = np.full((table.n_rows, int(cards[queried].sum())), -np.inf)
     possible = rows > -np.inf
     if possible.any():
-        some = table.take(possible)
-        conditionals = model.full_conditionals(some, [names[v] for v in queried])
+        possible_rows = table.take(possible)
+        conditionals = model.full_conditionals(possible_rows, [names[v] for v in queried])
         for v, start in zip(queried, starts.tolist(), strict=True):
             part = conditionals[:, start : start + cards[v]]
-            own = np.take_along_axis(part, some.codes[v].astype(np.int64)[:, None], axis=1)
-            part += rows[possible, None] - own
+            cells = np.take_along_axis(
+                part, possible_rows.codes[v].astype(np.int64)[:, None], axis=1
+            )
+            part += rows[possible, None] - cells
         out[possible] = conditionals
     if not possible.all():  # a row may be impossible by one variable's state alone
         codes = table.codes[:, ~possible].copy()

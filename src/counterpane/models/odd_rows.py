@@ -145,7 +145,7 @@ def _odd_cells(
     states is not odd in any of them. Cells by more than `ODD` nats are told, else the first.
     """
     schema, codes = model.schema, rows.codes[:, order]
-    found: list[list[tuple[float, OddCell]]] = [[] for _ in order]
+    cells_of_rows: list[list[tuple[float, OddCell]]] = [[] for _ in order]
     for v, variable in enumerate(schema):
         table = _cell_table(model, codes, v)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -163,8 +163,8 @@ def _odd_cells(
                 variable.name, state, p, variable.states[best[k]], float(table[k, best[k]])
             )
             excess = (-float(logs[k, code]) if known else np.inf) - float(entropy[k])
-            found[k].append((excess, cell))
-    ranked = [sorted(cells, key=lambda pair: -pair[0]) for cells in found]
+            cells_of_rows[k].append((excess, cell))
+    ranked = [sorted(cells, key=lambda pair: -pair[0]) for cells in cells_of_rows]
     shown = []
     for cells in ranked:
         odd = [cell for excess, cell in cells[:n_cells] if excess > ODD]

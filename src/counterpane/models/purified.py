@@ -56,13 +56,13 @@ def _cells(coded: Ints, weights: Floats, cards: Ints) -> _Cells:
     counts: Floats
     if size <= 4 * len(keys):
         counts = np.bincount(keys, weights, size).astype(np.float64)
-        found = np.flatnonzero(counts > 0)
-        counts = counts[found]
+        occurring = np.flatnonzero(counts > 0)
+        counts = counts[occurring]
     else:
-        found, where = np.unique(keys, return_inverse=True)
-        counts = np.bincount(where, weights, len(found)).astype(np.float64)
-    states = np.array(np.unravel_index(found, cards.tolist()), dtype=np.int64)
-    return _Cells(found, counts, states)
+        occurring, where = np.unique(keys, return_inverse=True)
+        counts = np.bincount(where, weights, len(occurring)).astype(np.float64)
+    states = np.array(np.unravel_index(occurring, cards.tolist()), dtype=np.int64)
+    return _Cells(occurring, counts, states)
 
 
 def _radix(states: Ints, cards: Ints) -> Ints:
@@ -77,26 +77,28 @@ def _moves(face: Face, values: Floats, cells: _Cells, cards: Ints) -> Iterator[M
     tables = {tuple(range(len(face))): (cells, values)}
     for size in range(len(face), 0, -1):
         for places in combinations(range(len(face)), size):
-            own, table = tables[places]
+            cells_here, table = tables[places]
             facets = list(combinations(range(size), size - 1))
             grouped = []
             for facet in facets:
-                states = own.states[list(facet)]
+                states = cells_here.states[list(facet)]
                 columns = [face[places[j]] for j in facet]
                 keys, where = np.unique(_radix(states, cards[columns]), return_inverse=True)
                 firsts = np.zeros(len(keys), dtype=np.int64)
                 firsts[where] = np.arange(len(where))
-                counts: Floats = np.bincount(where, own.weights, len(keys)).astype(np.float64)
+                counts: Floats = np.bincount(where, cells_here.weights, len(keys)).astype(
+                    np.float64
+                )
                 grouped.append((_Cells(keys, counts, states[:, firsts]), where))
-            parts = lower_order(table, own.weights, [where for _, where in grouped])
+            parts = lower_order(table, cells_here.weights, [where for _, where in grouped])
             for facet, (below, where), part in zip(facets, grouped, parts, strict=True):
                 table = table - part[where]
                 lower = tuple(places[j] for j in facet)
-                known = tables.get(lower)
+                previous = tables.get(lower)
                 # The same rows make the cells of both, so that they are the same and in order.
-                tables[lower] = (below, part if known is None else known[1] + part)
+                tables[lower] = (below, part if previous is None else previous[1] + part)
             if size < len(face):
-                yield Moved(face, tuple(face[j] for j in places), own.keys, table)
+                yield Moved(face, tuple(face[j] for j in places), cells_here.keys, table)
     yield Moved(face, (), tables[()][0].keys, tables[()][1])
 
 
@@ -133,8 +135,8 @@ def lower_order(values: Floats, weights: Floats, places: Sequence[Ints]) -> list
         total = np.zeros(starts[-1] * n_classes)
         for where in flat:
             total += np.bincount(where, weighed, len(total))
-        found: Floats = total.reshape(-1, n_classes) * scale
-        return found
+        gradient: Floats = total.reshape(-1, n_classes) * scale
+        return gradient
 
     x = np.zeros((starts[-1], n_classes))
     left = roots * values

@@ -104,14 +104,14 @@ class RowAverage:
         few = few[mass[few] < enough]
         block = max(1, BLOCK_CELLS // min(len(self.rows), CANDIDATES))
         for low in range(0, len(few), block):
-            some = few[low : low + block]
-            part = [one.take(some) for one in evidence]
-            near = _nearest(self.rows, part, len(some))
-            weights = near.weights(enough - mass[some])
+            block_rows = few[low : low + block]
+            part = [item.take(block_rows) for item in evidence]
+            near = _nearest(self.rows, part, len(block_rows))
+            weights = near.weights(enough - mass[block_rows])
             probabilities = self._with_evidence(part, near.rows, weights)
-            sums[some] += np.einsum("ek,ekc->ec", weights, probabilities)
-            mass[some] += weights.sum(axis=1)
-            squares[some] += (weights**2 / near.copies).sum(axis=1)
+            sums[block_rows] += np.einsum("ek,ekc->ec", weights, probabilities)
+            mass[block_rows] += weights.sum(axis=1)
+            squares[block_rows] += (weights**2 / near.copies).sum(axis=1)
         looser = np.zeros(n, dtype=np.bool_)
         looser[few] = True
         fitting = fit.mass * self.rows.unit
@@ -128,19 +128,23 @@ class RowAverage:
         out: Floats | None = None
         for columns, which in _patterns(known):
             first, back = _distinct(codes[np.ix_(columns, which)], numbers[:, which])
-            some, evidence = which[first], []
+            distinct, evidence = which[first], []
             for c in columns.tolist():
                 places = np.flatnonzero(self.rows.numeric == c).tolist()
-                values, bare = None, False
+                values, intervals = None, False
                 if places:
-                    values = numbers[places[0], some]
-                    bare = bool((np.isnan(values) & (codes[c, some] != missing[places[0]])).any())
+                    values = numbers[places[0], distinct]
+                    intervals = bool(
+                        (np.isnan(values) & (codes[c, distinct] != missing[places[0]])).any()
+                    )
                 place = places[0] if places else None
-                evidence.append(ColumnEvidence(c, codes[c, some], None, place, values, bare))
-            found = self(evidence, len(some)).probabilities
+                evidence.append(
+                    ColumnEvidence(c, codes[c, distinct], None, place, values, intervals)
+                )
+            averages = self(evidence, len(distinct)).probabilities
             if out is None:
-                out = np.empty((codes.shape[1], found.shape[1]))
-            out[which] = found[back]
+                out = np.empty((codes.shape[1], averages.shape[1]))
+            out[which] = averages[back]
         return np.empty((0, 1)) if out is None else out
 
     def enough(self, evidence: Sequence[ColumnEvidence]) -> float:
@@ -149,7 +153,7 @@ class RowAverage:
         Of the numbers in `ENOUGH` it is the one with the least mean cross-entropy between
         P(class | row) of some kept rows and the average for the same evidence without that row.
         """
-        columns = frozenset(one.column for one in evidence)
+        columns = frozenset(item.column for item in evidence)
         if columns not in self._enough:
             self._enough[columns] = ENOUGH[int(np.argmin(self._losses(columns)))]
         return self._enough[columns]
@@ -168,54 +172,62 @@ class RowAverage:
         truth = np.exp(self.log_proba(codes, numbers))
         copies = self.rows.weights[:size] / self.rows.unit
         fit = self._fit(evidence, size)
-        out = np.minimum(copies, 1.0)  # one copy of each row is left out
-        sums, mass = fit.sums - out[:, None] * truth, np.maximum(fit.mass - out, 0.0)
+        left_out = np.minimum(copies, 1.0)  # one copy of each row is left out
+        sums, mass = fit.sums - left_out[:, None] * truth, np.maximum(fit.mass - left_out, 0.0)
         near = _nearest(self.rows, evidence, size)
         weights = [near.weights(np.maximum(m - mass, 0.0)) for m in ENOUGH]
         probabilities = self._with_evidence(evidence, near.rows, np.max(weights, axis=0))
         losses = []
-        for own in weights:
-            total = sums + np.einsum("ek,ekc->ec", own, probabilities)
-            everything = np.maximum(mass + own.sum(axis=1), TINY)  # a single row leaves nothing
-            p = np.maximum(total / everything[:, None], TINY)
+        for row_weights in weights:
+            total = sums + np.einsum("ek,ekc->ec", row_weights, probabilities)
+            total_mass = np.maximum(
+                mass + row_weights.sum(axis=1), TINY
+            )  # a single row leaves nothing
+            p = np.maximum(total / total_mass[:, None], TINY)
             losses.append(float(-(truth * np.log(p)).sum(axis=1) @ copies))
         return losses
 
     def _fit(self, evidence: Sequence[ColumnEvidence], n: int) -> _Fit:
         """Sums over the rows that fit each piece of evidence."""
-        if all(one.is_point for one in evidence):
+        if all(item.is_point for item in evidence):
             return self._fit_points(evidence, n)
         block, copies = max(1, BLOCK_CELLS // len(self.rows)), self.rows.weights / self.rows.unit
         parts = []
         for low in range(0, n, block):
-            some = slice(low, min(low + block, n))
-            shares: Floats = np.ones((some.stop - low, len(self.rows)))
-            for one in evidence:
-                shares *= one.take(some).factor(self.rows)
+            pieces = slice(low, min(low + block, n))
+            shares: Floats = np.ones((pieces.stop - low, len(self.rows)))
+            for item in evidence:
+                shares *= item.take(pieces).factor(self.rows)
             needed = np.flatnonzero(shares.any(axis=0))
             shares = shares[:, needed]
             sums = (shares * copies[needed]) @ self._of_rows(needed)
             parts.append((sums, shares @ copies[needed], shares**2 @ copies[needed]))
-        return _Fit(*(np.concatenate(own) for own in zip(*parts, strict=True)))
+        return _Fit(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def _fit_points(self, evidence: Sequence[ColumnEvidence], n: int) -> _Fit:
         """As `_fit` where all evidence is one state or number: groups of equal rows."""
         kinds = _joint_kinds(self.rows, evidence, n)
-        size, own, asked = int(kinds.max()) + 1, kinds[: len(self.rows)], kinds[len(self.rows) :]
-        needed = np.flatnonzero(np.isin(own, asked))
+        size, row_kinds, evidence_kinds = (
+            int(kinds.max()) + 1,
+            kinds[: len(self.rows)],
+            kinds[len(self.rows) :],
+        )
+        needed = np.flatnonzero(np.isin(row_kinds, evidence_kinds))
         copies = self.rows.weights[needed] / self.rows.unit
         weighed = self._of_rows(needed).T * copies
-        each = [np.bincount(own[needed], w, size) for w in (copies, *weighed)]
+        each = [np.bincount(row_kinds[needed], w, size) for w in (copies, *weighed)]
         mass, *classes = np.array(each, dtype=np.float64)
-        return _Fit(np.stack(classes, axis=1)[asked], mass[asked], mass[asked])
+        return _Fit(
+            np.stack(classes, axis=1)[evidence_kinds], mass[evidence_kinds], mass[evidence_kinds]
+        )
 
     def _kinds(self, columns: Iterable[int]) -> Ints:
         """Numbers of the candidates, equal where these columns are."""
-        some = self.rows.first(CANDIDATES)
-        places = {int(c): a for a, c in enumerate(some.numeric)}
-        no_codes, no_numbers = some.codes[0, :0], np.empty(0)
+        candidates = self.rows.first(CANDIDATES)
+        places = {int(c): a for a, c in enumerate(candidates.numeric)}
+        no_codes, no_numbers = candidates.codes[0, :0], np.empty(0)
         evidence = [ColumnEvidence(c, no_codes, None, places.get(c), no_numbers) for c in columns]
-        return _joint_kinds(some, evidence, 0)
+        return _joint_kinds(candidates, evidence, 0)
 
     def _of_rows(self, which: Ints) -> Floats:
         """P(class | row) of some kept rows."""
@@ -229,18 +241,18 @@ class RowAverage:
         Rows that do not differ in what the evidence leaves open are looked up once.
         """
         rows = self.rows
-        settled = {one.column for one in evidence if one.is_point}
+        settled = {item.column for item in evidence if item.is_point}
         kind = self._kinds(frozenset(range(len(rows.codes))) - settled)
         which, place = np.nonzero(weights)
         chosen = chosen[which, place]
         pairs = which * (int(kind.max(initial=0)) + 1) + kind[chosen]
         _, first, back = np.unique(pairs, return_index=True, return_inverse=True)
         codes, numbers = rows.codes[:, chosen[first]].copy(), rows.numbers[:, chosen[first]].copy()
-        for one in evidence:
-            one.put_in(rows, which[first], codes, numbers)
-        found = np.exp(self.log_proba(codes, numbers))
-        out: Floats = np.zeros((*weights.shape, found.shape[1]))
-        out[which, place] = found[back]
+        for item in evidence:
+            item.put_in(rows, which[first], codes, numbers)
+        by_pair = np.exp(self.log_proba(codes, numbers))
+        out: Floats = np.zeros((*weights.shape, by_pair.shape[1]))
+        out[which, place] = by_pair[back]
         return out
 
 
@@ -282,17 +294,17 @@ def _nearest(rows: TrainingRows, evidence: Sequence[ColumnEvidence], n: int) -> 
 
     The order of the rows is random, so that the first of them represent all.
     """
-    some = rows.first(CANDIDATES)
-    distance: Floats = np.zeros((n, len(some)), dtype=np.float32)
-    for one in evidence:
-        distance += one.distance(some)
-    size = min(NEAREST, len(some))
+    candidates = rows.first(CANDIDATES)
+    distance: Floats = np.zeros((n, len(candidates)), dtype=np.float32)
+    for item in evidence:
+        distance += item.distance(candidates)
+    size = min(NEAREST, len(candidates))
     # Whole keys: distance first, then place, so that ties are settled alike everywhere.
     steps = 2**31 // CANDIDATES - 2
     keys = (distance * np.float32(steps / max(len(evidence), 1))).astype(np.int32)
     keys[distance == 0] = steps + 1
     keys *= np.int32(CANDIDATES)
-    keys += np.arange(len(some), dtype=np.int32)
+    keys += np.arange(len(candidates), dtype=np.int32)
     keys.partition(size - 1, axis=1)
     nearest = np.sort(keys[:, :size], axis=1).astype(np.int64) % CANDIDATES
     d = np.take_along_axis(distance, nearest, axis=1).astype(np.float64)
@@ -302,18 +314,20 @@ def _nearest(rows: TrainingRows, evidence: Sequence[ColumnEvidence], n: int) -> 
 def _joint_kinds(rows: TrainingRows, evidence: Sequence[ColumnEvidence], n: int) -> Ints:
     """Numbers of rows, then of evidence, equal where the columns of the evidence are."""
     kinds, size = np.zeros(len(rows) + n, dtype=np.int64), 1
-    for one in evidence:
-        if one.place is None or one.values is None:
-            own: Ints = np.append(rows.codes[one.column], one.codes).astype(np.int64)
+    for item in evidence:
+        if item.place is None or item.values is None:
+            column_kinds: Ints = np.append(rows.codes[item.column], item.codes).astype(np.int64)
         else:
-            _, own = np.unique(np.append(rows.numbers[one.place], one.values), return_inverse=True)
-        base = int(own.max()) + 1
+            _, column_kinds = np.unique(
+                np.append(rows.numbers[item.place], item.values), return_inverse=True
+            )
+        base = int(column_kinds.max()) + 1
         if size * base > 2**62:
             _, kinds = np.unique(kinds, return_inverse=True)
             size = int(kinds.max()) + 1
-        kinds, size = kinds * base + own, size * base
-    _, found = np.unique(kinds, return_inverse=True)
-    return found
+        kinds, size = kinds * base + column_kinds, size * base
+    _, numbered = np.unique(kinds, return_inverse=True)
+    return numbered
 
 
 def _patterns(known: Bools) -> Iterator[tuple[Ints, Ints]]:

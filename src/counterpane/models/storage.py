@@ -78,12 +78,12 @@ def load(path: str | os.PathLike[str]) -> Model:
                 f"{str(path)!r} is not a model file that is known; "
                 f"{', '.join([NATIVE, *FORMAT_OF])} are read, also with .gz."
             )
-        found = read_network(path)
-        if isinstance(found, Network):
-            return BayesianNetwork(*found)
-        if isinstance(found, Conditionals):
-            return DependencyNetwork(*found)
-        return MarkovNetwork(*found)
+        network = read_network(path)
+        if isinstance(network, Network):
+            return BayesianNetwork(*network)
+        if isinstance(network, Conditionals):
+            return DependencyNetwork(*network)
+        return MarkovNetwork(*network)
     content = read_native(path)
     if content.kind not in KINDS:
         raise FileFormatError(

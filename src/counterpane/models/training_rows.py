@@ -62,13 +62,15 @@ class TrainingRows:
 
         A value that is the j-th has the rank (shares[j] + shares[j + 1]) / 2.
         """
-        found = []
+        columns = []
         for row in self.numbers:
             known = ~np.isnan(row)
             values, where = np.unique(row[known], return_inverse=True)
             sums = np.bincount(where, self.weights[known], len(values))
-            found.append((values, np.append(0.0, np.cumsum(sums)) / max(float(sums.sum()), 1e-300)))
-        return tuple(found)
+            columns.append(
+                (values, np.append(0.0, np.cumsum(sums)) / max(float(sums.sum()), 1e-300))
+            )
+        return tuple(columns)
 
     def rank(self, place: int, numbers: Floats) -> Array:
         """The share of the known weight below each number, its equals by half; NaN stays."""
@@ -87,14 +89,14 @@ class TrainingRows:
     def shares(self, column: int) -> Floats:
         """The share of each state of a column, as far as the last that occurs."""
         sums = np.bincount(self.codes[column], self.weights)
-        found: Floats = sums / sums.sum()
-        return found
+        shares: Floats = sums / sums.sum()
+        return shares
 
     def typical(self, place: int, codes: Codes) -> Floats:
         """The median of the numbers in each state of a column; of all where it has none."""
-        own, row = self.codes[self.numeric[place]], self.numbers[place]
+        of_rows, row = self.codes[self.numeric[place]], self.numbers[place]
         states, back = np.unique(codes, return_inverse=True)
-        each = [row[own == s] if (own == s).any() else row[~np.isnan(row)] for s in states]
+        each = [row[of_rows == s] if (of_rows == s).any() else row[~np.isnan(row)] for s in states]
         medians = [float(np.median(numbers)) if len(numbers) else np.nan for numbers in each]
         return np.array(medians)[back]
 
@@ -103,9 +105,9 @@ class TrainingRows:
         if size >= len(self):
             return self
         codes, numbers = self.codes[:, :size], self.numbers[:, :size]
-        some = TrainingRows(codes, self.numeric, numbers, self.weights[:size], self.seen)
-        vars(some).update(ranks=self.ranks, own_ranks=self.own_ranks[:, :size])
-        return some
+        rows = TrainingRows(codes, self.numeric, numbers, self.weights[:size], self.seen)
+        vars(rows).update(ranks=self.ranks, own_ranks=self.own_ranks[:, :size])
+        return rows
 
     def to_arrays(self) -> dict[str, Array]:
         """All of it as int64 and float64 arrays; codes of several rows share a word."""
@@ -142,19 +144,21 @@ def keep_rows(
     to those among all rows.
     """
     narrow = code_dtype(cards)
-    each = narrow.itemsize * len(codes) + 8 * (len(numeric) + 1)
-    most = min(MAX_ROWS, MAX_BYTES // each)
+    row_bytes = narrow.itemsize * len(codes) + 8 * (len(numeric) + 1)
+    most = min(MAX_ROWS, MAX_BYTES // row_bytes)
     n = len(weights)
-    some, kept = np.arange(n), weights
+    chosen, totals = np.arange(n), weights
     if n > most:
         step = weights.sum() / most
         ends = np.floor(np.cumsum(weights) / step + 0.5)
         hits = np.diff(ends, prepend=0.0)
-        some = np.flatnonzero(hits)
-        kept = hits[some] * step
-    order = np.random.default_rng(0).permutation(len(some))
-    some = some[order]
-    return TrainingRows(codes[:, some].astype(narrow), numeric, numbers[:, some], kept[order], n)
+        chosen = np.flatnonzero(hits)
+        totals = hits[chosen] * step
+    order = np.random.default_rng(0).permutation(len(chosen))
+    chosen = chosen[order]
+    return TrainingRows(
+        codes[:, chosen].astype(narrow), numeric, numbers[:, chosen], totals[order], n
+    )
 
 
 def _words(data: bytes) -> Ints:
@@ -212,11 +216,11 @@ class ColumnEvidence:
         """Whether all of the evidence is one state, or one number where there are numbers."""
         return self.weights is None and not self.intervals
 
-    def take(self, some: slice | Ints) -> ColumnEvidence:
+    def take(self, pieces: slice | Ints) -> ColumnEvidence:
         """Some pieces of evidence."""
-        weights = None if self.weights is None else self.weights[some]
-        values = None if self.values is None else self.values[some]
-        return replace(self, codes=self.codes[some], weights=weights, values=values)
+        weights = None if self.weights is None else self.weights[pieces]
+        values = None if self.values is None else self.values[pieces]
+        return replace(self, codes=self.codes[pieces], weights=weights, values=values)
 
     def factor(self, rows: TrainingRows) -> Floats:
         """How well the rows fit, (evidence, rows), from 0 to 1."""
@@ -249,9 +253,9 @@ class ColumnEvidence:
         if self.within is not None and self.place is not None:
             self._put_in_range(rows, self.within, self.place, codes, numbers)
             return
-        own, state = codes[self.column], self.codes[which]
-        fits = own == state if self.weights is None else self.weights[which, own] > 0
-        codes[self.column] = np.where(fits, own, state)
+        states, state = codes[self.column], self.codes[which]
+        fits = states == state if self.weights is None else self.weights[which, states] > 0
+        codes[self.column] = np.where(fits, states, state)
         if self.place is not None:
             typical = rows.typical(self.place, self.codes)[which]
             inside = np.where(fits, numbers[self.place], typical)
