@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Unpack
@@ -14,18 +14,18 @@ from counterpane.counts.engines.arrow_cells import Block, Cells, family
 from counterpane.counts.engines.file_readers import BlockReader, Paths, open_files
 from counterpane.counts.engines.frame_readers import Engine, choose_readers, open_frame
 from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
-from counterpane.counts.engines.schema_scan import BlockDiscretize, SchemaOptions, plan_schema_scan
+from counterpane.counts.engines.schema_scan import SchemaOptions, plan_schema_scan
 from counterpane.counts.engines.stream_cuts import StreamCuts
 from counterpane.counts.layout import CountBatch, CountLayout
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.encoder import check_limits, check_rule
-from counterpane.data.schema import Schema, code_dtype
+from counterpane.data.schema import code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.progress import Control
-from counterpane.typing import Array, Codes, State
+from counterpane.typing import Array, Codes
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -71,30 +71,24 @@ class ArrowSource(CountSource):
         blocks: Cells,
         groups: Grouper | None,
         *,
-        columns: Sequence[str] | None = None,
-        states: Mapping[str, Sequence[State]] | None = None,
-        schema: Schema | None = None,
-        weights: str | None = None,
-        discretize: BlockDiscretize = None,
         target: str | None = None,
-        max_states: int = 20,
         n_bins: int = 4,
         max_memory: int = DEFAULT_MEMORY,
         cache: bool = True,
         ctl: Control | None = None,
+        **options: Unpack[SchemaOptions],
     ) -> None:
+        weights = options.get("weights")
         if max_memory < LEAST_MEMORY:
             raise ParameterError(f"max_memory={max_memory}; at least {LEAST_MEMORY} are needed.")
         if not isinstance(weights, str | None):
             raise ParameterError("weights must name a column here; they are no array.")
+        check_limits(options.get("max_states", 20), n_bins)
+        rule = check_rule(options.get("discretize"), target, by_block=True)
+        if rule is not None:
+            options["discretize"] = None
         self._files, self._blocks, self._groups = reader, blocks, groups
-        check_limits(max_states, n_bins)
-        rule = check_rule(discretize, target, by_block=True)
-        scan = plan_schema_scan(
-            reader, columns=columns, states=states, schema=schema, weights=weights,
-            discretize=discretize if isinstance(discretize, Mapping) else None,
-            max_states=max_states, cuts=rule is not None,
-        )  # fmt: skip
+        scan = plan_schema_scan(reader, **options, cuts=rule is not None)
         names = [name for name in scan.names if name != weights]
         if target is not None and target not in names:
             raise unknown_name(f"column of {reader.what}", target, names)

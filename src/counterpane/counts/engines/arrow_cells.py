@@ -273,9 +273,7 @@ class RowEncoder:
         """The codes of a block of some columns, written to `out` if given."""
         if out is None:
             out = np.empty((len(columns), len(block[0])), dtype=self._dtype)
-        for codes, values, v in zip(
-            out, block, columns, strict=False
-        ):  # the weights have no column here
+        for codes, values, v in zip(out, block, columns, strict=False):  # without the weights
             self._codes[v].encode(values, codes)
             if not self.has_missing[v] and codes.max(initial=0) == self.schema.cards[v]:
                 raise DataError(

@@ -71,9 +71,7 @@ class SchemaScan:
 
     def add(self, block: Block) -> None:
         """Add a block of the columns `names`."""
-        for column, values in zip(
-            self._columns, block, strict=False
-        ):  # the weights have no column here
+        for column, values in zip(self._columns, block, strict=False):  # without the weights
             column.add(values)
         rows = len(block[0])
         self.n_rows += rows
@@ -246,9 +244,7 @@ class _Observed:
 
     def _keep(self, values: Iterable[Any]) -> bool:
         """Add values; True if they are numbers, and more than states are allowed."""
-        self._values.update(
-            (None if v != v else v, None) for v in values
-        )  # NaN differs from itself
+        self._values.update((None if v != v else v, None) for v in values)  # NaN != NaN
         self._many |= len(self._values) > MAX_STATES + 1
         if self._many and not (self._cuts and isinstance(self._column(), Numbers)):
             raise self._too_many()

@@ -262,9 +262,8 @@ class SqlSource(CountSource):
         if not self._tried:
             self._tried = True
             all_columns = range(len(self.schema))
-            limit = (
-                self._cache.limit * 32 // max(32, len(all_columns))
-            )  # wide rows take long to read
+            # Wide rows take long to read.
+            limit = self._cache.limit * 32 // max(32, len(all_columns))
             names = [sql_name(name) for name in self.schema.names]
             if (
                 min(self.n_rows, self._cells(all_columns)) <= limit
@@ -300,9 +299,7 @@ class SqlSource(CountSource):
 
     def _encode(self, block: list[Any], columns: Sequence[int]) -> Codes:
         codes: Codes = np.empty((len(columns), len(block[0])), code_dtype(self.schema.cards))
-        for out, values, v in zip(
-            codes, block, columns, strict=False
-        ):  # the weights have no column here
+        for out, values, v in zip(codes, block, columns, strict=False):  # without the weights
             _encode(self._codes[v], values, out)
             if not self.has_missing[v] and (out == self.schema.cards[v]).any():
                 raise DataError(
