@@ -41,29 +41,50 @@ Average = bool | Literal["accepted"]
 class MarkovClassifier(Classifier):
     """P(class | row) from hyperedges of the class and up to `max_order` − 1 features.
 
-    A structure is a set of hyperedges. Each has a table of joint probabilities, estimated as if
-    `outliers` rows were spread evenly over its cells. The model is the product of the tables, with
-    each overlap counted once. A hill climb by stages maximizes Σ ln P(class | row) plus the log of
-    a prior on the degrees of freedom: "aicc" (−m df / (m − df − 1) for m rows) or "orthodox"
-    (−df). If there are more than `max_candidates` hyperedges of one size, those are tried whose
-    subsets had the largest gains. With `cycles=False` hyperedges have at most two features, and
-    form a forest.
+    A structure is a set of hyperedges. Each has a table of joint probabilities. The model is the
+    product of the tables, with each overlap counted once. A hill climb by stages maximizes
+    Σ ln P(class | row) plus the log of a prior on the degrees of freedom. For a state that did not
+    occur in training, the tables of that column are left out.
 
-    By default predictions are averaged over all visited structures whose posterior is at least 1 %
-    of the best, weighted by their posterior; with average="accepted", over the structures on the
-    path of the climb; with average=False, they come from the best structure alone. For a state that
-    did not occur in training, the tables of that column are left out. With `floor` the search is
-    repeated in five folds; if predictions of held-out rows are no better than the shares of the
-    classes, the structure is the class alone.
+    Parameters
+    ----------
+    max_order : int
+        The largest number of columns of a hyperedge, the class included.
+    outliers : float
+        The weight of rows spread evenly over the cells of each table.
+    prior : {"aicc", "orthodox"}
+        The log-prior: −m df / (m − df − 1) for m rows, or −df.
+    average : bool or "accepted"
+        By default predictions are averaged over all evaluated structures whose posterior is at
+        least 1 % of the best, weighted by their posterior; with "accepted" over the structures on
+        the path of the climb; with False they come from the best structure alone.
+    cycles : bool
+        With False hyperedges have at most two features, and form a forest.
+    max_candidates : int
+        Of more hyperedges of one size, those are tried whose subsets had the largest gains.
+    keep_rows : bool
+        Whether `model_` keeps distinct training rows, for queries with evidence on some of the
+        columns, as `InteractionClassifier` does. Without them it sums out the others by its
+        networks, which describe the class and not the other columns.
+    floor : bool
+        Repeat the search in five folds; if predictions of held-out rows are no better than the
+        shares of the classes, the structure is the class alone.
+    categorical, max_states, max_bins, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every classifier, see `counterpane.learn.classifiers.classifier.Classifier`.
 
-    Like `InteractionClassifier`, `model_` keeps distinct training rows, for queries with evidence
-    on some of the columns. With `keep_rows=False` it sums out the others by its networks, which
-    describe the class and not the other columns.
+    Attributes
+    ----------
+    hyperedges_ : list
+        Names of the features, in the order in which the best structure was built.
+    log_posterior_ : float
+        Of the best structure; `structures_` lists all that are averaged.
+    model_ : Mixture
+        A mixture of `MarkovNetwork`s over the features and the class; `graph_` is its graph.
+    trace_ : list of dict
+        A record of each step.
 
-    Results beyond those of `Classifier`: `hyperedges_` (names of the features, in the order in
-    which the best structure was built), `log_posterior_`, `structures_`, `model_` (a `Mixture` of
-    `MarkovNetwork`s over the features and the class), `graph_`, `trace_`.
-
+    Examples
+    --------
     >>> import counterpane as cp
     >>> learner = cp.MarkovClassifier().fit(cp.load_dataset("titanic"), "survived")
     >>> learner.hyperedges_[-2:], round(learner.log_posterior_, 3)

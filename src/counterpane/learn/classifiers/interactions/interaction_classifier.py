@@ -54,35 +54,51 @@ class InteractionClassifier(Classifier):
     likelihood with a ridge penalty that is larger for larger interactions. Five folds choose the
     structure and the penalty by the likelihood of held-out rows; in each fold all steps are
     repeated, also the cuts of numbers. The model is the mean of the five fits and of one fit to all
-    rows, which is again a sum over interactions. docs/design/interaction-classifier.md describes
-    what was tried.
+    rows, which is again a sum over interactions. If predictions of held-out rows are no better than
+    the shares of the classes, the penalty is so large that the model predicts the shares for every
+    row. The model does not depend on `n_jobs` or on the order of rows, columns, states and classes.
+    docs/design/interaction-classifier.md describes what was tried.
 
-    `random_state` draws the folds; the model does not depend on `n_jobs` or on the order of rows,
-    columns, states and classes. With `single_fit` the model is the fit to all rows alone: shorter
-    to read, a little worse. `bootstrap` is the number of random halves of the rows on which the
-    search of the chosen structure runs again, to measure how often it selects each interaction;
-    "auto" means 20 if distinct rows × columns² is at most 524,288, about a second of work, and 0
-    otherwise.
+    Parameters
+    ----------
+    single_fit : bool
+        The model is the fit to all rows alone: shorter to read, a little worse.
+    bootstrap : int or "auto"
+        The number of random halves of the rows on which the search of the chosen structure runs
+        again, to measure how often it selects each interaction; "auto" means 20 if distinct rows ×
+        columns² is at most 524,288, about a second of work, and 0 otherwise.
+    keep_rows : bool
+        Whether the model keeps the distinct training rows: all, or a sample of at most 32,768 rows
+        and 4 MB. If a query has evidence on some columns only, the answer is averaged over these
+        rows; without them a query needs all columns.
+    random_state : int or numpy.random.Generator, optional
+        Draws the folds.
+    categorical, max_states, max_bins, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every classifier, see `counterpane.learn.classifiers.classifier.Classifier`.
 
-    If a query has evidence on some columns only, the answer is averaged over the other columns. For
-    this the model keeps the distinct training rows: all, or a sample of at most 32,768 rows and
-    4 MB. With `keep_rows=False` the model file has no rows, and a query needs all columns.
+    Attributes
+    ----------
+    model_ : AdditiveClassifier
+        The model.
+    interactions_ : list of dict
+        A record for each interaction, the largest effect first, with `columns` and their number
+        `order`; `effect`, the standard deviation, over the training rows, of what the interaction
+        adds to the log-odds of the class, in nats; and `explained`, the share of the variance of
+        the log-odds: the covariance with the sum of all interactions, divided by its variance, so
+        that it sums to one. Interactions are purified: each has the mean zero over each of its
+        columns, and single columns hold all they can explain alone. `counterpane.models.effects`
+        defines both, for more than two classes too. An interaction of two or more columns also has
+        `share`, the share of `samples` half samples on which it was selected, if there were at
+        least twenty.
+    structure_, penalty_, inner_log_loss_
+        The chosen structure and penalty, and their log-loss on the held-out rows.
+    held_out_ : HeldOut
+        The predictions of the five fits for their held-out rows.
+    trace_ : list of dict
+        The best penalty and loss of each structure.
 
-    Results beyond those of `Classifier`: `model_`; `interactions_`, a record for each set of
-    columns, the largest effect first; the chosen `structure_` and `penalty_`; `inner_log_loss_` on
-    the held-out rows; `trace_`, the best penalty and loss of each structure; `held_out_`, the
-    predictions of the five fits for their held-out rows. If these are no better than the shares of
-    the classes, the ridge is so strong that the model predicts the shares for every row.
-
-    A record has `columns` and their number `order`; `effect`, the standard deviation, over the
-    training rows, of what the interaction adds to the log-odds of the class, in nats; and
-    `explained`, the share of the variance of the log-odds: the covariance with the sum of all
-    interactions, divided by its variance, so that it sums to one. Interactions are purified: each
-    has the mean zero over each of its columns, and single columns hold all they can explain alone.
-    `counterpane.models.effects` defines both, for more than two classes too. An interaction of two
-    or more columns also has `share`, the share of `samples` half samples on which it was selected,
-    if there were at least twenty.
-
+    Examples
+    --------
     >>> import counterpane as cp
     >>> titanic = cp.load_dataset("titanic")
     >>> classifier = cp.InteractionClassifier().fit(titanic, "survived")
