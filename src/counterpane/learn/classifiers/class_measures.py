@@ -1,7 +1,7 @@
-"""How well class probabilities fit rows that were not learned from, with standard errors.
+"""Measures of class probabilities on held-out rows, with standard errors.
 
-Each measure carries the influence of every row on it, so that the error of a difference between
-two classifiers on the same rows is at hand as well: √Σ weight · (influence₁ − influence₂)².
+Each measure has the influence of every row on it, which also gives the error of the difference
+between two classifiers on the same rows: √Σ weight · (influence₁ − influence₂)².
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from counterpane.typing import Bools, Floats, Ints
 
-MAX_BINS = 10  # of calibration, each with about as many rows
+MAX_BINS = 10  # of calibration, with about equally many rows each
 
 
 class Measured(NamedTuple):
@@ -46,8 +46,8 @@ class ClassMeasures:
     know. AUC does not compare rows of different `folds`, because different fits predicted them.
 
     >>> logs = np.log([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
-    >>> found = ClassMeasures(logs, np.array([0, 1, 1]), np.ones(3))
-    >>> round(found.log_loss.value, 3), found.accuracy.value, found.auc.value
+    >>> measures = ClassMeasures(logs, np.array([0, 1, 1]), np.ones(3))
+    >>> round(measures.log_loss.value, 3), measures.accuracy.value, measures.auc.value
     (0.28, 1.0, 1.0)
     """
 
@@ -60,8 +60,8 @@ class ClassMeasures:
     def log_loss(self) -> Measured:
         """The mean of −ln P(class | row), in nats; infinite where the class was impossible."""
         known = self.labels < self.log_proba.shape[1]
-        own = self.log_proba[np.arange(len(known)), np.where(known, self.labels, 0)]
-        return self._mean(np.where(known, -own, math.inf))
+        logs = self.log_proba[np.arange(len(known)), np.where(known, self.labels, 0)]
+        return self._mean(np.where(known, -logs, math.inf))
 
     @cached_property
     def accuracy(self) -> Measured:
@@ -78,11 +78,11 @@ class ClassMeasures:
         """
         n_classes = self.log_proba.shape[1]
         classes = (1,) if n_classes == 2 else range(n_classes)
-        each = [m for k in classes if (m := self._auc_of(k)) is not None]
-        if not each:
+        areas = [m for k in classes if (m := self._auc_of(k)) is not None]
+        if not areas:
             return None
-        influence: Floats = np.mean([m.influence for m in each], axis=0)
-        return Measured(float(np.mean([m.value for m in each])), influence)
+        influence: Floats = np.mean([m.influence for m in areas], axis=0)
+        return Measured(float(np.mean([m.value for m in areas])), influence)
 
     @cached_property
     def calibration(self) -> list[Bin]:
@@ -127,9 +127,9 @@ class ClassMeasures:
         counts = np.bincount(self.labels, self.weights, n_classes)
         log_loss = accuracy = 0.0
         for fold in np.unique(folds):
-            own = folds == fold
-            tested = np.bincount(self.labels[own], self.weights[own], n_classes)
-            rest = counts - tested if not own.all() else counts
+            inside = folds == fold
+            tested = np.bincount(self.labels[inside], self.weights[inside], n_classes)
+            rest = counts - tested if not inside.all() else counts
             shares = (rest + 1 / n_classes) / (rest.sum() + 1)
             log_loss -= float(tested @ np.log(shares))
             accuracy += float(tested[shares.argmax()])
@@ -143,19 +143,19 @@ class ClassMeasures:
         return math.sqrt(variance) if math.isfinite(variance) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON and a model's file."""
-        found: dict[str, Any] = {"rows": round(float(self.weights.sum()))}
+        """All measures as plain values, for JSON and a model's file."""
+        values: dict[str, Any] = {"rows": round(float(self.weights.sum()))}
         for name in ("log_loss", "auc", "accuracy"):
             measured: Measured | None = getattr(self, name)
             if measured is not None and math.isfinite(measured.value):
-                found[name] = {"value": measured.value, "error": self.error(measured)}
-        found["calibration_error"] = {
+                values[name] = {"value": measured.value, "error": self.error(measured)}
+        values["calibration_error"] = {
             "value": self.calibration_error,
             "by_chance": self.calibration_chance,
         }
-        found["calibration"] = [b._asdict() for b in self.calibration]
-        found["prior"] = self.prior
-        return found
+        values["calibration"] = [b._asdict() for b in self.calibration]
+        values["prior"] = self.prior
+        return values
 
     def _mean(self, values: Floats) -> Measured:
         total = float(self.weights.sum())
@@ -180,9 +180,9 @@ class ClassMeasures:
             folds = [np.flatnonzero(self.folds == fold) for fold in np.unique(self.folds)]
         areas, shares, influence = [], [], np.zeros(n)
         for rows in folds:
-            own, weights = self.labels[rows] == k, self.weights[rows]
-            if own.any() and not own.all():
-                area, influence[rows] = _area(self.log_proba[rows, k], own, weights)
+            positive, weights = self.labels[rows] == k, self.weights[rows]
+            if positive.any() and not positive.all():
+                area, influence[rows] = _area(self.log_proba[rows, k], positive, weights)
                 areas.append(area)
                 shares.append(float(weights.sum()))
                 influence[rows] *= shares[-1]
@@ -191,17 +191,17 @@ class ClassMeasures:
         return Measured(float(np.average(areas, weights=shares)), influence / sum(shares))
 
 
-def _area(scores: Floats, own: Bools, weights: Floats) -> tuple[float, Floats]:
+def _area(scores: Floats, positive: Bools, weights: Floats) -> tuple[float, Floats]:
     """The area under the ROC curve and the influence of each row; ties count half."""
-    total, rest = float(weights[own].sum()), float(weights[~own].sum())
-    # Sums of equal numbers in another order differ in the last digits, and are no ranking.
+    total, rest = float(weights[positive].sum()), float(weights[~positive].sum())
+    # Equal sums may differ in the last digits if added in another order.
     values, where = np.unique(np.round(scores, 9), return_inverse=True)
-    inside = np.bincount(where, weights * own, len(values))
-    outside = np.bincount(where, weights * ~own, len(values))
+    inside = np.bincount(where, weights * positive, len(values))
+    outside = np.bincount(where, weights * ~positive, len(values))
     below = (np.cumsum(outside) - outside / 2) / rest  # of others, for each value
     above = (total - np.cumsum(inside) + inside / 2) / total
     area = float(inside @ below) / total
-    return area, np.where(own, (below[where] - area) / total, (above[where] - area) / rest)
+    return area, np.where(positive, (below[where] - area) / total, (above[where] - area) / rest)
 
 
 def joined_measures(parts: Sequence[ClassMeasures]) -> ClassMeasures:

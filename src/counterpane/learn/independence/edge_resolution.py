@@ -170,7 +170,7 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
         return state._replace(
             graph=pack(graph).view(np.int64),
             log_odds=log_odds,
-            probabilities=edge_probabilities(log_odds),
+            probabilities=logistic_off_diagonal(log_odds),
             particles=pack(particles).view(np.int64),
         )
 
@@ -189,7 +189,7 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
             draws = rng.random((SWEEPS, len(pairs)))
             kernels.move_graph(reading, state.tested_pairs, particle, pairs, orders, draws, sums)
             particles.append(particle)
-        probabilities = edge_probabilities(state.log_odds)
+        probabilities = logistic_off_diagonal(state.log_odds)
         x, y = pairs.T
         probabilities[x, y] = probabilities[y, x] = sums / (self.n_particles * (SWEEPS - 1))
         rows = pack(np.array(particles)).view(np.int64)
@@ -237,7 +237,7 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
         doubts = np.zeros((self.n, self.n))
         graph = self._flags(state.graph)
         kernels.doubt_graph(reading, state.tested_pairs, graph, state.log_odds, RAISE, doubts)
-        p, q = state.probabilities, edge_probabilities(doubts)
+        p, q = state.probabilities, logistic_off_diagonal(doubts)
         gains = binary_entropy((p + q) / 2) - (binary_entropy(p) + binary_entropy(q)) / 2
         gains[state.tested > 0] = 0.0
         return gains
@@ -276,7 +276,7 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
         )
 
 
-def edge_probabilities(log_odds: Floats) -> Floats:
+def logistic_off_diagonal(log_odds: Floats) -> Floats:
     """1 / (1 + e^−λ) off the diagonal, 0 on it."""
     probabilities: Floats = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
     np.fill_diagonal(probabilities, 0.0)

@@ -13,7 +13,7 @@ from counterpane.learn.classifiers.interactions.ridge import (
     lay_out_interactions,
     log_prior,
     mixed_radix,
-    normalize,
+    normalize_log_proba,
     number_cells,
     smooth,
 )
@@ -119,7 +119,9 @@ def test_held_out_rows_are_predicted_and_unseen_cells_add_nothing():
     )
     eta = X @ ridge.w[:, places].T + log_prior(labels[:n], 3, weights)
     assert (codes[2, n:] == 3).any()
-    assert np.allclose(ridge.log_proba(n, codes.shape[1]), normalize(eta[n:].T), atol=1e-12)
+    assert np.allclose(
+        ridge.log_proba(n, codes.shape[1]), normalize_log_proba(eta[n:].T), atol=1e-12
+    )
 
 
 def test_a_fit_starts_from_another_and_freezes():

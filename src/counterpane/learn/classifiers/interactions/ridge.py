@@ -203,7 +203,7 @@ def smooth(log_proba: Floats, total: float) -> Floats:
     return mixed
 
 
-def normalize(predictors: Floats) -> Floats:
+def normalize_log_proba(predictors: Floats) -> Floats:
     """ln P of classes, on the first axis, from their predictors."""
     largest = predictors.max(axis=0)
     log_proba: Floats = predictors - (largest + np.log(np.exp(predictors - largest).sum(axis=0)))
@@ -280,7 +280,7 @@ class Ridge:
         predict_rows(self.design.arrays, self.prior, self.w.reshape(-1), first, out)
         if self.binary:
             return np.stack([-np.logaddexp(0.0, out[0]), -np.logaddexp(0.0, -out[0])])
-        return normalize(out)
+        return normalize_log_proba(out)
 
     def start_from(self, other: Ridge) -> None:
         """Copy the weights of the interactions that another fit on the same rows has too."""
