@@ -22,8 +22,9 @@ from counterpane.models.answer import Answer, Interval
 from counterpane.models.base import Marginals
 from counterpane.models.estimate import Approximator
 from counterpane.models.evidence import CodedEvidence, Evidence, encode_evidence
+from counterpane.models.exact import check_n_rows
 from counterpane.models.formats import Network
-from counterpane.models.query import JointModel, check_n_rows
+from counterpane.models.query import JointModel
 from counterpane.ragged import flatten, offsets_of, split
 from counterpane.typing import Array, Codes, Floats, Ints
 

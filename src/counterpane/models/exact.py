@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpane.data.schema import MISSING
 from counterpane.data.table import Table
-from counterpane.errors import EvidenceError
+from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, Potential
 from counterpane.inference import (
     JunctionMarginals,
@@ -165,3 +165,10 @@ class ExactAnswers(ClassModel):
 def name_list(variables: str | Iterable[str]) -> list[str]:
     """The names of the variables in a question, of which one may be passed alone."""
     return [variables] if isinstance(variables, str) else list(variables)
+
+
+def check_n_rows(n: int) -> int:
+    """`n` as a number of rows to draw."""
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise ParameterError(f"n={n!r} rows cannot be drawn; a whole number from 1 is needed.")
+    return int(n)

@@ -35,7 +35,7 @@ from counterpane.models.evidence import (
     encode_evidence,
     evidence_rows,
 )
-from counterpane.models.exact import ExactAnswers, name_list
+from counterpane.models.exact import ExactAnswers, check_n_rows, name_list
 from counterpane.typing import Codes, Floats, State
 
 if TYPE_CHECKING:
@@ -449,10 +449,3 @@ class JointModel(ExactAnswers):
         """ln P(evidence of each row), exactly, for answers that are not exact."""
         log_weights = self._ask_rows(queried, columns, codes)[1]
         return self._log_evidence_rows(log_weights, queried, columns, codes)
-
-
-def check_n_rows(n: int) -> int:
-    """`n` as a number of rows to draw."""
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise ParameterError(f"n={n!r} rows cannot be drawn; a whole number from 1 is needed.")
-    return int(n)
