@@ -90,7 +90,7 @@ MUTATIONS = (
               T + "unit/learn/classifiers/test_interaction_classifier.py")),
     Mutation("EM: rows without gaps", P + "learn/parameters.py",
              "expected += self.shown", "expected += 0 * self.shown",
-             (T + "unit/learn/test_em.py",)),
+             (T + "unit/learn/test_parameters.py",)),
     Mutation("missing cells: when rows are dropped", P + "learn/gap_policy.py",
              "if lost <= FEW_LOST:", "if lost > FEW_LOST:",
              (T + "unit/learn/test_gap_policy.py",)),
@@ -204,7 +204,7 @@ def run_mutations(words: list[str]) -> int:
         copy_tree(folder)
         control = run_tests(folder, dict.fromkeys(t for m in chosen for t in m.tests))
         if control.returncode:
-            print(f"tests fail before any change: {control.stdout[-2000:]}")
+            print(f"tests fail before any change: {(control.stdout + control.stderr)[-2000:]}")
             return 1
         for mutation in chosen:
             began = time.monotonic()
