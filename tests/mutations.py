@@ -190,7 +190,7 @@ def outcome(mutation: Mutation, folder: Path) -> str:
     finally:
         path.write_text(text)
         core.write_bytes(sound)
-    if done.returncode in (0, 1):
+    if done.returncode in (0, 1, 2):  # 2: Ctrl-C, or an import failed
         return "survived" if done.returncode == 0 else "killed"
     return f"pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-300:]!r}"
 

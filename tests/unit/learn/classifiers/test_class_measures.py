@@ -157,3 +157,18 @@ def test_mistakes() -> None:
         cp.evaluate.compare([cp.NaiveBayes()], TITANIC, "survived", baselines=["random-forrest"])
     with pytest.raises(ParameterError, match="baselines are classifiers, and need a class"):
         cp.evaluate.compare([cp.ChowLiu()], TITANIC, baselines=True)
+
+
+def test_bins_of_calibration_have_equal_numbers_of_rows() -> None:
+    """Ten bins by rank, each with its mean prediction and its share of the second class."""
+    rng = np.random.default_rng(3)
+    predicted = np.sort(rng.uniform(size=200))
+    codes = (rng.uniform(size=200) < predicted).astype(np.int64)
+    order = rng.permutation(200)
+    logs = np.log(np.stack([1 - predicted, predicted], axis=1))
+    bins = ClassMeasures(logs[order], codes[order], np.ones(200)).calibration
+    assert [b.rows for b in bins] == [20.0] * 10
+    for k, each in enumerate(bins):
+        rows = slice(20 * k, 20 * k + 20)
+        assert each.predicted == pytest.approx(predicted[rows].mean())
+        assert each.observed == pytest.approx(codes[rows].mean())
