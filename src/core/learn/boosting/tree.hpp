@@ -1,0 +1,58 @@
+// Trees over binned columns, and the leaf of a row.
+//
+// A tree is a row of four arrays: the column of each node (−1 for a leaf), its first child (the second one follows) or the
+// number of the leaf, the bins that go to the first child as a set of 256 bits, and the gain of the split.
+#pragma once
+#include <tuple>
+
+#include "base/view.hpp"
+
+namespace cp::boosting {
+
+using Bin = std::uint8_t;
+constexpr Int MOST_BINS = 256;
+constexpr Int BIN_WORDS = MOST_BINS / 64;
+
+inline bool holds(const Word* set, Bin bin) { return set[bin >> 6] >> (bin & 63) & 1; }
+inline void insert(Word* set, Bin bin) { set[bin >> 6] |= Word(1) << (bin & 63); }
+
+struct Tree {
+  Vector<std::int16_t> column;  // of each node
+  Vector<std::int16_t> child;
+  Matrix<Word> goes_first;
+  Vector<float> gain;
+
+  // The number of the leaf that a row of bins reaches.
+  Int leaf_of(const Bin* bins) const {
+    Int node = 0;
+    while (column[node] >= 0) node = child[node] + !holds(goes_first[node].data, bins[column[node]]);
+    return child[node];
+  }
+};
+
+struct Trees {
+  Matrix<std::int16_t> column, child;  // (trees, nodes)
+  View<Word, 3> goes_first;
+  Matrix<float> gain;
+  View<float, 3> values;  // (trees, leaves, scores)
+  static constexpr const char* fields = "column[t,nodes] child[t,nodes] goes_first[t,nodes,4] gain[t,nodes] values[t,leaves,s]";
+  auto members() { return std::tie(column, child, goes_first, gain, values); }
+
+  Tree operator[](Int t) const { return {column[t], child[t], goes_first[t], gain[t]}; }
+};
+
+// Add the values of the first `count` trees to the scores of rows of bins.
+inline void add_scores(Matrix<const Bin> bins, const Trees& trees, Int count, Matrix<double> scores) {
+  const Int n_scores = scores.shape(1);
+  for (Int t = 0; t < count; ++t) {
+    const Tree tree = trees[t];
+    const Matrix<float> values = trees.values[t];
+    for (Int i = 0; i < bins.shape(0); ++i) {
+      const float* value = values[tree.leaf_of(bins[i].data)].data;
+      double* score = scores[i].data;
+      for (Int c = 0; c < n_scores; ++c) score[c] += double(value[c]);
+    }
+  }
+}
+
+}  // namespace cp::boosting

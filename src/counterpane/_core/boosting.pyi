@@ -1,0 +1,58 @@
+"""Gradient boosting on binned columns. Shapes: src/core/learn/boosting."""
+
+from typing import NamedTuple
+
+from counterpane.typing import Array, Bools, Floats, Ints, Words
+
+MOST_BINS: int
+MOST_CHANNELS: int
+
+class Data(NamedTuple):
+    """Rows of bins (uint8, rows × columns); bin 0 holds missing cells."""
+
+    bins: Array
+    n_bins: Ints
+    numeric: Bools
+    labels: Ints
+    weights: Floats
+    held: Floats
+    n_classes: int
+
+class Settings(NamedTuple):
+    """How a tree is grown and how far it moves the scores."""
+
+    rate: float
+    penalty: float
+    min_weight: float
+    row_share: float
+    n_columns: int
+    most_leaves: int
+    most_columns: int
+    seed: int
+    patience: int
+
+class Trees(NamedTuple):
+    """Trees: columns and children of nodes, bins that go first, gains, and values of leaves."""
+
+    column: Array  # int16
+    child: Array  # int16
+    goes_first: Words
+    gain: Array  # float32
+    values: Array  # float32
+
+def boost(
+    data: Data,
+    settings: Settings,
+    sets: Ints,
+    set_from: Ints,
+    first: int,
+    last: int,
+    scores: Array,
+    trees: Trees,
+    curve: Floats,
+    /,
+) -> int:
+    """Fill trees and losses of the rounds first … last − 1 and add to the scores; rounds in all."""
+
+def add_scores(bins: Array, trees: Trees, count: int, scores: Floats, /) -> None:
+    """Add the values of the first `count` trees to the scores of rows of bins."""
