@@ -1,0 +1,174 @@
+"""The kernels of boosting beside plain loops over rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from counterpane._core import boosting
+from reference import core_boosting as reference
+
+NO_SETS = (np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+def new_trees(rounds, leaves, n_scores):
+    nodes = 2 * leaves - 1
+    return boosting.Trees(
+        np.full((rounds, nodes), -1, dtype=np.int16),
+        np.zeros((rounds, nodes), dtype=np.int16),
+        np.zeros((rounds, nodes, 4), dtype=np.uint64),
+        np.zeros((rounds, nodes), dtype=np.float32),
+        np.zeros((rounds, leaves, n_scores), dtype=np.float32),
+    )
+
+
+def settings(n_classes, **changes):
+    values = dict(  # noqa: C408
+        rate=0.1, penalty=4 * (n_classes - 1) / n_classes**2, min_weight=3.0, row_share=1.0,
+        most_leaves=8, most_columns=3, seed=1, patience=40,
+    )  # fmt: skip
+    return boosting.Settings(**{**values, **changes})
+
+
+def make_rows(n_classes, rows=200, seed=0, gaps=True):
+    rng = np.random.default_rng(seed)
+    numeric = np.array([True, False, True, False, True])
+    n_bins = np.array([12, 5, 20, 3, 9])
+    bins = np.column_stack([rng.integers(0 if gaps else 1, k, rows) for k in n_bins])
+    score = np.sin(bins[:, 0]) + (bins[:, 1] == 2) * (bins[:, 2] > 9) + 0.3 * rng.normal(size=rows)
+    labels = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
+    return np.ascontiguousarray(bins, dtype=np.uint8), n_bins, numeric, labels.astype(np.int64)
+
+
+def run(bins, n_bins, numeric, labels, n_classes, rounds, *, weights=None, held=None, sets=NO_SETS,
+        parts=1, **changes):  # fmt: skip
+    weights = np.ones(len(labels)) if weights is None else weights
+    held = np.zeros(len(labels)) if held is None else held
+    prior = np.log((np.bincount(labels, weights, n_classes) + 1 / n_classes) / (weights.sum() + 1))
+    start = prior[1:] - prior[:1] if n_classes == 2 else prior
+    scores = np.repeat(start[None], len(labels), axis=0).astype(np.float32)
+    options = settings(n_classes, **{"n_columns": bins.shape[1], **changes})
+    trees = new_trees(rounds, options.most_leaves, scores.shape[1])
+    curve = np.full(rounds, np.inf)
+    data = boosting.Data(bins, n_bins, numeric, labels, weights, held, n_classes)
+    done = 0
+    for to in np.linspace(0, rounds, parts + 1).astype(int)[1:].tolist():
+        if done < to:
+            done = boosting.boost(data, options, *sets, done, to, scores, trees, curve)
+            if done < to:
+                break
+    return scores, trees, curve, done, start
+
+
+def paths(trees, t):
+    """The columns on the path to each leaf of a tree."""
+    found, stack = [], [(0, frozenset())]
+    while stack:
+        v, path = stack.pop()
+        column = int(trees.column[t, v])
+        if column < 0:
+            found.append(path)
+        else:
+            child = int(trees.child[t, v])
+            stack += [(child, path | {column}), (child + 1, path | {column})]
+    return found
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_boost_beside_plain_loops(n_classes, weighted):
+    bins, n_bins, numeric, labels = make_rows(n_classes, seed=n_classes)
+    rng = np.random.default_rng(7)
+    weights = rng.integers(0, 3, len(labels)).astype(float) if weighted else np.ones(len(labels))
+    scores, trees, _, _, _ = run(bins, n_bins, numeric, labels, n_classes, 5, weights=weights)
+    expected, splits = reference.boost(
+        bins, numeric, labels, weights, n_classes, 5, rate=0.1,
+        penalty=4 * (n_classes - 1) / n_classes**2, min_weight=3.0, most_leaves=8, most_columns=3,
+    )  # fmt: skip
+    for t in range(5):
+        ours = sorted(
+            (int(c), float(g))
+            for c, g in zip(trees.column[t], trees.gain[t], strict=True)
+            if c >= 0
+        )
+        theirs = sorted(splits[t])
+        assert [c for c, _ in ours] == [c for c, _ in theirs]
+        assert [g for _, g in ours] == pytest.approx([g for _, g in theirs], rel=1e-4)
+    used = weights > 0
+    assert scores[used] == pytest.approx(expected[used], abs=1e-5)
+
+
+def test_a_path_stays_within_the_sets():
+    bins, n_bins, numeric, labels = make_rows(3)
+    sets = (np.array([0, 2, 1, 3, 4]), np.array([0, 2, 4, 5]))
+    together = [{0, 2}, {1, 3}, {4}]
+    _, trees, _, _, _ = run(bins, n_bins, numeric, labels, 3, 10, sets=sets)
+    for t in range(10):
+        assert all(any(path <= s for s in together) for path in paths(trees, t))
+    _, splits = reference.boost(
+        bins, numeric, labels, np.ones(len(labels)), 3, 3, rate=0.1, penalty=8 / 9, min_weight=3.0,
+        most_leaves=8, most_columns=3, together=together,
+    )  # fmt: skip
+    for t in range(3):
+        used = sorted(int(c) for c in trees.column[t] if c >= 0)
+        assert used == sorted(c for c, _ in splits[t])
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_paths_have_few_columns(most):
+    bins, n_bins, numeric, labels = make_rows(2, rows=600)
+    _, trees, _, _, _ = run(
+        bins, n_bins, numeric, labels, 2, 20, most_columns=most, most_leaves=16, row_share=0.5,
+        n_columns=4,
+    )  # fmt: skip
+    lengths = [len(path) for t in range(20) for path in paths(trees, t)]
+    assert max(lengths) == most
+
+
+def test_weight_two_is_a_row_twice():
+    bins, n_bins, numeric, labels = make_rows(3, rows=120)
+    weights = np.where(np.arange(120) % 3 == 0, 2.0, 1.0)
+    one, *_ = run(bins, n_bins, numeric, labels, 3, 8, weights=weights)
+    places = np.repeat(np.arange(120), weights.astype(int))
+    two, *_ = run(np.ascontiguousarray(bins[places]), n_bins, numeric, labels[places], 3, 8)
+    assert two == pytest.approx(one[places], abs=2e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4, 9])
+def test_add_scores_repeats_the_fit(n_classes):
+    bins, n_bins, numeric, labels = make_rows(n_classes, rows=500)
+    held = (np.arange(500) % 5 == 0).astype(float)
+    scores, trees, curve, done, start = run(
+        bins, n_bins, numeric, labels, n_classes, 60, weights=1 - held, held=held, row_share=0.5,
+        n_columns=4,
+    )  # fmt: skip
+    again = np.repeat(start[None], 500, axis=0)
+    boosting.add_scores(bins, trees, done, again)
+    assert again == pytest.approx(scores, abs=1e-4)
+    assert curve[done - 1] == pytest.approx(reference.mean_loss(again, labels, held), abs=1e-5)
+    best = np.repeat(start[None], 500, axis=0)
+    boosting.add_scores(bins, trees, 10, best)
+    assert curve[9] == pytest.approx(reference.mean_loss(best, labels, held), abs=1e-5)
+
+
+def test_rounds_in_parts_are_the_same_rounds():
+    bins, n_bins, numeric, labels = make_rows(7, rows=400)
+    whole = run(bins, n_bins, numeric, labels, 7, 12, row_share=0.5, n_columns=3)
+    parts = run(bins, n_bins, numeric, labels, 7, 12, row_share=0.5, n_columns=3, parts=5)
+    assert (whole[0] == parts[0]).all()
+    assert (whole[1].column == parts[1].column).all()
+    other = run(bins, n_bins, numeric, labels, 7, 12, row_share=0.5, n_columns=3, seed=2)
+    assert (whole[0] != other[0]).any()
+
+
+def test_boost_stops_when_the_loss_does_not_fall():
+    rng = np.random.default_rng(0)
+    bins = rng.integers(1, 20, (300, 3)).astype(np.uint8)
+    labels = rng.integers(0, 2, 300)
+    held = (np.arange(300) % 3 == 0).astype(float)
+    *_, curve, done, _ = run(
+        bins, np.full(3, 20), np.ones(3, dtype=bool), labels, 2, 500, weights=1 - held, held=held,
+        patience=15,
+    )  # fmt: skip
+    assert done < 500
+    assert done - 1 - int(curve[:done].argmin()) == pytest.approx(15, abs=1)
