@@ -172,3 +172,62 @@ def test_boost_stops_when_the_loss_does_not_fall():
     )  # fmt: skip
     assert done < 500
     assert done - 1 - int(curve[:done].argmin()) == pytest.approx(15, abs=1)
+
+
+def boxes_of(trees, most=3):
+    n_leaves = (trees.column >= 0).sum(axis=1) + 1
+    boxes = boosting.Boxes(
+        np.empty((n_leaves.sum(), most), dtype=np.int64),
+        np.empty((n_leaves.sum(), most, 4), dtype=np.uint64),
+    )
+    assert boosting.list_boxes(trees, boxes) == n_leaves.sum()
+    values = np.concatenate([v[:n] for v, n in zip(trees.values, n_leaves, strict=True)])
+    return boxes, values
+
+
+def inside(boxes, box, place, bins):
+    """Whether each bin is among those of one column of a box."""
+    words = boxes.bins[box, place]
+    return np.array([bool(int(words[b >> 6]) >> (b & 63) & 1) for b in bins.tolist()])
+
+
+def test_list_boxes_and_add_parts_tell_what_the_trees_do():
+    bins, n_bins, numeric, labels = make_rows(3, rows=300)
+    _, trees, _, _, start = run(bins, n_bins, numeric, labels, 3, 6)
+    scores = np.repeat(start[None], 300, axis=0)
+    boosting.add_scores(bins, trees, 6, scores)
+    boxes, values = boxes_of(trees)
+    total = np.repeat(start[None], 300, axis=0)
+    shares = np.ones((len(values), 3))
+    for box, value in enumerate(values):
+        holds = np.ones(300, dtype=bool)
+        for place, column in enumerate(boxes.columns[box]):
+            if column >= 0:
+                own = inside(boxes, box, place, bins[:, column])
+                shares[box, place] = own.mean()
+                holds &= own
+        total[holds] += value
+    assert total == pytest.approx(scores, abs=1e-5)
+    # Parts by subsets: their sum is the same, and a part does not see other columns.
+    parts = np.tile(np.arange(8), (len(values), 1))
+    out = np.zeros((8, 300, 3))
+    boosting.add_parts(bins, boxes, shares, values, parts, out)
+    assert out.sum(axis=0) + start == pytest.approx(scores, abs=1e-5)
+    box = int(np.flatnonzero((boxes.columns >= 0).sum(axis=1) == 3)[0])
+    only = np.full((len(values), 8), -1)
+    only[box] = np.arange(8)
+    out[:] = 0
+    boosting.add_parts(bins, boxes, shares, values, only, out)
+    u = [inside(boxes, box, j, bins[:, c]) for j, c in enumerate(boxes.columns[box])]
+    p = shares[box]
+    expected = (u[0] - p[0]) * p[1] * (u[2] - p[2])
+    assert out[0b101] == pytest.approx(expected[:, None] * values[box], abs=1e-12)
+    assert out[0] == pytest.approx(np.tile(p.prod() * values[box], (300, 1)))
+
+
+def test_list_boxes_refuses_longer_paths():
+    bins, n_bins, numeric, labels = make_rows(2, rows=600)
+    _, trees, _, _, _ = run(bins, n_bins, numeric, labels, 2, 5, most_columns=4, most_leaves=16)
+    leaves = int(((trees.column >= 0).sum(axis=1) + 1).sum())
+    room = boosting.Boxes(np.empty((leaves, 2), np.int64), np.empty((leaves, 2, 4), np.uint64))
+    assert boosting.list_boxes(trees, room) == -1

@@ -6,6 +6,7 @@ from counterpane.typing import Array, Bools, Floats, Ints, Words
 
 MOST_BINS: int
 MOST_CHANNELS: int
+MOST_BOX_COLUMNS: int
 
 class Data(NamedTuple):
     """Rows of bins (uint8, rows × columns); bin 0 holds missing cells."""
@@ -40,6 +41,12 @@ class Trees(NamedTuple):
     gain: Array  # float32
     values: Array  # float32
 
+class Boxes(NamedTuple):
+    """Boxes over few columns: rising columns, filled up with −1, and the bins of each."""
+
+    columns: Ints
+    bins: Words
+
 def boost(
     data: Data,
     settings: Settings,
@@ -56,3 +63,17 @@ def boost(
 
 def add_scores(bins: Array, trees: Trees, count: int, scores: Floats, /) -> None:
     """Add the values of the first `count` trees to the scores of rows of bins."""
+
+def list_boxes(trees: Trees, boxes: Boxes, /) -> int:
+    """Fill the boxes of all leaves, in order; their number, −1 if a path has too many columns."""
+
+def add_parts(
+    rows: Array,
+    boxes: Boxes,
+    shares: Floats,
+    values: Array,
+    parts: Ints,
+    out: Floats,
+    /,
+) -> None:
+    """Add the pure part of each subset T of each box's columns to out[parts[box, T]]."""
