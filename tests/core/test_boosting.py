@@ -193,7 +193,7 @@ def inside(boxes, box, place, bins):
 
 def test_list_boxes_and_add_parts_tell_what_the_trees_do():
     bins, n_bins, numeric, labels = make_rows(3, rows=300)
-    _, trees, _, _, start = run(bins, n_bins, numeric, labels, 3, 6)
+    _, trees, _, _, start = run(bins, n_bins, numeric, labels, 3, 6, most_leaves=24, min_weight=1.0)
     scores = np.repeat(start[None], 300, axis=0)
     boosting.add_scores(bins, trees, 6, scores)
     boxes, values = boxes_of(trees)
