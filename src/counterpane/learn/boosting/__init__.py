@@ -1,0 +1,1 @@
+"""Gradient boosting with trees that look at few columns on a path."""
