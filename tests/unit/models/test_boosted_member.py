@@ -1,0 +1,89 @@
+"""Boosted trees in a model: parts add up to the trees' scores, are pure, and survive a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from counterpane._core import boosting as kernels
+from counterpane.learn.boosting.fold_boosting import BinnedRows, TreeShape, boost_once
+from counterpane.models.binning import Binning
+from counterpane.models.boosted_member import BoostedMember
+
+
+@pytest.fixture(params=[2, 3])
+def member_and_rows(request):
+    classes = request.param
+    rng = np.random.default_rng(classes)
+    n = 600
+    codes = np.vstack([np.zeros(n), rng.integers(0, 4, n), np.zeros(n)]).astype(np.uint16)
+    numbers = rng.normal(size=(2, n))
+    numbers[0, ::17] = np.nan
+    score = np.nan_to_num(numbers[0]) * (codes[1] > 1) + numbers[1] + 0.2 * rng.normal(size=n)
+    labels = np.searchsorted(np.quantile(score, np.arange(1, classes) / classes), score)
+    cuts = tuple(
+        np.quantile(numbers[k, ~np.isnan(numbers[k])], np.arange(1, 20) / 20) for k in (0, 1)
+    )
+    binning = Binning(
+        np.array([0, 1, 2]),
+        np.array([0, -1, 1]),
+        np.array([True, False, True]),
+        (cuts[0], np.zeros(0), cuts[1]),
+        (np.zeros(0, np.int64), np.arange(1, 5), np.zeros(0, np.int64)),
+    )
+    bins = binning(codes, numbers)
+    rows = BinnedRows(bins, binning.n_bins, binning.ordered, labels, classes)
+    fit = boost_once(rows, np.ones(n), np.zeros(n), TreeShape(8, 3, 1.0), seed=0, rounds=30)
+    shares = np.array([np.bincount(column, minlength=256) / n for column in bins.T])
+    constant = np.array([-fit.start[0] / 2, fit.start[0] / 2]) if classes == 2 else fit.start
+    return BoostedMember(binning, constant, fit.trees, shares), codes, numbers, fit, bins
+
+
+def test_predictor_is_that_of_the_trees(member_and_rows):
+    member, codes, numbers, fit, bins = member_and_rows
+    scores = fit.scores(bins, 30)
+    predictor = member.predictor(codes, numbers)
+    if scores.shape[1] == 1:
+        assert predictor[:, 1] - predictor[:, 0] == pytest.approx(scores[:, 0], abs=1e-6)
+    else:
+        assert predictor == pytest.approx(scores, abs=1e-6)
+
+
+def test_parts_add_up_and_have_mean_zero(member_and_rows):
+    member, codes, numbers, *_ = member_and_rows
+    parts = dict(member.pure_parts(codes, numbers))
+    total = member.constant + sum(parts.values())
+    assert total == pytest.approx(member.predictor(codes, numbers), abs=1e-6)
+    assert set(parts) - {()} == set(member.all_faces)
+    for face in member.all_faces:
+        firsts, values = member.table(face)
+        for axis, column in enumerate(face):
+            shares = np.add.reduceat(member.shares[column], firsts[axis])
+            means = np.tensordot(shares, np.moveaxis(values, axis, 0), 1)
+            assert means == pytest.approx(0.0, abs=1e-6)
+
+
+def test_tables_are_the_parts_of_rows(member_and_rows):
+    member, codes, numbers, _, bins = member_and_rows
+    parts = dict(member.pure_parts(codes, numbers))
+    face = max(member.all_faces, key=len)
+    firsts, values = member.table(face)
+    cells = tuple(
+        np.searchsorted(first, bins[:, column], side="right") - 1
+        for first, column in zip(firsts, face, strict=True)
+    )
+    assert values[cells] == pytest.approx(parts[face], abs=1e-9)
+
+
+def test_arrays_and_back(member_and_rows):
+    member, codes, numbers, *_ = member_and_rows
+    again = BoostedMember.from_arrays(member.to_arrays())
+    assert (again.predictor(codes, numbers) == member.predictor(codes, numbers)).all()
+    assert isinstance(again.trees, kernels.Trees)
+
+
+def test_unknown_states_and_missing_numbers_are_in_bin_zero(member_and_rows):
+    member, *_ = member_and_rows
+    codes = np.array([[0], [4], [0]], dtype=np.uint16)  # 4 is the card: an unknown state
+    bins = member.binning(codes, np.array([[np.nan], [np.inf]]))
+    assert bins.tolist() == [[0, 0, 20]]
