@@ -7,7 +7,6 @@
 #include <numbers>
 
 #include "base/numbers.hpp"
-#include "inference/splitmix.hpp"
 #include "learn/boosting/grow.hpp"
 #include "levels/loops.hpp"
 
@@ -26,7 +25,6 @@ struct Data {
   Floats held;     // weights of the rows whose loss is followed
   Int n_classes;
   static constexpr const char* fields = "bins[rows,d] n_bins[d] numeric[d] labels[rows] weights[rows] held[rows] n_classes";
-  auto members() { return std::tie(bins, n_bins, numeric, labels, weights, held, n_classes); }
 };
 
 struct Settings {
@@ -37,9 +35,6 @@ struct Settings {
   Int patience;
   static constexpr const char* fields =
       "rate penalty min_weight row_share n_columns most_leaves most_columns seed patience";
-  auto members() {
-    return std::tie(rate, penalty, min_weight, row_share, n_columns, most_leaves, most_columns, seed, patience);
-  }
 };
 
 // Probabilities of the classes from scores, row by row, and the loss of the held-out rows.
@@ -127,8 +122,8 @@ class Booster {
 
   // One round; returns the mean loss of the held-out rows after it (0 without such rows).
   double round(Int t, const Trees& trees) {
-    Word state = settings_.seed * inference::SPLITMIX_FACTOR + Word(t) * 0xD1342543DE82EF95;
-    inference::next_uniform(state);
+    Word state = settings_.seed * SPLITMIX_FACTOR + Word(t) * 0xD1342543DE82EF95;
+    next_uniform(state);
     draw_projection(state);
     const Int n = draw_rows(state);
     const Int n_columns = draw_columns(state);
@@ -159,15 +154,15 @@ class Booster {
   void draw_projection(Word& state) {
     if (channels_ == data_.n_classes || binary_) return;
     for (float& cell : projection_.flat()) {  // Box–Muller
-      const double radius = std::sqrt(-2.0 * std::log(1.0 - inference::next_uniform(state)));
-      cell = float(radius * std::cos(2 * std::numbers::pi * inference::next_uniform(state)) / std::sqrt(double(channels_)));
+      const double radius = std::sqrt(-2.0 * std::log(1.0 - next_uniform(state)));
+      cell = float(radius * std::cos(2 * std::numbers::pi * next_uniform(state)) / std::sqrt(double(channels_)));
     }
   }
 
   Int draw_rows(Word& state) {
     Int n = 0;
     for (std::int32_t i : training_)
-      if (settings_.row_share >= 1 || inference::next_uniform(state) < settings_.row_share) sample_[n++] = i;
+      if (settings_.row_share >= 1 || next_uniform(state) < settings_.row_share) sample_[n++] = i;
     return n;
   }
 
@@ -176,7 +171,7 @@ class Booster {
     for (Int j = 0; j < all; ++j) columns_[j] = j;
     if (n == all) return n;
     for (Int j = 0; j < n; ++j)
-      std::swap(columns_[j], columns_[j + Int(inference::next_uniform(state) * double(all - j))]);
+      std::swap(columns_[j], columns_[j + Int(next_uniform(state) * double(all - j))]);
     std::sort(columns_.begin(), columns_.begin() + n);
     return n;
   }

@@ -15,7 +15,6 @@ struct Boxes {
   Matrix<Int> columns;  // (boxes, columns), rising, filled up with −1
   View<Word, 3> bins;   // the bins of each column
   static constexpr const char* fields = "columns[boxes,q] bins[boxes,q,4]";
-  auto members() { return std::tie(columns, bins); }
 };
 
 // Fill the boxes of all leaves, tree after tree, in the order of their numbers; returns how many there are, or −1 if a

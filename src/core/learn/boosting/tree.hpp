@@ -3,8 +3,6 @@
 // A tree is a row of four arrays: the column of each node (−1 for a leaf), its first child (the second one follows) or the
 // number of the leaf, the bins that go to the first child as a set of 256 bits, and the gain of the split.
 #pragma once
-#include <tuple>
-
 #include "base/view.hpp"
 
 namespace cp::boosting {
@@ -36,7 +34,6 @@ struct Trees {
   Matrix<float> gain;
   View<float, 3> values;  // (trees, leaves, scores)
   static constexpr const char* fields = "column[t,nodes] child[t,nodes] goes_first[t,nodes,4] gain[t,nodes] values[t,leaves,s]";
-  auto members() { return std::tie(column, child, goes_first, gain, values); }
 
   Tree operator[](Int t) const { return {column[t], child[t], goes_first[t], gain[t]}; }
 };
