@@ -1,0 +1,183 @@
+"""The choice of a tree shape by held-out loss, the sets of columns, and the fits that are averaged.
+
+All candidates share the folds. With many rows they are compared on the first fold only, and the
+chosen one is fitted on all folds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.learn.boosting.fold_boosting import (
+    MOST_ROUNDS,
+    BinnedRows,
+    BoostedFit,
+    FoldFits,
+    TreeShape,
+    boost_folds,
+    boost_once,
+)
+from counterpane.learn.driver import Search
+from counterpane.parallel import map_in_threads
+from counterpane.progress import Control
+from counterpane.typing import Floats
+
+SHAPES = {
+    "small": TreeShape(leaves=8, columns=3, column_share=0.8),
+    "large": TreeShape(leaves=24, columns=3, column_share=0.8),
+    "sparse": TreeShape(leaves=8, columns=3, column_share=0.3),
+    "four": TreeShape(leaves=24, columns=4, column_share=0.8),
+}
+FEW_SETS = "few sets"
+FOUR_GAIN = 0.02  # by which four columns on a path must be better than three
+FEW_LOSS = 0.005  # that confining paths to few sets of columns may cost
+LEAST_SETS = 32
+MANY_ROWS = 3000  # from which candidates are compared on one fold
+FEW_ROWS = 2000  # up to which there are fits to all rows besides
+MORE_ROUNDS = 1.1  # of fits to all rows, which have more of them
+FIRST_ROUNDS = 150  # of a fit that only finds sets of columns
+
+Judge = Callable[[Sequence[Floats]], float]
+"""The loss of held-out predictions, ln P(class), one array for each fold that was fitted."""
+
+
+class ShapesTried(NamedTuple):
+    """How many candidates were tried, and the held-out loss of each."""
+
+    done: int
+    losses: Floats
+
+
+class BoostingSearch(Search[ShapesTried]):
+    """Each step fits one more candidate: the tree shapes, then the best one with few sets.
+
+    Parameters
+    ----------
+    rows, weights
+        All rows, and their weights.
+    held
+        The weight of each row in each fold, (folds, rows).
+    judge
+        How held-out predictions are judged; by default by their mean log-loss.
+    """
+
+    def __init__(
+        self,
+        rows: BinnedRows,
+        weights: Floats,
+        held: Floats,
+        *,
+        seed: int,
+        judge: Judge | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        self.rows, self.weights, self.held = rows, weights, held
+        self.seed, self.n_jobs = seed, n_jobs
+        self.judge = judge or self.mean_loss
+        n_columns = rows.bins.shape[1]
+        least = {"sparse": 7, "four": 4}
+        self.names = [name for name in SHAPES if n_columns >= least.get(name, 1)]
+        self.names += [FEW_SETS] if n_columns > 1 else []
+        self.tried_on = held[:1] if len(weights) > MANY_ROWS else held
+        self._fits: dict[str, FoldFits] = {}
+
+    def start(self) -> ShapesTried:
+        """Nothing tried."""
+        return ShapesTried(0, np.full(len(self.names), np.inf))
+
+    def done(self, state: ShapesTried) -> bool:
+        """Whether all candidates were tried; at once where there are no folds or columns."""
+        return state.done == len(self.names) or not len(self.held) or not self.rows.bins.shape[1]
+
+    def size(self, state: ShapesTried) -> tuple[float, float | None]:
+        """Candidates done, of all."""
+        return float(state.done), float(len(self.names))
+
+    def step(self, state: ShapesTried, ctl: Control) -> tuple[ShapesTried, dict[str, Any]]:
+        """One more candidate."""
+        name = self.names[state.done]
+        shape = self.best_shape(state) if name == FEW_SETS else name
+        fits = self._fit(shape, few=name == FEW_SETS, held=self.tried_on)
+        loss = self.judge(fits.held_out(self.rows, self.tried_on))
+        self._fits[name] = fits
+        losses = state.losses.copy()
+        losses[state.done] = loss
+        record = {"trees": name, "rounds": fits.rounds, "held_out_log_loss": loss}
+        return ShapesTried(state.done + 1, losses), record
+
+    def best_shape(self, state: ShapesTried) -> str:
+        """The shape of least loss; four columns on a path only if clearly better."""
+        tried = {n: float(x) for n, x in zip(self.names, state.losses, strict=True)}
+        three = {n: x for n, x in tried.items() if n not in ("four", FEW_SETS)}
+        best = min(three, key=lambda n: three[n])
+        return "four" if tried.get("four", math.inf) < (1 - FOUR_GAIN) * three[best] else best
+
+    def few_sets(self, state: ShapesTried) -> bool:
+        """Whether paths stay within few sets of columns: where that costs next to nothing."""
+        if FEW_SETS not in self.names or state.done < len(self.names):
+            return False
+        best = float(state.losses[self.names.index(self.best_shape(state))])
+        return float(state.losses[-1]) <= (1 + FEW_LOSS) * best
+
+    def folds(self, state: ShapesTried) -> FoldFits:
+        """The fits of the chosen candidate on all folds."""
+        shape, few = self.best_shape(state), self.few_sets(state)
+        known = self._fits.get(FEW_SETS if few else shape)
+        if known is not None and len(known.fits) == len(self.held):
+            return known
+        return self._fit(shape, few=few, held=self.held)
+
+    def all_rows(self, state: ShapesTried, folds: FoldFits) -> list[BoostedFit]:
+        """Fits to all rows, as many as there are folds; none where there are many rows."""
+        if len(self.weights) > FEW_ROWS:
+            return []
+        shape = SHAPES[self.best_shape(state)]
+        sets = top_sets(folds, self.rows.bins.shape[1]) if self.few_sets(state) else ()
+        rounds = max(1, min(round(MORE_ROUNDS * folds.rounds), MOST_ROUNDS))
+        nothing = np.zeros_like(self.weights)
+
+        def fit(k: int) -> BoostedFit:
+            seed = self.seed + 1000 + k
+            return boost_once(
+                self.rows, self.weights, nothing, shape, seed=seed, rounds=rounds, sets=sets
+            )
+
+        return list(map_in_threads(fit, range(len(self.held)), self.n_jobs))
+
+    def mean_loss(self, log_proba: Sequence[Floats]) -> float:
+        """The mean log-loss of the held-out rows of some folds, in nats."""
+        total = weight = 0.0
+        for logs, held in zip(log_proba, self.held, strict=False):
+            there = held > 0
+            own = logs[np.arange(len(logs)), self.rows.labels[there]]
+            total -= float(held[there] @ own)
+            weight += float(held.sum())
+        return total / weight
+
+    def _fit(self, name: str, *, few: bool, held: Floats) -> FoldFits:
+        """The fits of a shape on folds; `few` confines paths to sets that each fold found."""
+        options: dict[str, Any] = {"seed": self.seed, "n_jobs": self.n_jobs}
+        fold_rows = (self.rows, self.weights, held, SHAPES[name])
+        if not few:
+            return boost_folds(*fold_rows, **options)
+        known = self._fits.get(name)
+        if known is None or len(known.fits) < len(held):
+            # The sets of a fold must not come from rows that are held out in it.
+            known = boost_folds(*fold_rows, **options, rounds=FIRST_ROUNDS)
+        n_columns = self.rows.bins.shape[1]
+        sets = [top_sets(known._replace(fits=[fit]), n_columns) for fit in known.fits]
+        return boost_folds(*fold_rows, **options, sets=sets)
+
+
+def top_sets(folds: FoldFits, n_columns: int) -> list[tuple[int, ...]]:
+    """The sets of two and more columns that gained most, and all single columns."""
+    gains = folds.gains()
+    larger = sorted(
+        (columns for columns in gains if len(columns) > 1), key=lambda c: (-gains[c], c)
+    )
+    most = max(LEAST_SETS, 2 * n_columns)
+    return larger[:most] + [(c,) for c in range(n_columns)]
