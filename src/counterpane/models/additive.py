@@ -17,6 +17,7 @@ from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.base import ClassModel, Marginals
+from counterpane.models.boosted_member import BoostedMember
 from counterpane.models.effects import (
     CAPTION,
     Effects,
@@ -43,11 +44,12 @@ BLOCK_ROWS = 2**13
 class AdditiveClassifier(ClassModel):
     """P(class | row) ∝ exp Σ_T f_T(x_T, class), smoothed so that no class is impossible.
 
-    `schema` holds the features and, last, the class. Each f_T is the mean over `members`, fits on
-    different rows, of a table on the member's own cuts; for a column of numbers it also has the
-    member's numeric terms. A member without the face counts as zero there, and so does a cell that
-    a member never saw. The mean predictor is smoothed by (m p + 1/C) / (m + 1), m being `total`,
-    the weight of the rows. `effects` tells how much each of `faces` changes the log-odds.
+    `schema` holds the features and, last, the class. Each f_T is a sum over `members`, each times
+    its share (by default all have the same): fits on different rows, with a table on the member's
+    own cuts, to which a column of numbers adds the member's numeric terms; and boosted trees, whose
+    leaves are boxes over few columns. A member without the face counts as zero there, and so does a
+    cell that a member never saw. Probabilities are smoothed by (m p + 1/C) / (m + 1), m being
+    `total`, the weight of the rows. `effects` tells how much each of `faces` changes the log-odds.
 
     `rows`, those that training kept, tell how the columns that evidence leaves out are distributed.
     Without them the model answers only questions that give all columns.
@@ -58,9 +60,10 @@ class AdditiveClassifier(ClassModel):
     def __init__(
         self,
         schema: Schema,
-        members: Iterable[Member],
+        members: Iterable[Member | BoostedMember],
         total: float,
         *,
+        shares: Floats | None = None,
         effects: Effects | None = None,
         rows: TrainingRows | None = None,
         provenance: dict[str, Any] | None = None,
@@ -68,6 +71,8 @@ class AdditiveClassifier(ClassModel):
         self.schema = schema
         self.members = tuple(members)
         self.total = float(total)
+        n = max(len(self.members), 1)
+        self.shares: Floats = np.full(n, 1 / n) if shares is None else np.asarray(shares, float)
         self.effects = effects
         self.rows = rows
         self.provenance = provenance
@@ -76,17 +81,18 @@ class AdditiveClassifier(ClassModel):
                 f"{len(self.members)} members and the weight {total} make no model; at least one "
                 "member and a positive weight are needed."
             )
+        if self.shares.shape != (len(self.members),) or not (self.shares >= 0).all():
+            raise ParameterError(
+                f"{len(self.members)} members have the shares {self.shares.tolist()}; one of each, "
+                "none negative, is needed."
+            )
         for place, member in enumerate(self.members):
-            if (
-                len(member.coding.cards) != len(schema) - 1
-                or len(member.constant) != self.n_classes
-            ):
+            if member.n_columns != len(schema) - 1 or len(member.constant) != self.n_classes:
                 raise ScopeError(
-                    f"member {place} is of {len(member.coding.cards)} columns and "
-                    f"{len(member.constant)} classes; the schema has {len(schema) - 1} and "
-                    f"{self.n_classes}."
+                    f"member {place} is of {member.n_columns} columns and {len(member.constant)} "
+                    f"classes; the schema has {len(schema) - 1} and {self.n_classes}."
                 )
-            if member.coding.numeric.tolist() != self.numeric.tolist():
+            if member.numeric.tolist() != self.numeric.tolist():
                 raise ScopeError(f"member {place} takes other columns for numbers than the first.")
         if effects is not None and len(effects.sizes) != len(self.faces):
             raise ScopeError(
@@ -141,7 +147,7 @@ class AdditiveClassifier(ClassModel):
     @property
     def numeric(self) -> Ints:
         """Positions of the columns of numbers."""
-        return self.members[0].coding.numeric
+        return self.members[0].numeric
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
@@ -327,8 +333,9 @@ class AdditiveClassifier(ClassModel):
         out: Floats = np.empty((codes.shape[1], self.n_classes))
         for low in range(0, len(out), BLOCK_ROWS):
             rows = slice(low, low + BLOCK_ROWS)
-            each = [m.predictor(codes[:, rows], numbers[:, rows]) for m in self.members]
-            eta: Floats = np.mean(each, axis=0)
+            eta: Floats = np.zeros((codes[:, rows].shape[1], self.n_classes))
+            for share, member in zip(self.shares.tolist(), self.members, strict=True):
+                eta += share * member.predictor(codes[:, rows], numbers[:, rows])
             eta -= eta.max(axis=1, keepdims=True)
             out[rows] = eta - np.log(np.exp(eta).sum(axis=1, keepdims=True))
         share = 1 / (self.total + 1)
@@ -344,11 +351,10 @@ class AdditiveClassifier(ClassModel):
         """
         out: Floats = np.zeros((1 + len(self.faces), codes.shape[1], self.n_classes))
         place = {(): 0} | {face: 1 + f for f, face in enumerate(self.faces)}
-        for member in self.members:
-            out[0] += member.constant
+        for share, member in zip(self.shares.tolist(), self.members, strict=True):
+            out[0] += share * member.constant
             for face, part in member.pure_parts(codes, numbers):
-                out[place[face]] += part
-        out /= len(self.members)
+                out[place[face]] += share * part
         return log_odds(out)
 
     def explain(self, row: Any, target: str | None = None) -> Explanation:
@@ -386,6 +392,7 @@ class AdditiveClassifier(ClassModel):
         arrays: dict[str, Array] = {
             "total": np.array([self.total]),
             "members": np.array([len(self.members)], dtype=np.int64),
+            "shares": self.shares,
         }
         for place, member in enumerate(self.members):
             arrays |= {f"{place}.{name}": array for name, array in member.to_arrays().items()}
@@ -404,15 +411,24 @@ class AdditiveClassifier(ClassModel):
         for name, array in arrays.items():
             number, _, rest = name.partition(".")
             groups.setdefault(number, {})[rest] = array
-        members = [Member.from_arrays(groups[str(k)]) for k in range(int(arrays["members"][0]))]
+        members = [_member_of(groups[str(k)]) for k in range(int(arrays["members"][0]))]
         effects = Effects.from_arrays(groups["effects"]) if "effects" in groups else None
         rows = None
         if "rows" in groups:
             features = schema.select(range(len(schema) - 1))
-            rows = TrainingRows.from_arrays(features, members[0].coding.numeric, groups["rows"])
+            rows = TrainingRows.from_arrays(features, members[0].numeric, groups["rows"])
         total = float(arrays["total"][0])
-        return cls(schema, members, total, effects=effects, rows=rows, provenance=provenance)
+        shares = arrays.get("shares")
+        return cls(
+            schema, members, total, shares=shares, effects=effects, rows=rows, provenance=provenance
+        )
 
 
 def _columns(frame: Any) -> list[Column]:
     return list(frame.labels()) if isinstance(frame, Table) else columns_of(frame)
+
+
+def _member_of(arrays: Mapping[str, Array]) -> Member | BoostedMember:
+    if "trees.column" in arrays:
+        return BoostedMember.from_arrays(arrays)
+    return Member.from_arrays(arrays)

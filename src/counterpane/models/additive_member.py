@@ -158,6 +158,20 @@ class Member:
             if not set(moved.target) < set(moved.source) <= set(range(len(self.coding.cards))):
                 raise ScopeError(f"what moves from {moved.source} cannot move to {moved.target}.")
 
+    @property
+    def n_columns(self) -> int:
+        """The number of features."""
+        return len(self.coding.cards)
+
+    @property
+    def numeric(self) -> Ints:
+        """Positions of the columns of numbers."""
+        return self.coding.numeric
+
+    def values_of(self, row: int) -> Floats:
+        """Rising values of a column of numbers, by its row among them."""
+        return self.coding.values[row]
+
     def _check_table(self, face: Face, keys: Ints, table: Floats) -> None:
         n_columns = len(self.coding.cards)
         rising = all(a < b for a, b in pairwise(face))

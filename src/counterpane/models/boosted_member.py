@@ -47,6 +47,22 @@ class BoostedMember:
         """The number of classes."""
         return len(self.constant)
 
+    @property
+    def n_columns(self) -> int:
+        """The number of features."""
+        return len(self.binning.columns)
+
+    @property
+    def numeric(self) -> Ints:
+        """Positions of the columns of numbers."""
+        numbers = self.binning.numbers
+        order = np.argsort(numbers[numbers >= 0])
+        return self.binning.columns[numbers >= 0][order]
+
+    def values_of(self, row: int) -> Floats:
+        """Rising values of a column of numbers, by its row among them: its cuts."""
+        return self.binning.cuts[int(np.flatnonzero(self.binning.numbers == row)[0])]
+
     @cached_property
     def boxes(self) -> kernels.Boxes:
         """The leaves of all trees, in order."""

@@ -198,7 +198,7 @@ def _levels(model: AdditiveClassifier, c: int, order: int) -> tuple[Any, Any, An
     if c not in numeric:
         codes = np.arange(variable.card)
         return [state_text(s) for s in variable.states], codes, np.full(variable.card, np.nan)
-    values = model.members[0].coding.values[numeric.index(c)]
+    values = model.members[0].values_of(numeric.index(c))
     if not len(values):
         values = np.zeros(1)
     chosen = np.unique(np.quantile(values, LEVELS[min(order, 2)]))
