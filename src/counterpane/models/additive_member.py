@@ -213,6 +213,14 @@ class Member:
             yield moved.source, -part
             yield moved.target, part
 
+    def pure_part(self, face: Face, codes: Codes, numbers: Floats) -> Floats:
+        """What one purified face adds to the predictors, (rows, classes)."""
+        total = np.zeros((codes.shape[1], len(self.constant)))
+        for other, part in self.pure_parts(codes, numbers):
+            if other == face:
+                total += part
+        return total
+
     def term_parts(self, numbers: Floats) -> Iterator[tuple[Face, Floats]]:
         """What the numeric terms of each column add to the predictors."""
         if len(self.terms):

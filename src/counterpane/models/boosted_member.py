@@ -136,6 +136,12 @@ class BoostedMember:
         for face, place in places.items():
             yield face, self._by_class(out[place])
 
+    def pure_part(self, face: Face, codes: Codes, numbers: Floats) -> Floats:
+        """What one purified face adds to the scores of the classes, (rows, classes)."""
+        out = np.zeros((1, codes.shape[1], self.trees.values.shape[2]))
+        self._add_parts(self.binning(codes, numbers), {face: 0}, out)
+        return self._by_class(out[0])
+
     def table(self, face: Face) -> tuple[tuple[Ints, ...], Floats]:
         """(bins, values): the bins of each column of a face, and its part by cell and class.
 

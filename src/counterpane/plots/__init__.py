@@ -2,6 +2,7 @@
 
 from counterpane.plots.bars import answer, comparison, interactions, marginals
 from counterpane.plots.calibration import calibration
+from counterpane.plots.effects import effects
 from counterpane.plots.graph import graph
 from counterpane.plots.hypergraph import hypergraph
 from counterpane.plots.learned import learned, trace
@@ -14,6 +15,7 @@ __all__ = [
     "conditional_table",
     "confusion",
     "edge_probabilities",
+    "effects",
     "graph",
     "hypergraph",
     "interactions",
