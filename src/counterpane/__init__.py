@@ -133,6 +133,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.classifiers.bayes_net_classifier import (
         BayesNetClassifier as BayesNetClassifier,
     )
+    from counterpane.learn.classifiers.boosted_tables import BoostedTables as BoostedTables
     from counterpane.learn.classifiers.faces.markov_classifier import (
         MarkovClassifier as MarkovClassifier,
     )

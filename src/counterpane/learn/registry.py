@@ -5,7 +5,7 @@ Everything that lists learners reads `LEARNERS`: the public names of `counterpan
 Classes are imported when they are first used, so that this module costs nothing at start-up.
 
 >>> list(learners("classifier"))
-['interaction', 'markov', 'bnc', 'tan', 'naive-bayes']
+['interaction', 'boosted-tables', 'markov', 'bnc', 'tan', 'naive-bayes']
 >>> find_learner("dn-logistic").make(l1=2.0)
 DependencyNetworkLearner(local='logistic', l1=2.0)
 >>> [entry.name for entry in LEARNERS if entry.task == "network" and entry.takes("random_state")]
@@ -63,6 +63,8 @@ _Row = LearnerEntry
 LEARNERS = (
     _Row("interaction", "InteractionClassifier",
          "classifiers.interactions.interaction_classifier", "classifier", "interaction-classifier"),
+    _Row("boosted-tables", "BoostedTables", "classifiers.boosted_tables", "classifier",
+         "interaction-classifier"),
     _Row("markov", "MarkovClassifier", "classifiers.faces.markov_classifier", "classifier",
          "markov-classifier"),
     _Row("bnc", "BayesNetClassifier", "classifiers.bayes_net_classifier", "classifier",

@@ -130,10 +130,11 @@ class Booster {
     for (Int r = 0; r < n; ++r) fill_gradient(sample_[r]);
     const Tree tree = trees[t];
     grower_.grow({gradients_.data(), {Int(gradients_.size())}}, {sample_.data(), {n}}, columns_.part(0, n_columns), tree);
-    fill_values(tree, trees.values[t]);
+    const TreeView grown = tree;
+    fill_values(grown, trees.values[t]);
     const Int n_scores = scores_.shape(1);
     for (Int i = 0; i < data_.bins.shape(0); ++i) {
-      const float* value = trees.values[t][tree.leaf_of(data_.bins[i].data)].data;
+      const float* value = trees.values[t][grown.leaf_of(data_.bins[i].data)].data;
       float* score = scores_[i].data;
       for (Int c = 0; c < n_scores; ++c) score[c] += value[c];
     }
@@ -203,7 +204,7 @@ class Booster {
   }
 
   // Newton steps of the leaves, from all training rows.
-  void fill_values(const Tree& tree, Matrix<float> values) {
+  void fill_values(const TreeView& tree, Matrix<float> values) {
     const Int n_scores = scores_.shape(1);
     slopes_.fill(0.0);
     curvatures_.fill(0.0);

@@ -19,7 +19,7 @@ struct Boxes {
 
 // Fill the boxes of all leaves, tree after tree, in the order of their numbers; returns how many there are, or −1 if a
 // path has more columns than there is room for.
-inline Int list_boxes(const Trees& trees, const Boxes& boxes) {
+inline Int list_boxes(const TreesView& trees, const Boxes& boxes) {
   const Int q = boxes.columns.shape(1);
   struct Item {
     Int node, size;
@@ -29,7 +29,7 @@ inline Int list_boxes(const Trees& trees, const Boxes& boxes) {
   Int first = 0;
   std::vector<Item> stack;
   for (Int t = 0; t < trees.column.shape(0); ++t) {
-    const Tree tree = trees[t];
+    const TreeView tree = trees[t];
     Int leaves = 0;
     stack.assign(1, Item{0, 0, {}, {}});
     while (!stack.empty()) {

@@ -1,0 +1,159 @@
+"""Learners whose model is a sum over interactions: its effects, kept rows, and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.data.schema import Schema
+from counterpane.learn.classifiers.classifier import Classifier
+from counterpane.learn.classifiers.folds import HeldOut
+from counterpane.learn.classifiers.interactions.canonical_rows import TableLayout, table_rows
+from counterpane.learn.classifiers.interactions.fold_coding import RawRows
+from counterpane.learn.classifiers.interactions.fold_rows import sorted_rows
+from counterpane.learn.classifiers.training_data import Training, read_features
+from counterpane.models.additive import AdditiveClassifier
+from counterpane.models.additive_member import Member
+from counterpane.models.boosted_member import BoostedMember
+from counterpane.models.effects import CAPTION, Effects, Explanation, measure_effects, one_row
+from counterpane.models.training_rows import TrainingRows, keep_rows
+from counterpane.plotting import draw_plot
+from counterpane.typing import Codes, Floats
+
+MAX_SHOWN = 60  # interactions in a picture
+EFFECT_ROWS = 2**15  # at most, for the effects of interactions
+EFFECT_ENTRIES = 2**23  # rows × interactions × classes, at most
+BOX_ROWS = 2**27  # rows × boxes of boosted trees, at most
+
+
+class SortedTraining(NamedTuple):
+    """Training rows in an order that does not depend on the table, and the way back to it."""
+
+    rows: RawRows
+    weights: Floats
+    layout: TableLayout
+    codes: Codes  # of the same rows, in the columns and states of the table
+    numbers: Floats
+
+    @classmethod
+    def of(cls, rows: RawRows, weights: Floats, layout: TableLayout) -> SortedTraining:
+        """Sorted rows with their cells as the table has them."""
+        return cls(rows, weights, layout, *table_rows(rows, layout))
+
+    def kept(self, schema: Schema) -> TrainingRows:
+        """The rows that a model keeps: distinct ones of all columns but the class."""
+        nobody = np.zeros(len(self.weights), dtype=np.int64)
+        rows, weights = sorted_rows(
+            self.rows.codes,
+            self.rows.cards.copy(),
+            self.rows.numeric,
+            self.rows.numbers,
+            nobody,
+            1,
+            self.weights,
+        )
+        codes, numbers = table_rows(rows, self.layout)
+        numeric = np.sort(self.layout.columns[rows.numeric])
+        for c, values in zip(numeric.tolist(), numbers, strict=True):
+            intervals = np.searchsorted(schema[c].cuts or (), values, side="right")
+            codes[c] = np.where(np.isnan(values), schema[c].card - 1, intervals)
+        return keep_rows(codes, schema.cards, numeric, numbers, weights)
+
+
+class AdditiveLearner(Classifier):
+    """What classifiers share whose `model_` is an `AdditiveClassifier`."""
+
+    model_: AdditiveClassifier
+    held_out_: HeldOut | None
+    keep_rows: bool
+
+    def _build(
+        self,
+        training: Training,
+        sorted_training: SortedTraining,
+        members: Sequence[Member | BoostedMember],
+        shares: Floats | None,
+        provenance: Mapping[str, Any],
+    ) -> AdditiveClassifier:
+        """The model of some members, with its effects and kept rows."""
+        schema = training.table.schema
+        kept = sorted_training.kept(schema) if self.keep_rows else None
+        about = None if kept is None else {"kept": len(kept), "distinct": kept.seen}
+        model = AdditiveClassifier(
+            Schema([*schema, training.target]),
+            members,
+            float(sorted_training.weights.sum()),
+            shares=shares,
+            rows=kept,
+            provenance={**provenance, "target": training.target.name, "kept_rows": about},
+        )
+        labels = sorted_training.layout.classes[sorted_training.rows.labels]
+        classes = np.bincount(labels, sorted_training.weights, model.n_classes)
+        model.effects = _effects(model, sorted_training, classes / classes.sum())
+        return model
+
+    def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
+        return self.model_.average_log_proba(codes, numbers)
+
+    @property
+    def interactions_(self) -> list[dict[str, Any]]:
+        """A record for each interaction, the largest effect first."""
+        return self.model_.interactions()
+
+    def explain(self, row: Any) -> Explanation:
+        """What each interaction adds to the log-odds of the classes of one row, largest first.
+
+        `row` is a mapping from names to cells, a list, or a frame or array of one row. See
+        `counterpane.models.effects.explanation` for the records; the one whose columns are None
+        has the effect of the smoothing of the probabilities and of averaging over unknown cells.
+        """
+        self._check_fitted()
+        codes, numbers = self._encoded(*read_features(one_row(row)))
+        return self.model_.explain_cells(codes, numbers)
+
+    def plot(self, kind: str = "hypergraph", **options: Any) -> Any:
+        """The hypergraph of the largest interactions; see `counterpane.plots.hypergraph`.
+
+        Labels are effects; opacity is the share of half samples on which an interaction was
+        selected, if that is known. A pair within a triple is not drawn. Other kinds are
+        "interactions", all effects as bars, "effects", one interaction by its cells (`columns`),
+        and "trace".
+        """
+        self._check_fitted()
+        if kind == "effects":
+            return draw_plot("effects", self, **options)
+        if kind != "hypergraph":
+            return super().plot(kind, **options)
+        shown = self.interactions_[:MAX_SHOWN]
+        records = [
+            {
+                "hyperedge": tuple(r["columns"]),
+                "share": r.get("share", 1.0),
+                "label": f"{r['effect']:.2f}",
+            }
+            for r in shown
+            if r["order"] == 1 or not any(set(r["columns"]) < set(o["columns"]) for o in shown)
+        ]
+        about = {"title": self.target_.name, "note": CAPTION}
+        return draw_plot("hypergraph", records, **about | options)
+
+
+def _effects(
+    model: AdditiveClassifier, sorted_training: SortedTraining, class_shares: Floats
+) -> Effects:
+    """The effects of a model's interactions on rows, or on some of them where they are many."""
+    most = EFFECT_ENTRIES // ((1 + len(model.faces)) * model.n_classes)
+    boxes = sum(len(m.box_values) for m in model.members if isinstance(m, BoostedMember))
+    if boxes:
+        most = min(most, max(BOX_ROWS // boxes, 256))
+    weights = sorted_training.weights
+    size = min(len(weights), EFFECT_ROWS, max(most, 1))
+    rows = np.linspace(0, len(weights) - 1, size).astype(np.int64)
+    codes, numbers = sorted_training.codes[:, rows], sorted_training.numbers[:, rows]
+    contributions = model.contributions(codes, numbers)[1:]
+    effects = measure_effects(contributions, weights[rows], class_shares)
+    # All models have the single columns; no samples were drawn to select the others.
+    shares = np.array([0.0 if len(face) > 1 else np.nan for face in model.faces])
+    return effects._replace(shares=shares, samples=0)
