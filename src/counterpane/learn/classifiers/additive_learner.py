@@ -10,9 +10,12 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.learn.classifiers.classifier import Classifier
 from counterpane.learn.classifiers.folds import HeldOut
-from counterpane.learn.classifiers.interactions.canonical_rows import TableLayout, table_rows
-from counterpane.learn.classifiers.interactions.fold_coding import RawRows
-from counterpane.learn.classifiers.interactions.fold_rows import sorted_rows
+from counterpane.learn.classifiers.interactions.canonical_rows import (
+    RawRows,
+    TableLayout,
+    sort_distinct,
+    table_rows,
+)
 from counterpane.learn.classifiers.training_data import Training, read_features
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Member
@@ -45,7 +48,7 @@ class SortedTraining(NamedTuple):
     def kept(self, schema: Schema) -> TrainingRows:
         """The rows that a model keeps: distinct ones of all columns but the class."""
         nobody = np.zeros(len(self.weights), dtype=np.int64)
-        rows, weights = sorted_rows(
+        rows, weights = sort_distinct(
             self.rows.codes,
             self.rows.cards.copy(),
             self.rows.numeric,
