@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+PAPERS = Path(__file__).parents[1] / "docs" / "_figures" / "papers"
 PACKAGES = (
     "counterpane", "numpy", "scipy", "scikit-learn", "pyagrum", "pybnesian", "pgmpy",
 )  # fmt: skip
@@ -103,6 +104,52 @@ def write(
         text += "\n" + as_markdown(table)
     path.with_suffix(".md").write_text(text)
     return path
+
+
+def publish_tables(
+    name: str, script: str, tables: Sequence[dict[str, Any]], where: dict[str, Any] | None = None
+) -> Path:
+    """Write the tables of a paper for the site: `docs/_figures/papers/NAME.json`.
+
+    `docs/paper_tables.py` says what a table is. `where` are the circumstances of the measurement,
+    by default those of now.
+    """
+    where = circumstances() if where is None else where
+    record = {
+        "script": script,
+        "commit": where["commit"],
+        "date": where["when"][:10],
+        "machine": f"{where['cores']} cores, {where['machine']}",
+        "versions": {
+            "python": where["python"],
+            **{package: number for package, number in where["packages"].items() if number},
+        },
+        "tables": list(tables),
+    }
+    PAPERS.mkdir(exist_ok=True)
+    path = PAPERS / f"{name}.json"
+    path.write_text(tables_text(record), encoding="utf-8")
+    print(f"→ {path}")
+    return path
+
+
+def tables_text(record: dict[str, Any]) -> str:
+    """JSON with one row of a table a line, so that a change of a value is a change of a line."""
+    marks: dict[str, str] = {}
+
+    def mark(line: list[Any]) -> str:
+        key = f"@row {len(marks)}@"
+        marks[f'"{key}"'] = json.dumps(line, ensure_ascii=False)
+        return key
+
+    tables = [
+        {**table, "columns": mark(table["columns"]), "rows": [mark(r) for r in table["rows"]]}
+        for table in record["tables"]
+    ]
+    text = json.dumps({**record, "tables": tables}, indent=1, ensure_ascii=False)
+    for key, line in marks.items():
+        text = text.replace(key, line)
+    return text + "\n"
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:

@@ -6,18 +6,28 @@ import json
 from pathlib import Path
 from typing import Any
 
+import paper_tables
+
 PAGES = {"large": "engines"}  # where figures go that have no page of their own
 
 
 def write(figures: Path, folder: Path) -> None:
-    """Tables in `folder` of the files in `figures`: one page for each, those of engines in one."""
-    folder.mkdir(exist_ok=True)
+    """Tables in `folder` of the files in `figures`: one page for each, those of engines in one.
+
+    Those of the papers go to `folder/papers`: `NAME.md`, and `NAME/TITLE.md` for each table.
+    """
     pages: dict[str, list[str]] = {}
     for path in sorted(figures.glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         pages.setdefault(PAGES.get(path.stem, path.stem), []).append(table(record))
-    for name, parts in pages.items():
-        text, target = "\n".join(parts), folder / f"{name}.md"
+    texts = {f"{name}.md": "\n".join(parts) for name, parts in pages.items()}
+    for path in sorted((figures / "papers").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        for name, text in paper_tables.pages(path.stem, record).items():
+            texts[f"papers/{name}"] = text
+    for name, text in texts.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists() or target.read_text(encoding="utf-8") != text:
             target.write_text(text, encoding="utf-8")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,11 @@ def script(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(DOCS))  # the scripts import each other
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(DOCS))
     return module
 
 
@@ -81,7 +86,7 @@ def test_figures_name_their_source(path: Path) -> None:
 
 def test_pages_include_figures_that_are_there(tmp_path: Path) -> None:
     script("figures").write(DOCS / "_figures", tmp_path)
-    made = {path.name for path in tmp_path.iterdir()}
+    made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")}
     for page in PAGES:
         for name in re.findall(r"\{include\} (?:\.\./)?_generated/(\S+)", page.read_text("utf-8")):
             assert name in made
