@@ -26,6 +26,7 @@ from counterpane.scores import (
     LocalScore,
     LogLikelihood,
     NodeAverageLikelihood,
+    ParameterCountPrior,
     ParentCountPrior,
     UniformPrior,
     as_score,
@@ -83,6 +84,10 @@ def any_number(child, parents):
     return -math.log(math.comb(N - 1, len(parents)))
 
 
+def few_parameters(child, parents):
+    return reference.n_parameters(CARDS, child, parents) * math.log(0.7)
+
+
 def expert(child, parents):
     return sum(math.log(ODDS[p, child]) for p in parents)
 
@@ -99,6 +104,8 @@ CASES = {
     "aic": Case(AIC(), reference.aic),
     "bic": Case(BIC(), reference.bic),
     "k2": Case(K2(), reference.k2, equivalent=False),
+    "k2-small": Case(K2(0.05), reference.k2, (0.05,), equivalent=False),
+    "k2-large": Case(K2(alpha=7), reference.k2, (7.0,), equivalent=False),
     "bdeu-default": Case(BDeu(), reference.bdeu, (1.0,)),
     "bdeu-10": Case(BDeu(10), reference.bdeu, (10.0,)),
     "bdeu-tiny": Case(BDeu(1e-3), reference.bdeu, (1e-3,)),
@@ -109,6 +116,13 @@ CASES = {
     ),
     "bdeu-number": Case(
         BDeu(4, structure_prior=ParentCountPrior()), reference.bdeu, (4.0,), True, any_number
+    ),
+    "bdeu-parameters": Case(
+        BDeu(4, structure_prior=ParameterCountPrior(0.7)),
+        reference.bdeu,
+        (4.0,),
+        True,
+        few_parameters,
     ),
     "bdeu-expert": Case(
         BDeu(4, structure_prior=EdgeOdds(ODDS)), reference.bdeu, (4.0,), False, expert
@@ -400,10 +414,37 @@ def test_a_sample_size_is_a_positive_number(make, size):
         make(size)
 
 
+def all_pairs(score, source):
+    return score_pairs(score, source, range(N), range(N)).ravel()
+
+
+def three_families(score, source):
+    return score_families(score, source, [(0, ()), (3, (1, 0)), (1, (0, 2, 5))])
+
+
+both_ways = pytest.mark.parametrize("families", [all_pairs, three_families])
+
+
+@pytest.mark.parametrize("alpha", [0, -1, math.nan, math.inf, "ten", None])
+def test_alpha_is_a_positive_number(alpha):
+    with pytest.raises(ParameterError, match=f"alpha={alpha}"):
+        K2(alpha)
+
+
 @pytest.mark.parametrize("c", [0, -0.5, 1.5, math.nan])
-def test_an_edge_prior_lies_between_0_and_1(c):
+@pytest.mark.parametrize("prior", [EdgePrior, ParameterCountPrior])
+def test_a_prior_factor_lies_between_0_and_1(prior, c):
     with pytest.raises(ParameterError, match=f"c={c}"):
-        EdgePrior(c)
+        prior(c)
+
+
+@both_ways
+def test_a_parameter_count_prior_turns_the_likelihood_into_bic_and_aic(families):
+    table = make_table(weights="whole")
+    source = MemoryCounts(table)
+    for c, score in ((table.total_weight**-0.5, BIC()), (1 / math.e, AIC())):
+        likelihood = LogLikelihood(structure_prior=ParameterCountPrior(c))
+        assert families(likelihood, source) == pytest.approx(families(score, source), rel=1e-12)
 
 
 @pytest.mark.parametrize("odds", [[1.0, 2.0], [[1.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]],
@@ -446,6 +487,7 @@ def test_a_family_too_large_to_count():
 
 
 def test_scores_show_what_they_are():
+    assert repr(K2(0.5)) == "K2(alpha=0.5)"
     assert repr(BDeu(2)) == "BDeu(equivalent_sample_size=2.0)"
     assert repr(BIC(structure_prior=EdgePrior(0.5))) == "BIC(structure_prior=EdgePrior(c=0.5))"
     assert isinstance(BIC().structure_prior, UniformPrior)

@@ -185,7 +185,7 @@ def test_integers_of_all_kinds():
 def families(a):
     """Arguments of `fill_families`."""
     four, one = np.zeros(4), np.ones(2, np.int64)
-    return four, four, one, 0, 1, 0, a, np.zeros(2), np.zeros(2), np.empty(2)
+    return four, four, one, 0, 1, 0, a, np.zeros(2), np.zeros(2), 0.0, np.empty(2)
 
 
 @pytest.mark.parametrize("value", [None, "1.0", 1j, [1.0], (), {}, np.zeros(2), b"1", 10**400])

@@ -182,15 +182,17 @@ def test_fill_families(kind):
     by_count, by_edge = rng.normal(size=4), rng.normal(size=4)
     for child in range(4):
         out = np.empty(8)
-        bayesian.fill_families(whole, parents, cards, child, 2, kind, 0.7, by_count, by_edge, out)
+        bayesian.fill_families(
+            whole, parents, cards, child, 2, kind, 0.7, by_count, by_edge, -0.2, out
+        )
         for mask in range(16):
             members = [v for v in range(4) if mask >> v & 1]
             if child in members:
                 continue
             expected = whole[mask | 1 << child] - parents[mask] + by_count[len(members)]
             expected += by_edge[members].sum()
-            if kind == LIKELIHOOD:
-                expected -= 0.7 * np.prod(cards[members]) * (cards[child] - 1)
+            parameters = np.prod(cards[members]) * (cards[child] - 1)
+            expected -= (0.9 if kind == LIKELIHOOD else 0.2) * parameters
             expected = expected if len(members) <= 2 else -np.inf
             assert out[squeezed(mask, child)] == close(expected)
 

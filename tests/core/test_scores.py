@@ -182,7 +182,7 @@ def check_rows(codes, weights, kind, gaps=(), **limits):
     limits = {"max_parents": N, "max_cells": 2**20} | limits
     for with_edges in (False, True):
         by_edge = rng.random((N, N)) if with_edges else np.empty((0, 0))
-        priors = rng.random(N + 1), by_edge
+        priors = rng.random(N + 1), by_edge, -0.01 if with_edges else 0.0
         data = make_data(codes, weights, kind, 0.3, gaps, priors=priors, **limits)
         store = make_store(N, 8)
         slots = [scores.claim_slot(store, c, bits_of(N, parents)) for c, parents in FAMILIES]

@@ -41,8 +41,8 @@ def family_score(codes, weights, cards, kind, a, child, parents):
 
 
 def row_scores(codes, weights, cards, kind, a, child, parents, priors, max_parents, max_cells):
-    """The scores of a family with each variable toggled; `priors` are (by count, by edge)."""
-    by_count, by_edge = priors
+    """A family's scores with each variable toggled; `priors`: by count, edge and parameter."""
+    by_count, by_edge, by_parameter = priors
     scores = np.full(len(cards), -np.inf)
     for y in range(len(cards)):
         others = sorted(set(parents) ^ ({y} if y != child else set()))
@@ -51,6 +51,7 @@ def row_scores(codes, weights, cards, kind, a, child, parents, priors, max_paren
         if grown and (len(others) > max_parents or cells > max_cells):
             continue
         prior = by_count[len(others)] + (by_edge[others, child].sum() if by_edge.size else 0.0)
+        prior += by_parameter * (cells - cells // int(cards[child]))
         scores[y] = family_score(codes, weights, cards, kind, a, child, others) + prior
     return scores
 

@@ -68,9 +68,9 @@ def dirichlet(codes, weights, cards, child, parents, alpha):
     return value
 
 
-def k2(codes, weights, cards, child, parents):
-    """α_jk = 1."""
-    return dirichlet(codes, weights, cards, child, parents, lambda config, k: 1.0)
+def k2(codes, weights, cards, child, parents, alpha=1.0):
+    """α_jk = alpha."""
+    return dirichlet(codes, weights, cards, child, parents, lambda config, k: alpha)
 
 
 def bdeu(codes, weights, cards, child, parents, size):

@@ -24,13 +24,14 @@ struct RowData {
   double a;
   Floats by_count;               // structure prior by number of parents
   Matrix<const double> by_edge;  // and by (parent, child), or empty
+  double by_parameter;           // and for each parameter, (r − 1) q of a family
   Int max_parents;
   Int max_cells;
   Flags gaps;  // columns with missing cells; empty unless each family is counted on its own complete rows
 
   static constexpr const char* fields =
       "codes[n,rows] words[states,words] ones[states] first[n] cards[n] weights[] logs[] kind a "
-      "by_count[n+1] by_edge[,] max_parents max_cells gaps[]";
+      "by_count[n+1] by_edge[,] by_parameter max_parents max_cells gaps[]";
 
   bool has_gaps(Int v) const { return !gaps.empty() && gaps[v]; }
 };
@@ -72,7 +73,10 @@ struct Family {
         if (p != toggled) edges += data.by_edge(p, child);
       if (change > 0) edges += data.by_edge(toggled, child);
     }
-    return data.by_count[parents.size() + change] + edges;
+    Int parameters = cells / r * (r - 1);
+    if (change > 0) parameters *= data.cards[toggled];
+    if (change < 0) parameters /= data.cards[toggled];
+    return data.by_count[parents.size() + change] + edges + data.by_parameter * double(parameters);
   }
 
   // The words of a mask for each cell that are held at a time.

@@ -175,6 +175,7 @@ def fill_families(
     a: float,
     by_count: Floats,
     by_edge: Floats,
+    by_parameter: float,
     out: Floats,
     /,
 ) -> None: ...

@@ -23,6 +23,7 @@ class RowData(NamedTuple):
     a: float
     by_count: Floats  # structure prior by number of parents
     by_edge: Floats  # and by (parent, child), or of size 0
+    by_parameter: float  # and for each parameter, (r − 1) q of a family
     max_parents: int
     max_cells: int
     gaps: Bools  # columns with missing cells; empty unless families have complete rows of their own

@@ -7,6 +7,7 @@ from counterpane.scores.names import as_score, score_names
 from counterpane.scores.priors import (
     EdgeOdds,
     EdgePrior,
+    ParameterCountPrior,
     ParentCountPrior,
     StructurePrior,
     UniformPrior,
@@ -23,6 +24,7 @@ __all__ = [
     "LocalScore",
     "LogLikelihood",
     "NodeAverageLikelihood",
+    "ParameterCountPrior",
     "ParentCountPrior",
     "StructurePrior",
     "UniformPrior",

@@ -132,7 +132,7 @@ def score_families(
     else:
         for i, (child, parents) in enumerate(families):
             out[i] = score.family(batch[i], total, child, parents)
-    return out + score.structure_prior.families(len(source.schema), families)
+    return out + score.structure_prior.families(source.schema.cards, families)
 
 
 def score_dag(score: LocalScore, source: CountSource, parents: Sequence[Sequence[int]]) -> float:
@@ -178,6 +178,10 @@ def score_pairs(
     prior = score.structure_prior
     by_edge, by_parent = prior.by_edge(n), prior.by_count(n)[1]
     out += by_parent + by_edge[np.ix_(parents, children)].T if by_edge.size else by_parent
+    if prior.by_parameter:
+        cards = source.schema.cards
+        parameters = np.outer(cards[list(children)] - 1, cards[list(parents)])
+        out += prior.by_parameter * parameters.astype(np.float64)
     itself = np.equal.outer(np.array(children), np.array(parents))
     out[itself] = np.broadcast_to(alone[:, None], out.shape)[itself]
     return out

@@ -22,20 +22,22 @@ from counterpane.typing import Array
 special = lazy("scipy.special")
 
 
-def _check_size(equivalent_sample_size: Any) -> float:
-    number = isinstance(equivalent_sample_size, Real)
-    if not (number and 0 < equivalent_sample_size < np.inf):
-        raise ParameterError(
-            f"equivalent_sample_size={equivalent_sample_size}; a positive number is needed."
-        )
-    return float(equivalent_sample_size)
+def _positive(name: str, value: Any) -> float:
+    if not (isinstance(value, Real) and 0 < value < np.inf):
+        raise ParameterError(f"{name}={value}; a positive number is needed.")
+    return float(value)
 
 
 class K2(FormScore):
-    """Marginal likelihood with α_ijk = 1 (Cooper & Herskovits 1992). Not score-equivalent.
+    """Marginal likelihood with the same α_ijk = α in every cell. Not score-equivalent.
+
+    α = 1 is the prior of Cooper & Herskovits (1992): all distributions are equally probable. A
+    smaller α expects distributions near one state, a larger α expects uniform ones.
 
     Parameters
     ----------
+    alpha : float
+        The weight of the prior in each cell, in rows.
     structure_prior : StructurePrior, optional
         Prior probabilities of networks, by default uniform.
 
@@ -49,8 +51,14 @@ class K2(FormScore):
     name = "k2"
     score_equivalent = False
 
+    def __init__(
+        self, alpha: float = 1.0, *, structure_prior: StructurePrior | None = None
+    ) -> None:
+        super().__init__(structure_prior=structure_prior)
+        self.alpha = _positive("alpha", alpha)
+
     def form(self, total: float) -> Form:
-        return Form(CONSTANT, 1.0)
+        return Form(CONSTANT, self.alpha)
 
 
 class BDeu(FormScore):
@@ -79,7 +87,7 @@ class BDeu(FormScore):
         structure_prior: StructurePrior | None = None,
     ) -> None:
         super().__init__(structure_prior=structure_prior)
-        self.equivalent_sample_size = _check_size(equivalent_sample_size)
+        self.equivalent_sample_size = _positive("equivalent_sample_size", equivalent_sample_size)
 
     def form(self, total: float) -> Form:
         return Form(EQUIVALENT, self.equivalent_sample_size)
@@ -129,7 +137,7 @@ class BDe(LocalScore):
     ) -> None:
         super().__init__(structure_prior=structure_prior)
         self.prior = prior
-        self.equivalent_sample_size = _check_size(equivalent_sample_size)
+        self.equivalent_sample_size = _positive("equivalent_sample_size", equivalent_sample_size)
 
     def family(self, counts: Array, total: float, child: int, parents: Sequence[int]) -> float:
         names = [self.prior.schema.names[v] for v in (*parents, child)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -10,18 +11,24 @@ import numpy.typing as npt
 
 from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
-from counterpane.typing import Floats
+from counterpane.typing import Floats, Ints
 
 special = lazy("scipy.special")
 
 
 class StructurePrior:
-    """ln P(G) = Σ_i [by_count(|Pa_i|) + Σ_{p ∈ Pa_i} by_edge(p, i)], up to a constant.
+    """ln P(G) = Σ_i [by_count(|Pa_i|) + Σ_{p ∈ Pa_i} by_edge(p, i) + by_parameter · (r_i − 1) q_i].
 
-    The two parts are arrays, so that a search adds them without a call per family.
+    Up to a constant; r_i states and q_i configurations of the parents. The parts are arrays and a
+    number, so that a search adds them without a call per family.
     """
 
     score_equivalent: ClassVar[bool] = True
+
+    @property
+    def by_parameter(self) -> float:
+        """The term for each free parameter of a network's tables."""
+        return 0.0
 
     def by_count(self, n: int) -> Floats:
         """The term for 0 … n parents, in a network of n nodes."""
@@ -31,17 +38,25 @@ class StructurePrior:
         """The term for each (parent, child); shape (0, 0) where there is none."""
         return np.zeros((0, 0))
 
-    def families(self, n: int, families: Sequence[tuple[int, Sequence[int]]]) -> Floats:
-        """The terms of several (child, parents)."""
+    def families(self, cards: Ints, families: Sequence[tuple[int, Sequence[int]]]) -> Floats:
+        """The terms of several (child, parents); `cards` are the states of all variables."""
+        n = len(cards)
         by_count, by_edge = self.by_count(n), self.by_edge(n)
         terms = np.array([by_count[len(parents)] for _, parents in families])
         if by_edge.size:
             # Added from the first to the last, as the kernels do: equal to the last bit.
             terms += [sum(by_edge[list(parents), child].tolist()) for child, parents in families]
+        if self.by_parameter:
+            terms += [self.by_parameter * _n_parameters(cards, *family) for family in families]
         return terms
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def _n_parameters(cards: Ints, child: int, parents: Sequence[int]) -> float:
+    """The free parameters of a family, (r − 1) q."""
+    return float(math.prod(cards[list(parents)].tolist(), start=int(cards[child]) - 1))
 
 
 class UniformPrior(StructurePrior):
@@ -75,6 +90,36 @@ class ParentCountPrior(StructurePrior):
             special.gammaln(k[inside] + 1) + special.gammaln(n - k[inside]) - special.gammaln(n)
         )
         return terms
+
+
+class ParameterCountPrior(StructurePrior):
+    """P(G) ∝ c^{free parameters}, 0 < c ≤ 1: each parameter must earn −ln c.
+
+    Equivalent networks have equally many parameters. With c = N^{−1/2} the likelihood becomes BIC,
+    with c = 1/e it becomes AIC.
+
+    Parameters
+    ----------
+    c : float
+        The prior factor of each free parameter of the tables, Σ_i (r_i − 1) q_i of them.
+
+    Examples
+    --------
+    >>> import counterpane as cp
+    >>> titanic = cp.load_dataset("titanic")
+    >>> scores = (cp.BDeu(), cp.BDeu(structure_prior=ParameterCountPrior(1e-3)))
+    >>> [cp.StructureSearch(s).fit(titanic).model_.n_parameters for s in scores]
+    [23, 19]
+    """
+
+    def __init__(self, c: float = 0.5) -> None:
+        if not 0 < c <= 1:
+            raise ParameterError(f"c={c}; a parameter's prior factor lies above 0 and up to 1.")
+        self.c = c
+
+    @property
+    def by_parameter(self) -> float:
+        return math.log(self.c)
 
 
 class EdgeOdds(StructurePrior):

@@ -180,7 +180,7 @@ class RowCache:
             codes, bits.words, bits.total, bits.first, cards, weights,
             clogc_table(self.total_weight),
             *(form or Form(0, 0.0)), prior.by_count(n), np.ascontiguousarray(prior.by_edge(n)),
-            self.max_parents, self.max_cells, gaps,
+            prior.by_parameter, self.max_parents, self.max_cells, gaps,
         )  # fmt: skip
 
     def _fill_by_counts(self, slots: Ints) -> None:
@@ -220,7 +220,8 @@ class RowCache:
         """The score of a table with axes (parents…, child[, added parent]), prior included."""
         form = self.score.form(self.total_weight)
         everyone = parents if added is None else [*parents, added]
-        prior = self.score.structure_prior.families(len(self.names), [(child, everyone)])[0]
+        cards = self.source.schema.cards
+        prior = self.score.structure_prior.families(cards, [(child, everyone)])[0]
         if form is None:
             moved = table if added is None else np.swapaxes(table, -1, -2)
             return self.score.family(moved, self.total_weight, child, everyone) + float(prior)

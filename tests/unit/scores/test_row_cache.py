@@ -21,6 +21,7 @@ from counterpane.scores import (
     EdgeOdds,
     EdgePrior,
     LogLikelihood,
+    ParameterCountPrior,
     ParentCountPrior,
     score_families,
 )
@@ -36,9 +37,11 @@ SCORES = {
     "aic": AIC(),
     "bic": BIC(),
     "k2": K2(),
+    "k2-half": K2(0.5),
     "bdeu": BDeu(10),
     "bic-edges": BIC(structure_prior=EdgePrior(0.2)),
     "bdeu-number": BDeu(structure_prior=ParentCountPrior()),
+    "bdeu-parameters": BDeu(structure_prior=ParameterCountPrior(0.9)),
     "k2-expert": K2(structure_prior=EdgeOdds(ODDS)),
     "bde-expert": BDe(FLAT, 3, structure_prior=EdgeOdds(ODDS)),
 }

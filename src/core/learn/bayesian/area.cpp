@@ -41,7 +41,7 @@ static const Area area("bayesian", {
     KERNEL(draw_by_layers, "tables layer[tables.n] uniforms[tables.n] chosen[tables.n]"),
     KERNEL(fill_layers, "candidates[n,] chosen[n] layer[n]"),
     KERNEL(fill_terms, "codes[n,rows] weights[rows] cards[n] split prefix max_size kind a ranks[] logs[] terms[,]"),
-    KERNEL(fill_families, "whole[sets] parents[sets] cards[n] child max_parents kind a by_count[] by_edge[n] out[]"),
+    KERNEL(fill_families, "whole[sets] parents[sets] cards[n] child max_parents kind a by_count[] by_edge[n] by_parameter out[]"),
     KERNEL(sum_subsets, "scores[m] value[m] exponent[m]"),
     KERNEL(sum_orders, "alpha out[]"),
     KERNEL(weigh_orders, "alpha forward[sets] start budget backward[sets] edges[alpha.n,alpha.n]"),

@@ -144,9 +144,10 @@ inline void fill_terms(Matrix<const u32> codes, Floats weights, Ints cards, Int 
 
 // Fill `out` with the scores of the child given each set of the others, −∞ above the limit.
 //
-// `whole` and `parents` are the terms of sets; `by_edge` holds the child's prior for each parent.
+// `whole` and `parents` are the terms of sets; `by_edge` holds the child's prior for each parent,
+// `by_parameter` that of each parameter.
 inline void fill_families(Floats whole, Floats parents, Ints cards, Int child, Int max_parents, Int kind, double a,
-                          Floats by_count, Floats by_edge, Vector<double> out) {
+                          Floats by_count, Floats by_edge, double by_parameter, Vector<double> out) {
   const Int low = (Int(1) << child) - 1;
   for (Int others = 0; others < out.size(); ++others) {
     const Int members = (others & low) | ((others & ~low) << 1), size = popcount(Word(members));
@@ -158,7 +159,8 @@ inline void fill_families(Floats whole, Floats parents, Ints cards, Int child, I
       prior += by_edge[v];
     });
     const double score = whole[members | Int(1) << child] - parents[members] + by_count[size] + prior;
-    out[others] = score - (kind == scores::LIKELIHOOD ? a * cells * double(cards[child] - 1) : 0.0);
+    const double penalty = (kind == scores::LIKELIHOOD ? a : 0.0) - by_parameter;
+    out[others] = score - penalty * cells * double(cards[child] - 1);
   }
 }
 

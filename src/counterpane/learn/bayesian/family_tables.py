@@ -89,7 +89,7 @@ class FamilyTables:
         by_edge = np.zeros(k) if self._by_edge is None else self._by_edge[:, position].copy()
         kernels.fill_families(
             self.terms[0], self.terms[row], self.cards, position, self.max_parents, *self.form,
-            self._by_count, by_edge, out,
+            self._by_count, by_edge, self.score.structure_prior.by_parameter, out,
         )  # fmt: skip
         return out
 

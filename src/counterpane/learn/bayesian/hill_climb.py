@@ -103,9 +103,10 @@ class HillClimb(NetworkLearner):
     perturb : int
         The number of random moves before each restart.
     **options
-        Those of every network learner, `max_parents`, `start`, `required_edges`,
-        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
-        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
+        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
+        `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
+        `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
     Attributes
     ----------

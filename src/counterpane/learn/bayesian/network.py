@@ -19,6 +19,7 @@ from counterpane.learn.base import LearnerOptions
 from counterpane.learn.bayesian.moves import Edges, Moves, dag_of, make_limits, rows_needed
 from counterpane.learn.bayesian.score_learner import LearnedNetwork, ScoreLearner, named_gains
 from counterpane.learn.bayesian.structural_em import first_score
+from counterpane.learn.bayesian.tree_start import CHOW_LIU, chow_liu_parents
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.order import intrinsic_order
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -69,16 +70,17 @@ class NetworkLearner(ScoreLearner):
     Columns are sorted by falling entropy, then by name, before the search, so that the result does
     not depend on their order in the table.
 
-    Parameters: `score` (a name or a score), `max_parents`, `start` (a network or networkx graph),
-    `required_edges` and `forbidden_edges` ((parent, child) names), `tiers` (lists of names, earlier
-    before later), `random_state`, `equivalent_sample_size` (weight of the uniform prior of the
-    model's parameters, in rows), and those of every learner.
+    Parameters: `score` (a name or a score), `max_parents`, `start` (a network, a networkx graph, or
+    "chow-liu" for the best tree by the score), `required_edges` and `forbidden_edges` ((parent,
+    child) names), `tiers` (lists of names, earlier before later), `random_state`,
+    `equivalent_sample_size` (weight of the uniform prior of the model's parameters, in rows), and
+    those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
     `strengths_` (parent, child, bits, directed; strongest first), `gains_` (parent, child, the
     score in nats that would be lost without the edge; largest first), `trace_`. By EM, these are
     those of the counts that the model expects, and `trace_` has the first structure, the searches,
-    and the iterations for the parameters; `start`, if given, is the first structure.
+    and the iterations for the parameters; `start`, if it is a network, is the first structure.
     """
 
     def __init__(
@@ -118,13 +120,18 @@ class NetworkLearner(ScoreLearner):
         if self._needs_em(source):
             return self._learn_by_em(source, order, score, limits, start)
         moves = make_moves(inner, score, limits, self.max_parents)
-        outcome = self._driver(source).run(self._make_search(moves, start), "searching")
+        search = self._make_search(moves, self._first_network(moves, start))
+        outcome = self._driver(source).run(search, "searching")
         best = bits_of(outcome.state.best)
         gains = [(order[p], order[x], gain) for p, x, gain in moves.edge_gains(best)]
         dag = Dag(len(order), [(p, x) for p, x, _ in gains])
         model = self._with_parameters(source, dag, score)
         edges = named_gains(source.schema.names, gains)
         return LearnedNetwork(model, float(outcome.state.score), edges, outcome.trace)
+
+    def _first_network(self, moves: Moves, start: Words) -> Words:
+        """The parents that the search starts from: those of `start`, or of the Chow–Liu tree."""
+        return chow_liu_parents(moves) if self.start == CHOW_LIU else start
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
         names = source.schema.names
@@ -156,14 +163,16 @@ class NetworkLearner(ScoreLearner):
 
         def find(completed: MemoryCounts, ctl: Control) -> Dag:
             moves = make_moves(completed, score, limits, self.max_parents)
-            return Dag.from_bits(bits_of(to_end(self._make_search(moves, start), ctl).best))
+            search = self._make_search(moves, self._first_network(moves, start))
+            return Dag.from_bits(bits_of(to_end(search, ctl).best))
 
         def first(most_parents: int, ctl: Control) -> Dag:
             dag = dag_of(start)
-            if self.start is None:
+            if self.start is None or self.start == CHOW_LIU:
                 most = most_parents if self.max_parents is None else self.max_parents
                 available = first_score(rows.table.total_weight)
                 moves = make_moves(rows, available, limits, min(most, most_parents))
+                dag = dag_of(self._first_network(moves, start))
                 moves.climb(dag, ctl)
             return Dag.from_bits(dag.parents)
 
@@ -188,16 +197,20 @@ def make_moves(
 
 
 def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:
-    """The parent rows of a start network (a model or a networkx graph), with the required edges."""
+    """The parent rows of a start network (a model or a networkx graph), with the required edges.
+
+    For "chow-liu" these are the required edges alone; see `chow_liu_parents`.
+    """
     names, n = source.schema.names, len(source.schema)
-    if start is None:
+    if start is None or start == CHOW_LIU:
         rows = np.zeros_like(limits.required)
     else:
         graph = start.graph if isinstance(start, BayesianNetwork) else start
         if not hasattr(graph, "edges") or set(graph.nodes) - set(names):
+            shown = repr(start) if isinstance(start, str) else type(start).__name__
             raise ParameterError(
-                f"start={type(start).__name__}; a network or a networkx graph over the table's "
-                "columns is needed."
+                f"start={shown}; 'chow-liu', "
+                "or a network or networkx graph over the table's columns, is needed."
             )
         edges = [(source.schema.index(p), source.schema.index(x)) for p, x in graph.edges]
         rows = Dag(n, edges).parent_bits.copy()

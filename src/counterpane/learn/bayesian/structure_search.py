@@ -156,9 +156,10 @@ class StructureSearch(NetworkLearner):
         "fast": greedy equivalence search. "default": with node reinsertion, and edge knock-outs up
         to 5,000 rows. "thorough": with knock-outs and order moves, until a round has no gain.
     **options
-        Those of every network learner, `max_parents`, `start`, `required_edges`,
-        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
-        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
+        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
+        `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
+        `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
     Attributes
     ----------
@@ -210,9 +211,10 @@ class GES(NetworkLearner):
     score : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     **options
-        Those of every network learner, `max_parents`, `start`, `required_edges`,
-        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
-        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
+        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
+        `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
+        `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
     Attributes
     ----------

@@ -23,6 +23,7 @@ from counterpane.scores import (
     EdgePrior,
     LocalScore,
     LogLikelihood,
+    ParameterCountPrior,
     ParentCountPrior,
     score_dag,
     score_families,
@@ -172,6 +173,8 @@ SCORES = [
     BDeu(10),
     BDeu(structure_prior=EdgePrior(0.3)),
     K2(structure_prior=ParentCountPrior()),
+    K2(0.25, structure_prior=ParameterCountPrior(0.8)),
+    BIC(structure_prior=ParameterCountPrior(0.8)),
     BIC(structure_prior=EdgeOdds(np.linspace(0.1, 2.0, 25).reshape(5, 5))),
 ]
 
