@@ -23,7 +23,8 @@ special = lazy("scipy.special")
 
 
 def _positive(name: str, value: Any) -> float:
-    if not (isinstance(value, Real) and 0 < value < np.inf):
+    number = isinstance(value, Real)
+    if not (number and 0 < value < np.inf):
         raise ParameterError(f"{name}={value}; a positive number is needed.")
     return float(value)
 
