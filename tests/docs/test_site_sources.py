@@ -115,3 +115,15 @@ def test_figures_are_shown_to_four_digits() -> None:
     assert shown({"value": 12345.6, "unit": "s"}) == "12,346\N{NO-BREAK SPACE}s"
     assert shown({"value": 0.123456}) == "0.1235"
     assert shown({"value": 3.0}) == "3"
+
+
+def test_source_trees_of_the_documents_name_every_package() -> None:
+    source = Path(cp.__file__).parent
+    folders = {p.parent.name for p in source.glob("*/__init__.py")}
+    families = {p.parent.name for p in (source / "learn").glob("*/__init__.py")}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Source tree")[2]
+    floors = (DOCS / "design" / "architecture.md").read_text(encoding="utf-8")
+    for text in (readme, floors):
+        named = set(re.findall(r"`(\w+)", text.partition("\n\n## ")[0]))
+        named |= set(re.findall(r"`(\w+)", text.partition("## Floors")[2].partition("## ")[0]))
+        assert (folders | families | {"_core"}) <= named

@@ -30,8 +30,6 @@ EXTRAS = {
     "dask": (("dask", "distributed"), "Dask frames"),
     "spark": (("pyspark",), "Spark frames"),
     "excel": (("openpyxl",), "Excel files"),
-    "gpu": (("cupy",), "counting on a graphics card"),
-    "web": (("starlette", "uvicorn"), "models over HTTP"),
 }
 
 
