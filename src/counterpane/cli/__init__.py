@@ -2,6 +2,9 @@
 
 COMMANDS = (
     "learn", "query", "predict", "explain", "rank", "score", "sample", "impute", "compare",
-    "report", "convert", "datasets", "doctor",
+    "report", "convert", "fit-weights", "datasets", "doctor",
 )  # fmt: skip
-"""The commands in the order of `--help`; that of `learn` is `counterpane.cli.learn.run_learn`."""
+"""The commands in the order of `--help`; that of `learn` is `counterpane.cli.learn.run_learn`.
+
+A dash is an underscore in the names of the module and of the function.
+"""

@@ -86,7 +86,8 @@ def _program(commands: Any) -> typer.Typer:
     )
     program.callback()(_common_options)
     for name in commands:
-        function = getattr(lazy(f"counterpane.cli.{name}"), f"run_{name}")
+        module = name.replace("-", "_")
+        function = getattr(lazy(f"counterpane.cli.{module}"), f"run_{module}")
         program.command(name)(spread_groups(function))
     return program
 

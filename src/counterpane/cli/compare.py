@@ -23,13 +23,16 @@ from counterpane.cli.options import (
     MethodNames,
     Printing,
     ScoreName,
+    Settings,
     TextFormat,
     TimeLimit,
     n_threads,
 )
 from counterpane.cli.pictures import candidates_picture, show_preparation
+from counterpane.cli.settings import read_settings
 from counterpane.errors import DataError, ParameterError
 from counterpane.lazy import lazy
+from counterpane.learn.registry import find_learner
 
 gap_policy = lazy("counterpane.learn.gap_policy")
 tables = lazy("counterpane.cli.tables")
@@ -59,7 +62,8 @@ def run_compare(
     method: MethodNames = None,
     target: ClassColumn = None,
     split: SplitOptions,
-    score: ScoreName = "bic",
+    score: ScoreName = None,
+    settings: Settings = None,
     columns: ColumnOptions,
     text: TextFormat,
     baselines: Annotated[
@@ -85,10 +89,12 @@ def run_compare(
     """Compare learners on DATA: how well each predicts held-out rows, and how far they agree."""
     _check_files(markdown, plot)
     if links:
+        if settings:
+            raise ParameterError("--set has no use for lists of links; leave it out.")
         _compare_links(data, method, links, seed, as_json=printing.as_json)
         return
     options = {"missing": columns.missing, "n_jobs": n_threads(jobs), "time_limit": time_limit}
-    learners = _learners(method, score, target, options)
+    learners = _learners(method, score, target, options, settings)
     rows, table = _read(data, target, columns, text)
     if baselines is None:
         baselines = target is not None and table.n_rows <= MAX_BASELINE_ROWS
@@ -128,13 +134,19 @@ def _check_files(markdown: Path | None, plot: Path | None) -> None:
 
 
 def _learners(
-    methods: list[str] | None, score: str, target: str | None, options: dict[str, Any]
+    methods: list[str] | None,
+    score: str | None,
+    target: str | None,
+    options: dict[str, Any],
+    settings: list[str] | None,
 ) -> dict[str, Any]:
     """The learners by their names on the command line: those named, or the usual ones."""
     usual = [*(CLASSIFIERS if target is not None else ()), *USUAL]
     for name in methods or ():
         check_method(name, target, auto=False)
-    return {name: make_learner(name, score, options) for name in methods or usual}
+    names = list(dict.fromkeys(methods or usual))
+    parameters = read_settings(settings, map(find_learner, names))
+    return {name: make_learner(name, score, options | parameters[name]) for name in names}
 
 
 def _cuts(columns: ColumnOptions) -> str | None:

@@ -16,7 +16,9 @@ from counterpane.cli.app import check_output, emit, interrupted, note, notes
 from counterpane.cli.constraints import ConstraintOptions, EdgeConstraints
 from counterpane.cli.methods import (
     CLASSIFIERS,
+    COUNTED,
     METHODS,
+    POSTERIORS,
     RANKER,
     check_bins,
     check_method,
@@ -33,17 +35,20 @@ from counterpane.cli.options import (
     Printing,
     ScoreName,
     Seed,
+    Settings,
     TextFormat,
     TimeLimit,
     n_threads,
 )
 from counterpane.cli.pictures import CHOSEN, show_learned
+from counterpane.cli.settings import read_settings
 from counterpane.errors import CounterpaneError, ParameterError
 from counterpane.lazy import lazy
 from counterpane.learn.registry import find_learner
 
 class_measures = lazy("counterpane.learn.classifiers.class_measures")
 folds = lazy("counterpane.learn.classifiers.folds")
+posterior = lazy("counterpane.cli.posterior")
 resampling = lazy("counterpane.learn.bootstrap")
 tables = lazy("counterpane.cli.tables")
 
@@ -85,7 +90,8 @@ def run_learn(
     ] = None,
     target: ClassColumn = None,
     method: MethodName = "auto",
-    score: ScoreName = "bic",
+    score: ScoreName = None,
+    settings: Settings = None,
     columns: ColumnOptions,
     edges: ConstraintOptions,
     text: TextFormat,
@@ -98,14 +104,17 @@ def run_learn(
     Identifiers, constants and text columns with too many values are left out; texts that are dates
     or numbers are converted; numbers and dates are cut into intervals. Notes say what was done.
     Ctrl-C stops the search and keeps the best model so far. With --user and --item, DATA is a list
-    of links, and `counterpane rank` predicts the next ones.
+    of links, and `counterpane rank` predicts the next ones. The methods exact-posterior and
+    order-mcmc print the probabilities of edges, and save the best network.
     """
     path = output or Path(Path(Path(data).name.removesuffix(".gz")).stem + ".cp")
     check_output(path, model=True)
-    check_method(method, target, auto=True)
+    check_method(method, target, auto=True, links=bool(links))
+    ranker, method = (method, RANKER) if links and method in COUNTED else ("auto", method)
     constraints = edges.read()
     if method != "auto":
         constraints.check_method(method)
+        _read_settings(method, settings)
     table = _read(data, target, method, links, columns, text)
     samples = search.bootstrap
     if samples is None:
@@ -115,12 +124,16 @@ def run_learn(
     source = _source(table, method, target, columns)
     limits = constraints.parameters(table.names, table.prepared.left_out)
     options = limits | _learner_options(method, target, columns, search)
+    options |= _read_settings(method, settings)
     began = time.monotonic()
-    learner = _fit(method, score, target, source, options)
+    if method == RANKER:
+        learner = _fit_ranker(source, ranker)
+    else:
+        learner = _fit(method, score, target, source, options)
     resampled: dict[str, Any] = {}
     if method in METHODS and samples and not interrupted:
         resampled = {"bootstrap": _add_confidence(learner, source, samples, search)}
-    facts = _facts(learner, source, method, score) | resampled
+    facts = _facts(learner, source, method) | resampled
     facts |= {"target": target, "seconds": round(time.monotonic() - began, 3)}
     facts |= {"constraints": limits} if limits else {}
     if method in CLASSIFIERS and target is not None and not interrupted:
@@ -197,10 +210,17 @@ def _learner_options(
     return options
 
 
-def _fit(method: str, score: str, target: str | None, source: Any, options: dict[str, Any]) -> Any:
+def _read_settings(method: str, texts: list[str] | None) -> dict[str, Any]:
+    """The parameters of --set for one method."""
+    if method == RANKER and texts:
+        raise ParameterError("--set needs a --method with parameters, such as hybrid or chow-liu.")
+    return {} if method == RANKER else read_settings(texts, [find_learner(method)])[method]
+
+
+def _fit(
+    method: str, score: str | None, target: str | None, source: Any, options: dict[str, Any]
+) -> Any:
     """A learner fitted to a table, or to columns."""
-    if method == RANKER:
-        return _fit_ranker(source)
     learner = make_learner(method, score, options)
     if method in CLASSIFIERS:
         return learner.fit(source, target)
@@ -210,12 +230,12 @@ def _fit(method: str, score: str, target: str | None, source: Any, options: dict
             f"--method {method} found {len(learner.graph_.edges)} edges, too many for tables; "
             "try dn-tree, which needs none."
         )
-    return learner
+    return posterior.PosteriorResult(learner) if method in POSTERIORS else learner
 
 
-def _fit_ranker(table: Any) -> Any:
-    """The best ranker of left-out links, with the attributes that other learners have."""
-    ranker = cp.LinkRanker().fit(table)
+def _fit_ranker(table: Any, name: str) -> Any:
+    """A ranker, or the best of left-out links, with the attributes that other learners have."""
+    ranker = cp.LinkRanker(name).fit(table)
     records = [{"ranker": c.name, "mrr": c.mrr, "error": c.error} for c in ranker.candidates_]
     model = ranker.ranking_model
     facts = {"rows": table.n_rows, "learner": f"LinkRanker({ranker.choice_!r})"}
@@ -295,7 +315,7 @@ def _held_out_measures(learner: Any, source: Any, target: str, seconds: float) -
     return {"folds": 1 if holdout else FOLDS, "how": how, **measures.to_dict()}
 
 
-def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]:
+def _facts(learner: Any, source: Any, method: str) -> dict[str, Any]:
     """The results of a fitted learner, for JSON and the summary."""
     model = learner.model_
     facts: dict[str, Any] = {"rows": model.provenance["rows"], "method": method}
@@ -310,7 +330,7 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
     facts["columns"] = len(source.schema)
     if method == RANKER:
         return facts | {"ranker": learner.ranker, "candidates": learner.candidates}
-    if method in METHODS:
+    if method in METHODS or method in POSTERIORS:
         edges = _edge_records(learner)
         shares = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
         if shares:
@@ -319,8 +339,9 @@ def _facts(learner: Any, source: Any, method: str, score: str) -> dict[str, Any]
                 edge["samples"] = model.provenance["edge_samples"]
         return facts | {
             "edges": edges,
-            "score": {"name": score, "value": learner.score_},
+            "score": {"name": vars(learner)["score"], "value": learner.score_},
             "parameters": model.n_parameters,
+            **(learner.to_dict() if method in POSTERIORS else {}),
         }
     facts["edges"] = [list(edge) for edge in learner.graph_.edges]
     return facts | {

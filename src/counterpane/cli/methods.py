@@ -9,13 +9,18 @@ from counterpane.learn.registry import find_learner, learners
 
 METHODS = learners("network")
 """Learners of Bayesian networks by a score."""
+POSTERIORS = learners("posterior")
+"""Learners of the probabilities of edges, by a score."""
 FIELDS = learners("field")
 """Learners of other models of all columns."""
 CLASSIFIERS = learners("classifier")
 """Learners of P(target | other columns)."""
+COUNTED = learners("ranker")
+"""Rankers of links that count pairs of items; only for lists of links."""
 RANKER = "ranker"
-"""The method that "auto" chooses for links: the best of several rankers."""
-ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *FIELDS)
+"""The method for links that "auto" chooses, the best of several rankers, or a counted one."""
+ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *POSTERIORS, *FIELDS)
+SCORE = "bic"  # of networks, unless the method has a score of its own
 NARROW = 100  # columns: up to here a search takes under a second, and is repeated on samples
 
 
@@ -35,8 +40,13 @@ def choose_method(
     return "dn-tree", f"{n_columns:,} columns are many, so a dependency network is learned"
 
 
-def check_method(method: str, target: str | None, *, auto: bool) -> None:
+def check_method(method: str, target: str | None, *, auto: bool, links: bool = False) -> None:
     """Refuse an unknown method, "auto" unless allowed, and a classifier without a class."""
+    if links:
+        for_links = ("auto", *COUNTED, *METHODS, *POSTERIORS, *FIELDS)
+        if method not in for_links:
+            raise unknown_name("method for links", method, for_links)
+        return
     if method not in ALL_METHODS or (method == "auto" and not auto):
         raise unknown_name("method", method, ALL_METHODS[0 if auto else 1 :])
     if method in CLASSIFIERS and target is None:
@@ -61,6 +71,9 @@ def check_bins(bins: int | None, method: str, discretize: str) -> None:
         )
 
 
-def make_learner(method: str, score: str, options: dict[str, Any]) -> Any:
-    """The learner of a method; `score` is for those that search networks by one."""
-    return find_learner(method).make(*([score] if method in METHODS else ()), **options)
+def make_learner(method: str, score: str | None, options: dict[str, Any]) -> Any:
+    """The learner of a method; `score` is for those that weigh networks by one."""
+    entry = find_learner(method)
+    if method in METHODS or method in POSTERIORS:
+        options = {"score": score or entry.defaults.get("score", SCORE)} | options
+    return entry.make(**options)

@@ -13,7 +13,14 @@ import typer
 
 import counterpane as cp
 from counterpane.cli.app import notes
-from counterpane.cli.methods import ALL_METHODS, CLASSIFIERS, FIELDS, METHODS
+from counterpane.cli.methods import (
+    ALL_METHODS,
+    CLASSIFIERS,
+    COUNTED,
+    FIELDS,
+    METHODS,
+    POSTERIORS,
+)
 from counterpane.lazy import lazy
 
 schemas = lazy("counterpane.data.schema")
@@ -87,7 +94,9 @@ MethodName = Annotated[
     _option(
         "--method",
         help="The learning method. By default it depends on the task; the reason is printed. With "
-        f"a target: {', '.join(CLASSIFIERS)}. With or without: {', '.join([*METHODS, *FIELDS])}.",
+        f"a target: {', '.join(CLASSIFIERS)}. With or without: "
+        f"{', '.join([*METHODS, *POSTERIORS, *FIELDS])}. For lists of links also "
+        f"{', '.join(COUNTED)}.",
         autocompletion=complete_method,
     ),
 ]
@@ -95,13 +104,28 @@ MethodNames = Annotated[
     list[str] | None,
     _option(
         "--method",
-        help=f"A method to compare; repeat for each: {', '.join([*METHODS, *FIELDS])}; with a "
-        f"target also {', '.join(CLASSIFIERS)}.",
+        help="A method to compare; repeat for each: "
+        f"{', '.join([*METHODS, *POSTERIORS, *FIELDS])}; with a target also "
+        f"{', '.join(CLASSIFIERS)}; for lists of links also {', '.join(COUNTED)}.",
         autocompletion=complete_method,
     ),
 ]
 ScoreName = Annotated[
-    str, _option("--score", help="The network score: loglik, aic, bic, k2, bdeu, nal or mdl.")
+    str | None,
+    _option(
+        "--score",
+        help="The network score: loglik, aic, bic, k2, bdeu, nal or mdl. By default bic; of the "
+        f"method k2: k2; of {' and '.join(POSTERIORS)}: bdeu.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    _option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of the method, such as max_parents=2 or start=chow-liu; repeat. The "
+        "value is a number, a text, or JSON. METHOD.NAME=VALUE sets it for that method alone.",
+    ),
 ]
 Jobs = Annotated[
     int | None, _option("--jobs", "-j", help="The number of threads; by default all cores.")

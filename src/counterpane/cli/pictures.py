@@ -12,9 +12,10 @@ from rich.table import Table as Grid
 from rich.tree import Tree
 
 from counterpane.cli.app import console, many, notes, say, say_saved
-from counterpane.cli.methods import CLASSIFIERS, METHODS, RANKER
+from counterpane.cli.methods import CLASSIFIERS, METHODS, POSTERIORS, RANKER
 from counterpane.lazy import lazy
 
+posterior = lazy("counterpane.cli.posterior")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
 
@@ -35,8 +36,12 @@ def show_learned(
     if method in CLASSIFIERS:
         size, step = _show_classifier(facts), "predict {} NEW.csv"
     elif method == RANKER:
-        console.print(candidates_picture(facts["candidates"]))
+        if facts["candidates"]:
+            console.print(candidates_picture(facts["candidates"]))
         size, step = f"ranker {facts['ranker']}", f"rank {{}} --chosen {name}"
+    elif method in POSTERIORS:
+        posterior.show_posterior(facts)
+        size = f"best network: {network_size(facts)}"
     elif method in METHODS:
         size = _show_network(learner.model_, facts)
     else:
@@ -76,7 +81,7 @@ def _show_dim(words: str) -> None:
 
 def _show_network(model: Any, facts: Mapping[str, Any]) -> str:
     """Print the edges of a network, and return its size in words."""
-    edges, score = facts["edges"], facts["score"]
+    edges = facts["edges"]
     if edges:
         picture = _forest_picture if facts["method"] == "chow-liu" else _edge_list
         console.print(picture(model, edges, facts["target"]))
@@ -89,7 +94,13 @@ def _show_network(model: Any, facts: Mapping[str, Any]) -> str:
         )
     else:
         console.print("No edges found: no dependency improves the score.")
-    size = f"{many(len(edges), 'edge')}, {many(facts['parameters'], 'parameter')}"
+    return network_size(facts)
+
+
+def network_size(facts: Mapping[str, Any]) -> str:
+    """The edges, parameters and score of a network in words."""
+    score = facts["score"]
+    size = f"{many(len(facts['edges']), 'edge')}, {many(facts['parameters'], 'parameter')}"
     return f"{size}, {score['name']} {score['value']:,.3f}"
 
 

@@ -24,9 +24,10 @@ from counterpane.lazy import lazy
 Task = Literal["network", "posterior", "field", "classifier", "ranker"]
 """What a learner learns.
 
-"network": a Bayesian network by a score, the first parameter. "posterior": probabilities of edges;
-not on the command line. "field": another model of all columns. "classifier": P(class | row); `fit`
-needs the class. "ranker": an order of the items that a row may have next; only for `LinkRanker`.
+"network": a Bayesian network by a score, the first parameter. "posterior": probabilities of edges
+by a score, and the best network, `best_model_`. "field": another model of all columns.
+"classifier": P(class | row); `fit` needs the class. "ranker": an order of the items that a row may
+have next; only for `LinkRanker`.
 """
 
 
@@ -77,10 +78,11 @@ LEARNERS = (
          "structure-search"),
     _Row("hill-climb", "HillClimb", "bayesian.hill_climb", "network", "searches"),
     _Row("ges", "GES", "bayesian.structure_search", "network", "searches"),
-    _Row("k2", "K2Search", "bayesian.k2_search", "network", "searches"),
+    _Row("k2", "K2Search", "bayesian.k2_search", "network", "searches", {"score": "k2"}),
     _Row("exact-posterior", "ExactPosterior", "bayesian.exact_posterior", "posterior",
-         "exact-posterior"),
-    _Row("order-mcmc", "OrderMCMC", "bayesian.order_mcmc", "posterior", "order-mcmc"),
+         "exact-posterior", {"score": "bdeu"}),
+    _Row("order-mcmc", "OrderMCMC", "bayesian.order_mcmc", "posterior", "order-mcmc",
+         {"score": "bdeu"}),
     _Row("dn-tree", "DependencyNetworkLearner", "dependency.dependency_network", "field",
          "dependency-network", {"local": "tree"}),
     _Row("dn-logistic", "DependencyNetworkLearner", "dependency.dependency_network", "field",
@@ -97,7 +99,7 @@ LEARNERS = (
 )  # fmt: skip
 """All learners, in the order in which the command lists them."""
 
-COMMAND_TASKS: tuple[Task, ...] = ("classifier", "network", "field")
+COMMAND_TASKS: tuple[Task, ...] = ("classifier", "network", "posterior", "field")
 """Tasks whose learners are values of `--method`."""
 
 

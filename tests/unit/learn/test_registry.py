@@ -60,8 +60,8 @@ def test_a_wrong_name_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="hill-climb"):
         find_learner("hill-clim")
     with pytest.raises(UnknownNameError):
-        find_learner("exact-posterior")  # not on the command line
-    assert find_learner("exact-posterior", "posterior").class_name == "ExactPosterior"
+        find_learner("popularity")  # ranks links only
+    assert find_learner("exact-posterior").class_name == "ExactPosterior"
     assert list(learners("posterior")) == ["exact-posterior", "order-mcmc"]
 
 

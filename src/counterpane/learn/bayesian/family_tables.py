@@ -145,6 +145,17 @@ class ParentTables:
         pairs = zip(chosen.tolist(), self.arrays.candidates, strict=True)
         return Dag.from_parents(columns_of_mask(mask, candidates) for mask, candidates in pairs)
 
+    def best_within(self, ranks: Ints) -> tuple[Dag, float]:
+        """The best network in which all parents of a node have a lower rank, and its score."""
+        candidates, sets, scores = self.arrays.candidates, self.arrays.sets, self.arrays.scores
+        before = ranks[candidates] < ranks[:, None]
+        allowed = (before << np.arange(candidates.shape[1])).sum(axis=1)
+        fits = (sets & ~allowed[:, None]) == 0
+        of_sets = np.where(fits, scores[:, sets], -np.inf)
+        chosen = of_sets.argmax(axis=1)
+        total = float(of_sets[range(len(chosen)), chosen].sum() + self.offsets.sum())
+        return self.dag(sets[chosen]), total
+
 
 def parent_tables(
     source: CountSource,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self, Unpack
 import numpy as np
 
 from counterpane._core import bayesian as kernels
+from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat
@@ -189,6 +190,9 @@ class OrderMCMC(DensityLearner):
         Shape (chains, samples).
     model_ : Mixture
         Sampled networks.
+    best_model_, best_score_ : BayesianNetwork and float
+        The network of largest score that fits one of the orders kept, one for each block of
+        samples, and its score.
     graph_ : networkx.DiGraph
         The edges with a probability above ½; not always acyclic.
     trace_ : list of dict
@@ -270,7 +274,20 @@ class OrderMCMC(DensityLearner):
         self.graph_.add_weighted_edges_from(
             (e for e in self.edges_ if e[2] > 0.5), weight="probability"
         )
-        drawn = self._drawn(search, outcome.state, blocks)
+        self._set_models(search, outcome.state, blocks, source, began)
+        return self
+
+    def _set_models(
+        self,
+        search: ChainSearch,
+        state: ChainState,
+        blocks: int,
+        source: CountSource,
+        began: float,
+    ) -> None:
+        """Set the mixture of drawn networks, and the best network of all sampled orders."""
+        drawn = self._drawn(search, state, blocks)
+        best, self.best_score_ = self._best(search, state, blocks)
         provenance = self._provenance(source, time.monotonic() - began)
         ess = self.equivalent_sample_size
         self.model_ = Mixture(
@@ -278,7 +295,9 @@ class OrderMCMC(DensityLearner):
             list(drawn.values()),
             provenance=provenance,
         )
-        return self
+        self.best_model_ = fit_parameters(
+            source, best, equivalent_sample_size=ess, provenance=dict(provenance)
+        )
 
     def _check(self) -> None:
         least = {"n_samples": 2, "n_chains": 1, "thin": 1, "burn_in": 0, "n_models": 1}
@@ -312,6 +331,13 @@ class OrderMCMC(DensityLearner):
         parts = self.log_scores_[:, : 2 * size].reshape(-1, size)
         self.score_rhat_ = float(split_rhat(parts.mean(axis=1), parts.var(axis=1), size))
         self.score_effective_size_ = effective_sample_size(self.log_scores_)
+
+    def _best(self, search: ChainSearch, state: ChainState, blocks: int) -> tuple[Dag, float]:
+        """The network of largest score that fits the order or the layers at the end of a block."""
+        ends = state.ends[:, :blocks].reshape(-1, state.ends.shape[-1])
+        ranks = ends if self.partition else np.argsort(ends, axis=1)
+        networks = (search.tables.best_within(rank) for rank in np.unique(ranks, axis=0))
+        return max(networks, key=lambda network: network[1])
 
     def _drawn(self, search: ChainSearch, state: ChainState, blocks: int) -> Counter[Dag]:
         """Networks drawn from the ends of evenly spread blocks, with how often each came up."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from counterpane.learn.bayesian.family_tables import parent_tables
 from counterpane.learn.bayesian.order_mcmc import OrderMCMC
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.mixture import Mixture
-from counterpane.scores import BDeu, LocalScore
+from counterpane.scores import BDeu, LocalScore, score_dag
 from reference.posterior_reference import all_dags, brute_force, n_orders, squeezed
 
 
@@ -232,3 +234,19 @@ def test_alarm_runs(shared_data):
     assert learner.score_rhat_ < 1.05
     assert (learner.rhat_ < 1.1).mean() > 0.99
     assert 38 <= learner.graph_.number_of_edges() <= 48
+
+
+def test_the_best_network_of_the_samples_fits_their_orders() -> None:
+    table = cp.load_dataset("titanic")
+    scores = {}
+    for partition, seed in itertools.product([True, False], [0, 1]):
+        learner = OrderMCMC(n_samples=64, partition=partition, random_state=seed).fit(table)
+        parents = [learner.best_model_.dag.parents(x) for x in range(4)]
+        source = cp.MemoryCounts(table)
+        value = score_dag(BDeu(), source, parents)
+        assert learner.best_score_ == pytest.approx(value, rel=1e-12)
+        drawn = [score_dag(BDeu(), source, [m.dag.parents(x) for x in range(4)])
+                 for m in learner.model_.models]  # fmt: skip
+        assert learner.best_score_ >= max(drawn) - 1e-9
+        scores[partition, seed] = learner.best_score_
+    assert max(scores.values()) == pytest.approx(cp.ExactPosterior().fit(table).best_score_)
