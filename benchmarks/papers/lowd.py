@@ -1,11 +1,13 @@
 """Lowd's closed-form road again: dependency networks, converted and with learned weights.
 
-Twelve binary sets × {trees, L1 logistic} × {the dependency network, its conversions with each
-averaging, weights by pseudo-likelihood on the same features}: test PLL, CMLL by the four-group
-protocol, seconds. Each combination is one line of `results/lowd.jsonl`, so that a run that was
-stopped goes on where it was; dependency networks are kept beside it.
+Twelve binary sets × {trees, L1 logistic, boosted trees} × {the dependency network, its conversions
+with each averaging, weights by pseudo-likelihood on the same features}: test PLL, CMLL by the
+four-group protocol, seconds. Each combination is one line of `results/lowd.jsonl`, so that a run
+that was stopped goes on where it was; dependency networks are kept beside it. `--pll` leaves out
+weights and CMLL, which take most of the time; boosted trees, whose features are tables of up to four
+columns, have none of them in any case.
 
-    python benchmarks/papers/lowd.py [--quick] [--jobs 1] [--sets nltcs …]
+    python benchmarks/papers/lowd.py [--quick] [--pll] [--jobs 1] [--sets nltcs …]
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ from harness import RESULTS
 
 SETS = ("nltcs", "msnbc", "kdd", "plants", "baudio", "jester", "bnetflix", "msweb", "book",
         "cwebkb", "cr52", "c20ng")  # fmt: skip
-CONVERSIONS = ("1 order, row", "2 orders, row", "1 order", "2 orders", "linear", "all")
-"""One order or two opposite ones from a base row, the same and more from marginals."""
+LOCALS = ("tree", "logistic", "boosted")
+CONVERSIONS = (
+    "1 order, row", "2 orders, row", "1 order", "2 orders", "linear", "linear, rows", "all",
+)  # fmt: skip
+"""One order or two opposite ones from a base row, the same and more from marginals; from all rows."""
 METHODS = ("dn", *CONVERSIONS, "weights")
 WITH_CMLL = ("dn", "linear", "weights")
+FAST = ("dn", "1 order, row", "linear", "linear, rows")  # for PLL alone
 LONGEST = 5  # features beyond it go by rotations where all orders are asked for
 UPDATES = 10**8  # variable updates that one CMLL may cost: so many test rows are taken
 WIDE = ("msweb", "book", "cwebkb", "cr52", "c20ng")  # sets that get a fifth of them
@@ -48,7 +54,7 @@ class Task(NamedTuple):
     name: str
     local: str
     method: str
-    updates: int
+    updates: int  # 0: no CMLL
     folder: str
 
 
@@ -91,7 +97,9 @@ def convert(network: Any, method: str, train: cp.Table) -> Any:
     orders: Any = {
         "1 order": natural, "2 orders": [natural, natural[::-1]],
         "linear": "linear", "all": "all",
-    }[method.removesuffix(", row")]  # fmt: skip
+    }[method.split(",")[0]]  # fmt: skip
+    if method.endswith("rows"):
+        return cp.to_markov_network(network, orders=orders, base=train)
     if method.endswith("row"):
         return cp.to_markov_network(network, orders=orders, base=base_row(train))
     longest = LONGEST if orders == "all" else None
@@ -132,7 +140,7 @@ def run(task: Task) -> list[dict[str, Any]]:
         **task._asdict(), **facts, "n": n, "rows": split.train.n_rows,
         "pll": found.mean, "pll_se": found.standard_error,
     }  # fmt: skip
-    if task.method in WITH_CMLL:
+    if task.method in WITH_CMLL and task.updates:
         rows = min(MAX_ROWS, split.test.n_rows, max(20, task.updates // (n * sum(SWEEPS))))
         some = np.sort(np.random.default_rng(0).permutation(split.test.n_rows)[:rows])
         began = time.process_time()
@@ -149,18 +157,22 @@ def run(task: Task) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three small sets, short chains")
+    parser.add_argument("--pll", action="store_true", help="no weights, no CMLL")
     parser.add_argument("--jobs", type=int, default=1, help="combinations at a time")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     options = parser.parse_args()
-    name = f"lowd{'_quick' * options.quick}"
+    name = f"lowd{'_quick' * options.quick}{'_pll' * options.pll}"
     sets = ("nltcs", "plants", "jester") if options.quick else options.sets
     updates = UPDATES // 20 if options.quick else UPDATES
-    tasks = [
-        Task(one, local, method, updates // (5 if one in WIDE else 1), str(RESULTS / name))
-        for one in sets
-        for local in ("tree", "logistic")
-        for method in METHODS
-    ]
+    folder = str(RESULTS / name)
+    tasks = []
+    for one in sets:
+        for local in LOCALS:
+            fast = options.pll or local == "boosted"
+            spent = 0 if fast else updates // (5 if one in WIDE else 1)
+            tasks += [
+                Task(one, local, method, spent, folder) for method in (FAST if fast else METHODS)
+            ]
     publish_report(name, run_lines(tasks, run, RESULTS / f"{name}.jsonl", options.jobs))
 
 

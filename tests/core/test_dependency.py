@@ -174,31 +174,79 @@ def features_of(store):
     return {tuple(c): w for c, w in zip(lists, store.weights[:n], strict=True) if w != 0.0}
 
 
-@pytest.mark.parametrize("mode", [dependency.ALL, dependency.LINEAR, dependency.SINGLE])
+NO_ROWS = dependency.BaseRows(np.zeros((CARDS.size, 0), np.int32), np.zeros(0), int(CARDS.sum()))
+
+
+def base_rows(codes):
+    """Weighted rows without the impossible state of the last term."""
+    rows = codes[:, codes[0] == 1]
+    shares = np.random.default_rng(3).random(rows.shape[1])
+    places = np.ascontiguousarray(rows + FIRSTS[:, None], np.int32)
+    return rows, dependency.BaseRows(places, shares / shares.sum(), int(CARDS.sum()))
+
+
+def spread_all(terms, mode, positions, rows):
+    """Features of all terms, from a store that grows."""
+    modes = np.full(len(TERMS), mode)
+    store, start = store_of(1, 1), 0
+    spread = dependency.spread_terms
+    while (start := spread(terms, modes, positions, rows, store, start)) < len(TERMS):
+        features, codes = dependency.room_for_term(terms, modes, positions, start)
+        n, size, _ = store.sizes.tolist()
+        assert n + features > store.weights.size or size + codes > store.codes.size
+        store = larger(store, n + features, size + codes)
+    assert store.sizes[2] == 0
+    return features_of(store)
+
+
+ORDERS = [[3, 0, 4, 2, 1], [1, 4, 0, 3, 2]]
+
+
+def averaged_orders(mode):
+    return {
+        dependency.ALL: naive.all_orders(range(5)),
+        dependency.LINEAR: naive.rotations(ORDERS),
+        dependency.SINGLE: ORDERS,
+    }[mode]
+
+
+MODES = [dependency.ALL, dependency.LINEAR, dependency.SINGLE]
+
+
+@pytest.mark.parametrize("n_rows", [3, 200])  # all subsets in a table, or row by row
+@pytest.mark.parametrize("mode", MODES)
+def test_spread_terms_over_rows(mode, n_rows):
+    """The mean over rows of the features with each row as the base."""
+    terms = simplified()
+    codes, rows = base_rows(some_codes(rows=n_rows))
+    expected = {}
+    for row, share in zip(codes.T.tolist(), rows.shares, strict=True):
+        for b in range(len(TERMS)):
+            target, groups, states, _ = unpacked(terms, b)
+            at_row = [
+                (v, float(all(naive.holds(c, row, CARDS) for c in own)), own)
+                for v, _, own in groups
+            ]
+            back = -sum(w for c, w in states if naive.holds(c, row, CARDS))
+            ways = averaged_orders(mode)
+            for key, weight in naive.sub_features(target, at_row, states, back, ways).items():
+                expected[key] = expected.get(key, 0.0) + share * weight
+    got = spread_all(terms, mode, np.argsort(ORDERS, axis=1), rows)
+    for key in got.keys() | expected.keys():
+        assert got.get(key, 0.0) == pytest.approx(expected.get(key, 0.0), abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_spread_terms(mode):
     """Features merged over all terms, while the store grows by what `room_for_term` asks for."""
     terms = simplified()
-    orders = [[3, 0, 4, 2, 1], [1, 4, 0, 3, 2]]
-    positions = np.argsort(orders, axis=1)
-    averaged = {
-        dependency.ALL: naive.all_orders(range(5)),
-        dependency.LINEAR: naive.rotations(orders),
-        dependency.SINGLE: orders,
-    }[mode]
+    averaged = averaged_orders(mode)
     expected = {}
     for b in range(len(TERMS)):
         target, groups, states, back = unpacked(terms, b)
         for codes, weight in naive.sub_features(target, groups, states, back, averaged).items():
             expected[codes] = expected.get(codes, 0.0) + weight
-    modes = np.full(len(TERMS), mode)
-    store, start = store_of(1, 1), 0
-    while (start := dependency.spread_terms(terms, modes, positions, store, start)) < len(TERMS):
-        features, codes = dependency.room_for_term(terms, modes, positions, start)
-        n, size, _ = store.sizes.tolist()
-        assert n + features > store.weights.size or size + codes > store.codes.size
-        store = larger(store, n + features, size + codes)
-    got = features_of(store)
-    assert store.sizes[2] == 0
+    got = spread_all(terms, mode, np.argsort(ORDERS, axis=1), NO_ROWS)
     assert got.keys() == expected.keys()
     for codes, weight in got.items():
         assert weight == pytest.approx(expected[codes])
@@ -209,7 +257,7 @@ def test_spread_terms_names_a_target_that_is_impossible_at_the_base():
     terms.back[-1] = np.inf
     store = store_of(100, 1000)
     modes = np.full(len(TERMS), dependency.ALL)
-    dependency.spread_terms(terms, modes, np.arange(5)[None, :], store, len(TERMS) - 1)
+    dependency.spread_terms(terms, modes, np.arange(5)[None, :], NO_ROWS, store, len(TERMS) - 1)
     assert store.sizes[2] == TERMS[-1][0] + 1
 
 

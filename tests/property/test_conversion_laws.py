@@ -136,6 +136,26 @@ def test_conversion_is_its_definition(network, way, base, reverse, max_length):
 
 
 @SETTINGS
+@given(networks(), st.sampled_from(WAYS[:3]), st.booleans())
+def test_base_rows_are_the_mean_of_single_bases(network, way, weighted):
+    cards, conditionals, _, rng = network
+    schema = cp.Schema.from_cards(cards)
+    codes = np.array([rng.integers(0, r, size=5) for r in cards], dtype=np.uint8)
+    weights = rng.integers(1, 4, size=5) if weighted else np.ones(5, dtype=np.int64)
+    dependency_network = cp.DependencyNetwork(schema, conditionals)
+    found = cp.to_markov_network(
+        dependency_network, orders=way, base=cp.Table(schema, codes, weights)
+    )
+    expected = np.zeros(cards)
+    for row, weight in zip(codes.T.tolist(), weights / weights.sum(), strict=True):
+        single = cp.to_markov_network(dependency_network, orders=way, base=row)
+        expected += weight * log_potentials(single, cards)
+    np.testing.assert_allclose(
+        centered(log_potentials(found, cards)), centered(expected), atol=1e-9
+    )
+
+
+@SETTINGS
 @given(networks(), st.sampled_from(WAYS[:3]))
 def test_features_are_merged_and_none_is_a_constant(network, way):
     cards, conditionals, _, _ = network

@@ -37,6 +37,8 @@ def sub_features(target, groups, states, back, orders):
     for order in orders:
         before = order[: order.index(target)]
         share = math.prod(s for v, s, _ in groups if v not in before)
+        if share == 0.0:
+            continue
         kept = [c for v, _, codes in groups if v in before for c in codes]
         for code, weight in states:
             add(tuple(sorted([*kept, code])), weight * share)

@@ -37,6 +37,11 @@ class Terms(NamedTuple):
     weights: Floats
     back: Floats
 
+class BaseRows(NamedTuple):
+    places: Array  # int32
+    shares: Floats
+    n_places: int
+
 class FeatureStore(NamedTuple):
     sizes: Ints
     slots: Ints
@@ -49,7 +54,13 @@ def count_states(raw: RawTerms, space: StateSpace, counts: Ints, /) -> None: ...
 def group_terms(raw: RawTerms, space: StateSpace, terms: Terms, /) -> None: ...
 def room_for_term(terms: Terms, modes: Ints, positions: Ints, b: int, /) -> tuple[int, int]: ...
 def spread_terms(
-    terms: Terms, modes: Ints, positions: Ints, store: FeatureStore, start: int, /
+    terms: Terms,
+    modes: Ints,
+    positions: Ints,
+    rows: BaseRows,
+    store: FeatureStore,
+    start: int,
+    /,
 ) -> int: ...
 def refill_slots(store: FeatureStore, /) -> None: ...
 

@@ -87,6 +87,8 @@ LEARNERS = (
          "dependency-network", {"local": "tree"}),
     _Row("dn-logistic", "DependencyNetworkLearner", "dependency.dependency_network", "field",
          "dependency-network", {"local": "logistic"}),
+    _Row("dn-boosted", "DependencyNetworkLearner", "dependency.dependency_network", "field",
+         "dependency-network", {"local": "boosted"}),
     _Row("hybrid", "HybridRandomFieldLearner", "hybrid.hybrid_random_field", "field",
          "hybrid-random-field", ranks=True),
     _Row("pairwise", "PairwiseMarkovLearner", "markov.pairwise", "field", "weights", ranks=True),

@@ -21,6 +21,7 @@ CARDS = (2, 3, 2, 4, 2, 2, 3, 2)
 LEARNERS = {
     "trees": lambda n_jobs: cp.DependencyNetworkLearner(n_jobs=n_jobs),
     "logistic": lambda n_jobs: cp.DependencyNetworkLearner("logistic", n_jobs=n_jobs),
+    "boosted": lambda n_jobs: cp.DependencyNetworkLearner("boosted", n_jobs=n_jobs),
     "hybrid": lambda n_jobs: cp.HybridRandomFieldLearner(k=3, n_jobs=n_jobs),
 }
 

@@ -3,7 +3,7 @@
 // A feature is a rising list of condition codes (conversion_terms.hpp), looked up by the sum of the codes'
 // hashes.
 #pragma once
-#include "learn/dependency/conversion_terms.hpp"
+#include "learn/dependency/base_rows.hpp"
 
 namespace cp::dependency {
 
@@ -69,8 +69,8 @@ inline std::tuple<Int, Int> room_for_term(const Terms& terms, Ints modes, Matrix
 // Spreads one term after the other over sub-features, which keep some of its groups of conditions.
 class TermSpreader {
  public:
-  TermSpreader(const Terms& terms, Matrix<const Int> positions, const FeatureStore& store)
-      : terms_(terms), positions_(positions), store_(store) {
+  TermSpreader(const Terms& terms, Matrix<const Int> positions, const BaseRows& rows, const FeatureStore& store)
+      : terms_(terms), positions_(positions), base_(terms, rows), store_(store) {
     Int most_groups = 0, most_codes = 0;
     for (Int b = 0; b < terms.size(); ++b) {
       const Int from = terms.groups[b], to = terms.groups[b + 1];
@@ -85,6 +85,7 @@ class TermSpreader {
     b_ = b;
     first_ = terms_.groups[b];
     k_ = terms_.groups[b + 1] - first_;
+    base_.take(b, mode == ALL);
     if (mode == ALL) over_all_orders();
     else if (mode == LINEAR) over_rotations();
     else over_given_orders();
@@ -101,11 +102,9 @@ class TermSpreader {
         if (kept_[i]) {
           ++n_kept;
           fraction *= double(n_kept) / double(k_ + 1 - n_kept);  // so far l!/(k (k−1) … (k−l+1)) / (k+1)
-        } else {
-          fraction *= terms_.shares[first_ + i];
         }
       }
-      if (fraction > 0.0) emit(fraction);
+      emit(fraction);
     }
   }
 
@@ -115,7 +114,6 @@ class TermSpreader {
     const Int n_orders = positions_.shape(0), n = positions_.shape(1), target = terms_.targets[b_];
     for (Int o = 0; o < n_orders; ++o) {
       const Ints position = positions_[o];
-      double share = 1.0;
       Int before = -1;
       kept_.part(0, k_).fill(true);
       for (Int dropped = 0; dropped <= k_; ++dropped) {
@@ -125,12 +123,10 @@ class TermSpreader {
           const Int other = modulo(position[terms_.variables[first_ + i]] - position[target] - 1, n);
           if (other < place) nearest = i, place = other;
         }
-        emit(share * double(place - before) / double(n * n_orders));
-        if (nearest < 0) break;
+        const bool possible = emit(double(place - before) / double(n * n_orders));
+        if (nearest < 0 || !possible) break;
         before = place;
         kept_[nearest] = false;
-        share *= terms_.shares[first_ + nearest];
-        if (share == 0.0) break;
       }
     }
   }
@@ -138,18 +134,17 @@ class TermSpreader {
   void over_given_orders() {
     for (Int o = 0; o < positions_.shape(0); ++o) {
       const Ints position = positions_[o];
-      double share = 1.0 / double(positions_.shape(0));
-      for (Int i = 0; i < k_; ++i) {
+      for (Int i = 0; i < k_; ++i)
         kept_[i] = position[terms_.variables[first_ + i]] < position[terms_.targets[b_]];
-        if (!kept_[i]) share *= terms_.shares[first_ + i];
-      }
-      if (share > 0.0) emit(share);
+      emit(1.0 / double(positions_.shape(0)));
     }
   }
 
   // Add the features of the kept groups: with each state of the target, and without, which is a constant and
-  // left out where no group is kept.
-  void emit(double fraction) {
+  // left out where no group is kept. Returns whether the other groups hold in some row of the base.
+  bool emit(double fraction) {
+    const AtBase at_base = base_.without(kept_);
+    if (at_base.share == 0.0) return false;
     const Int target = terms_.targets[b_];
     Int size = 0, target_place = 0;
     Word hash = 0;
@@ -161,20 +156,22 @@ class TermSpreader {
       }
       if (terms_.variables[first_ + i] < target) target_place = size;
     }
-    const double back = terms_.back[b_];
+    const double back = at_base.back;
     if (size > 0 && back == INF) store_.sizes[2] = target + 1;
     else if (size > 0 && back != 0.0) add_feature(codes_.part(0, size), hash, back * fraction, store_);
     std::copy_backward(codes_.begin() + target_place, codes_.begin() + size, codes_.begin() + size + 1);
     for (Int e = terms_.state_offsets[b_]; e < terms_.state_offsets[b_ + 1]; ++e) {
       codes_[target_place] = terms_.states[e];
       const Word with_state = hash + hash_code(terms_.states[e]);
-      add_feature(codes_.part(0, size + 1), with_state, terms_.weights[e] * fraction, store_);
+      add_feature(codes_.part(0, size + 1), with_state, terms_.weights[e] * at_base.share * fraction, store_);
     }
     pulse_(50 + 20 * size);
+    return true;
   }
 
   const Terms& terms_;
   Matrix<const Int> positions_;
+  Base base_;
   const FeatureStore& store_;
   Array<bool, 1> kept_;  // groups of the present term
   Array<Int, 1> codes_;  // of the present feature
@@ -182,9 +179,11 @@ class TermSpreader {
   Pulse pulse_;
 };
 
-// Add the sub-features of the terms from `start` on; returns the first term that might not fit, or their number.
-inline Int spread_terms(const Terms& terms, Ints modes, Matrix<const Int> positions, const FeatureStore& store, Int start) {
-  TermSpreader spreader(terms, positions, store);
+// Add the sub-features of the terms from `start` on, at base `rows` or, if there are none, at the product of the
+// terms' shares; returns the first term that might not fit, or their number.
+inline Int spread_terms(const Terms& terms, Ints modes, Matrix<const Int> positions, const BaseRows& rows,
+                        const FeatureStore& store, Int start) {
+  TermSpreader spreader(terms, positions, rows, store);
   for (Int b = start; b < terms.size(); ++b) {
     if (terms.state_offsets[b] == terms.state_offsets[b + 1]) continue;
     const auto [features, codes] = room_for_term(terms, modes, positions, b);

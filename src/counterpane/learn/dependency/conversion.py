@@ -22,7 +22,7 @@ from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError, ScopeError, TableSizeError, unknown_name
+from counterpane.errors import DataError, ParameterError, ScopeError, TableSizeError, unknown_name
 from counterpane.features import Rules
 from counterpane.features.conditions import Conditions
 from counterpane.features.tree import paths
@@ -37,7 +37,7 @@ DEFAULT_SUBSETS = 8
 MAX_CONDITIONS = 2**27  # of all terms, or of all features: 1 GiB
 
 Orders = Literal["all", "linear", "single"] | Sequence[Any]
-Base = Literal["marginals", "uniform"] | Mapping[str, Any] | Sequence[Any]
+Base = Literal["marginals", "uniform"] | Mapping[str, Any] | Sequence[Any] | Any
 
 
 def to_markov_network(
@@ -61,10 +61,11 @@ def to_markov_network(
     orders : {"all", "linear", "single"} or sequence
         The mean over all orders of the variables; over the n rotations of the schema's order; that
         order alone; or one or several orders, as names or positions.
-    base : {"marginals", "uniform"}, dict or sequence, optional
+    base : {"marginals", "uniform"}, dict, sequence, table, frame or count source, optional
         The row that gives the values of later variables: {name: state} or states in order; or the
         mean over rows drawn from the marginals of `data`, (count + 1/r) / (N + 1) for r states and
-        N rows, or from uniform ones. By default the marginals if there is `data`, else uniform.
+        N rows, or from uniform ones; or the mean over the rows of a table, by their weights. By
+        default the marginals if there is `data`, else uniform.
     data : table, frame or count source, optional
         Rows for the marginals.
     reverse : bool
@@ -94,10 +95,11 @@ def to_markov_network(
     schema = network.schema
     mode, positions = _orders(schema, orders, reverse=reverse)
     longest = _longest(mode, max_length)
-    space = state_space(schema.cards, _base(schema, base, data))
+    rows = base_rows(schema, base if _is_table(base) else None)
+    space = state_space(schema.cards, _base(schema, None if _is_table(base) else base, data))
     terms = read_terms(network.blanket.parts, space)
     modes = np.where(np.diff(terms.groups) >= longest, min(mode + 1, kernels.SINGLE), mode)
-    rules = merge_features(terms, modes, positions, space, schema.names)
+    rules = merge_features(terms, modes, positions, rows, space, schema.names)
     settings = {"orders": orders if isinstance(orders, str) else "given", "max_length": max_length}
     provenance = {**(network.provenance or {}), "conversion": settings}
     return MarkovNetwork(schema, [rules], provenance=provenance)
@@ -159,19 +161,50 @@ def _base(schema: Schema, base: Base | None, data: Any) -> list[Floats]:
     ]
 
 
+def _is_table(base: Any) -> bool:
+    """Whether a base is a table of rows, not a row or a word."""
+    one_row = isinstance(base, str | Mapping | Sequence) or getattr(base, "ndim", 2) == 1
+    return base is not None and (isinstance(base, Table | CountSource) or not one_row)
+
+
+def base_rows(schema: Schema, base: Any | None) -> kernels.BaseRows:
+    """The distinct rows of a table with their shares; none if the base is None."""
+    n_places = int(schema.cards.sum())
+    if base is None:
+        return kernels.BaseRows(np.zeros((len(schema), 0), dtype=np.int32), np.zeros(0), n_places)
+    source = _encoded(schema, base)
+    table = (source.rows() if source.table is None else source.table).distinct()
+    if table.has_missing.any():
+        raise DataError("the base rows have missing cells; leave such rows out.")
+    assert table.weights is not None
+    if table.n_rows == 0:
+        raise DataError("the base has no rows; pass one or more, or base='uniform'.")
+    firsts = offsets_of(schema.cards)[:-1]
+    places = np.ascontiguousarray(table.codes + firsts[:, None], dtype=np.int32)
+    return kernels.BaseRows(places, table.weights / table.weights.sum(), n_places)
+
+
 def _marginals(schema: Schema, data: Any) -> list[Floats]:
     """(count + 1/r) / (N + 1) for each state, N the rows in which the variable is observed."""
     if data is None:
         raise ParameterError("base='marginals' needs data=…, a table or source of counts.")
-    if not isinstance(data, CountSource):
-        same = isinstance(data, Table) and data.schema == schema
-        data = MemoryCounts(data if same else Table.from_frame(data, schema=schema))
-    if data.schema != schema:  # that of a network in which missing cells are states, perhaps
-        data = resolved(data, "state")
-    if data.schema != schema:
-        raise ScopeError(f"the data is over {data.schema!r}, the network over {schema!r}.")
-    counts = data.counts([(v,) for v in range(len(schema))])
+    source = _encoded(schema, data)
+    counts = source.counts([(v,) for v in range(len(schema))])
     return [(c + 1.0 / c.size) / (c.sum() + 1.0) for c in counts]
+
+
+def _encoded(schema: Schema, data: Any) -> CountSource:
+    """The rows of a table, frame or source, coded by the schema."""
+    if isinstance(data, CountSource):
+        source = data
+    else:
+        same = isinstance(data, Table) and data.schema == schema
+        source = MemoryCounts(data if same else Table.from_frame(data, schema=schema))
+    if source.schema != schema:  # that of a network in which missing cells are states, perhaps
+        source = resolved(source, "state")
+    if source.schema != schema:
+        raise ScopeError(f"the data is over {source.schema!r}, the network over {schema!r}.")
+    return source
 
 
 def state_space(cards: Ints, base: list[Floats]) -> kernels.StateSpace:
@@ -207,6 +240,7 @@ def merge_features(
     terms: kernels.Terms,
     modes: Ints,
     positions: Ints,
+    rows: kernels.BaseRows,
     space: kernels.StateSpace,
     names: Sequence[str],
 ) -> Rules:
@@ -214,7 +248,7 @@ def merge_features(
     store = _store(2**12, 2**14)
     start = 0
     while True:
-        start = kernels.spread_terms(terms, modes, positions, store, start)
+        start = kernels.spread_terms(terms, modes, positions, rows, store, start)
         if store.sizes[2]:
             raise ParameterError(
                 f"the conditional of {names[store.sizes[2] - 1]!r} gives a state of the base the "

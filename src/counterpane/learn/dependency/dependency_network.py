@@ -1,7 +1,8 @@
 """Dependency networks from data: each variable's conditional is learned on its own.
 
 Heckerman et al. (JMLR 1, 2000); the trees are those of Lowd & Davis, as Libra's `dnlearn` grows
-them, the logistic regressions those of Ravikumar, Wainwright & Lafferty (2010).
+them, the logistic regressions those of Ravikumar, Wainwright & Lafferty (2010), boosted trees those
+of Friedman (2001).
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import LearnerOptions, digest
+from counterpane.learn.boosting.fold_boosting import RATE
 from counterpane.learn.density import DensityLearner
+from counterpane.learn.dependency.boosted import BoostedSearch
 from counterpane.learn.dependency.logistic import LogisticSearch
 from counterpane.learn.dependency.tree_growth import TreeSearch
 from counterpane.learn.dependency.variable_search import VariableSearch
@@ -32,21 +35,26 @@ from counterpane.typing import Ints
 KAPPAS = tuple(10.0**k for k in range(-8, 1))
 L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
 
-Local = Literal["tree", "logistic"]
+PARTNERS = 50  # columns that boosted trees of one variable may ask for
+
+Local = Literal["tree", "logistic", "boosted"]
+SETTINGS = {"tree": "kappa_", "logistic": "l1_"}
 
 
 class DependencyNetworkLearner(DensityLearner):
-    """Learns P(x_v | all others) for each variable: by a probability tree, or by L1 regression.
+    """Learns P(x_v | all others) for each variable: by a tree, L1 regression, or boosted trees.
 
     A tree is greedy, with splits "one value against the rest". A regression of the variable on the
     states of the others maximizes the conditional log-likelihood − `l1` · Σ |w|, with the
     intercepts in the sum; each variable's first state has the weight 0. If `kappa` or `l1` is a
     list, `fit` needs `validation` rows and chooses the value with the largest likelihood of these
-    rows. Trees for all κ are grown at once.
+    rows. Trees for all κ are grown at once. Boosted trees have at most three columns on a path and
+    add up to tables over them; their number is that of the least loss on the `validation` rows, or
+    on a tenth of the rows, after which trees are grown from all rows.
 
     Parameters
     ----------
-    local : {"tree", "logistic"}
+    local : {"tree", "logistic", "boosted"}
         The kind of conditionals.
     kappa : float or list of float, optional
         A split must raise the log-likelihood by more than −ln `kappa` nats. None means 10^-8 … 1
@@ -59,7 +67,9 @@ class DependencyNetworkLearner(DensityLearner):
         The penalty of regressions. None means 1000, 500, 200 … 0.1 with validation rows, else 1.
     k : int, optional
         A tree uses only the `k` variables of largest χ² with its variable, among equal ones those
-        of smallest entropy.
+        of smallest entropy; None means all, and 50 for boosted trees.
+    random_state : int
+        Seed of the rows and columns that each boosted tree is grown from.
     **options
         `missing`, `time_limit`, `n_jobs`, `progress`, `checkpoint` and the other parameters of
         every learner.
@@ -72,8 +82,11 @@ class DependencyNetworkLearner(DensityLearner):
         An edge from each variable that a conditional depends on.
     kappa_, l1_ : float
         The value that was chosen, for trees or regressions.
+    rounds_ : dict
+        The number of boosted trees of each variable.
     validation_scores_ : dict
-        The mean log pseudo-likelihood of a validation row, in nats, for each value tried.
+        The mean log pseudo-likelihood of a validation row, in nats, for each value tried; for
+        boosted trees the value is their learning rate.
     score_ : float
         The log pseudo-likelihood of the training rows.
     trace_ : list of dict
@@ -96,6 +109,7 @@ class DependencyNetworkLearner(DensityLearner):
         prior: float = 1.0,
         l1: float | Sequence[float] | None = None,
         k: int | None = None,
+        random_state: int = 0,
         **options: Unpack[LearnerOptions],
     ) -> None:
         super().__init__(**options)
@@ -105,6 +119,7 @@ class DependencyNetworkLearner(DensityLearner):
         self.prior = prior
         self.l1 = l1
         self.k = k
+        self.random_state = random_state
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, validation: Any = None
@@ -129,25 +144,34 @@ class DependencyNetworkLearner(DensityLearner):
         self.model_ = DependencyNetwork(source.schema, learned.parts)
         self.graph_ = self.model_.graph
         self.model_.provenance = self._provenance(source, time.monotonic() - began)
-        setattr(self, "kappa_" if self.local == "tree" else "l1_", best)
+        if self.local in SETTINGS:
+            setattr(self, SETTINGS[self.local], best)
+        else:
+            trees = outcome.state.rounds.tolist()
+            self.rounds_ = dict(zip(source.schema.names, trees, strict=False))
         self.score_, self.validation_scores_ = learned.score, scores
         return self
 
     def _settings(self, validated: bool) -> list[float]:
-        """The values of κ or λ to try, checked; λ in descending order."""
-        if self.local not in ("tree", "logistic"):
-            raise ParameterError(f"local={self.local!r}; 'tree' or 'logistic' is allowed.")
+        """The values of κ or λ to try, checked, λ in descending order; or the rate of boosting."""
+        if self.local not in (*SETTINGS, "boosted"):
+            raise ParameterError(
+                f"local={self.local!r}; 'tree', 'logistic' or 'boosted' is allowed."
+            )
         for name in ("min_count", "prior"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ParameterError(
                     f"{name}={getattr(self, name)}; a finite number, not negative, is needed."
                 )
         by_tree = self.local == "tree"
-        if self.k is not None and not (by_tree and isinstance(self.k, int) and self.k >= 1):
+        takes_k = self.local != "logistic"
+        if self.k is not None and not (takes_k and isinstance(self.k, int) and self.k >= 1):
             raise ParameterError(
                 f"k={self.k!r} with local={self.local!r}; a whole number from 1, for trees, or "
                 "None is allowed."
             )
+        if self.local == "boosted":
+            return [RATE]
         name, value = ("kappa", self.kappa) if by_tree else ("l1", self.l1)
         grid, default, most = (KAPPAS, 0.01, 1.0) if by_tree else (L1S, 1.0, math.inf)
         if value is None:
@@ -189,6 +213,15 @@ class DependencyNetworkLearner(DensityLearner):
             return LogisticSearch(
                 _distinct(source, order), order, settings, validation=validation, n_jobs=self.n_jobs
             )
+        if self.local == "boosted":
+            return BoostedSearch(
+                _distinct(source, order),
+                order,
+                validation=validation,
+                relatives=self._relatives(source, order),
+                seed=self.random_state,
+                n_jobs=self.n_jobs,
+            )
         rows = source if source.table is not None else MemoryCounts(source.rows())
         assert rows.table is not None and rows.bits is not None
         return TreeSearch(
@@ -205,9 +238,10 @@ class DependencyNetworkLearner(DensityLearner):
 
     def _relatives(self, source: CountSource, order: Sequence[int]) -> Ints | None:
         """For each tree the columns of its questions; None for all columns."""
-        if self.k is None:
+        k = PARTNERS if self.k is None and self.local == "boosted" else self.k
+        if k is None or k >= len(source.schema) - 1:
             return None
-        relatives = Relatives(source, self.k, order=order, n_jobs=self.n_jobs)
+        relatives = Relatives(source, k, order=order, n_jobs=self.n_jobs)
         n, block = relatives.n, relatives.block
         return np.concatenate(
             [relatives.of(i, min(i + block, n), None) for i in range(0, n, block)]

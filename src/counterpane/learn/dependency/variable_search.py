@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from counterpane.features import Rules, Tree
+from counterpane.features.parts import Part
 from counterpane.learn.driver import Search
 
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -17,7 +18,7 @@ MIN_TASKS = 4  # variables for each thread in one step
 class LearnedConditionals(NamedTuple):
     """The conditionals of a network, and their log-likelihood summed over the training rows."""
 
-    parts: list[list[Rules | Tree]]
+    parts: Sequence[Sequence[Part]]
     score: float
 
 

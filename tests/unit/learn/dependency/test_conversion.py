@@ -9,6 +9,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import (
+    DataError,
     ParameterError,
     ScopeError,
     StateError,
@@ -252,3 +253,44 @@ def test_only_dependency_networks_are_converted():
     model = cp.MarkovNetwork(cp.Schema.from_cards([2, 2]), [PAIR])
     with pytest.raises(ParameterError, match="a MarkovNetwork cannot be converted"):
         cp.to_markov_network(model)
+
+
+# ---- rows as the base ----------------------------------------------------------------------------
+
+
+def test_a_frame_a_table_and_a_source_are_the_same_base():
+    data = cp.load_dataset("titanic")
+    dependency_network = cp.DependencyNetworkLearner().fit(data).model_
+    bases = [data, data.to_pandas(), cp.MemoryCounts(data)]
+    first, *others = (cp.to_markov_network(dependency_network, base=base) for base in bases)
+    cards = data.schema.cards.tolist()
+    for other in others:
+        np.testing.assert_allclose(joint(other, cards), joint(first, cards), rtol=1e-12)
+    marginals = cp.to_markov_network(dependency_network, data=data)
+    assert np.abs(joint(marginals, cards) - joint(first, cards)).max() > 1e-4
+
+
+def test_long_paths_read_the_base_row_by_row():
+    """A path of 24 conditions has too many subsets for a table."""
+    n = 25
+    codes = np.random.default_rng(0).integers(0, 2, (n, 40)).astype(np.uint8)
+    dependency_network = network([2] * n, [[chain(n, v)] if v == 3 else [] for v in range(n)])
+    table = cp.Table(dependency_network.schema, codes)
+    ours = cp.to_markov_network(dependency_network, orders="linear", base=table)
+    logs = ours.blanket.log_potential(codes)
+    single = [
+        cp.to_markov_network(dependency_network, orders="linear", base=row)
+        for row in codes.T.tolist()
+    ]
+    expected = np.mean([one.blanket.log_potential(codes) for one in single], axis=0)
+    np.testing.assert_allclose(logs - logs[0], expected - expected[0], atol=1e-9)
+
+
+def test_base_rows_that_cannot_be_used():
+    schema = cp.Schema.from_cards([2, 2])
+    with pytest.raises(DataError, match="missing"):
+        cp.to_markov_network(pair(), base=cp.Table(schema, [[0, 2], [0, 1]]))
+    with pytest.raises(DataError, match="no rows"):
+        cp.to_markov_network(pair(), base=cp.Table(schema, np.zeros((2, 0), dtype=np.uint8)))
+    with pytest.raises(ScopeError):
+        cp.to_markov_network(pair(), base=cp.MemoryCounts(cp.load_dataset("titanic")))
