@@ -4,8 +4,8 @@ Twelve binary sets × {trees, L1 logistic, boosted trees} × {the dependency net
 with each averaging, weights by pseudo-likelihood on the same features}: test PLL, CMLL by the
 four-group protocol, seconds. Each combination is one line of `results/lowd.jsonl`, so that a run
 that was stopped goes on where it was; dependency networks are kept beside it. `--pll` leaves out
-weights and CMLL, which take most of the time; boosted trees, whose features are tables of up to four
-columns, have none of them in any case.
+weights and CMLL, which take most of the time; boosted trees, whose features are tables of up to
+four columns, have none of them in any case.
 
     python benchmarks/papers/lowd.py [--quick] [--pll] [--jobs 1] [--sets nltcs …]
 """
@@ -36,7 +36,7 @@ LOCALS = ("tree", "logistic", "boosted")
 CONVERSIONS = (
     "1 order, row", "2 orders, row", "1 order", "2 orders", "linear", "linear, rows", "all",
 )  # fmt: skip
-"""One order or two opposite ones from a base row, the same and more from marginals; from all rows."""
+"""One order or two opposite ones from a base row, the same and more from marginals, or all rows."""
 METHODS = ("dn", *CONVERSIONS, "weights")
 WITH_CMLL = ("dn", "linear", "weights")
 FAST = ("dn", "1 order, row", "linear", "linear, rows")  # for PLL alone

@@ -13,8 +13,8 @@ from harness import RESULTS, as_markdown, publish
 CONVERSIONS = (
     "1 order, row", "2 orders, row", "1 order", "2 orders", "linear", "linear, rows", "all",
 )  # fmt: skip
-COLUMNS = ("name", "local", "method", "n", "rows", "learned", "seconds", "features", "pll", "pll_se",
-           "cmll", "cmll_se")  # fmt: skip
+COLUMNS = ("name", "local", "method", "n", "rows", "learned", "seconds", "features", "pll",
+           "pll_se", "cmll", "cmll_se")  # fmt: skip
 LEVEL = 0.05
 FASTER = {"tree": 7.0, "logistic": 100.0}  # that conversion must be than weight learning
 
@@ -44,7 +44,7 @@ def wide(own: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def table(own: pd.DataFrame) -> pd.DataFrame:
     """PLL and CMLL of each method, features, and times."""
-    own = own.assign(cmll=own["cmll"] if "cmll" in own else np.nan)
+    own = own.assign(cmll=own.get("cmll", np.nan))
     scores, answers = wide(own, "pll"), wide(own, "cmll")
     found = pd.DataFrame({"set": scores.index, "columns": own.groupby("name").n.first()})
     found["learning s"] = own.groupby("name").learned.first()
