@@ -28,3 +28,10 @@ classifier.plot(average=False, positions=where, ax=ax)
 for hyperedge in classifier.hyperedges_:
     print(" × ".join(hyperedge))
 print("log-posterior", round(classifier.log_posterior_, 3))
+
+# %%
+# Without a class: a Markov network of all columns, by the same score. Two joint effects of three
+# columns describe the passengers of the Titanic.
+learner = cp.MarkovNetworkLearner().fit(cp.load_dataset("titanic"))
+print([hyperedge for hyperedge in learner.hyperedges_ if len(hyperedge) == 3])
+learner.plot()

@@ -92,6 +92,7 @@ LEARNERS = (
     _Row("hybrid", "HybridRandomFieldLearner", "hybrid.hybrid_random_field", "field",
          "hybrid-random-field", ranks=True),
     _Row("pairwise", "PairwiseMarkovLearner", "markov.pairwise", "field", "weights", ranks=True),
+    _Row("markov-network", "MarkovNetworkLearner", "markov.hyperedges", "field", "markov-network"),
     _Row("pfmn", "PFMN", "independence.pfmn", "field", "particle-filter", {"random_state": 0}),
     _Row("gsimn", "GSIMN", "independence.grow_shrink", "field", "grow-shrink"),
     _Row("gsmn", "GSMN", "independence.grow_shrink", "field", "grow-shrink"),

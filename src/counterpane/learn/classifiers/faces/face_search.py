@@ -116,6 +116,15 @@ def distinct_structures(tables: FaceTables, state: FaceClimb) -> list[FaceStruct
     )
 
 
+def structure_penalty(free: Floats, rows: float, prior: StructurePrior) -> Floats:
+    """−ln of the prior of structures with `free` degrees of freedom; +∞ where it is zero."""
+    if prior == "orthodox":
+        return free
+    left = rows - free - 1
+    penalty = np.where(left > 0, rows * free / np.where(left > 0, left, 1.0), np.inf)
+    return np.where(free > 0, penalty, 0.0)
+
+
 class FaceSearch(Search[FaceClimb]):
     """The climb on arrays: codes of (columns, rows), labels, and weights or None.
 
@@ -205,11 +214,7 @@ class FaceSearch(Search[FaceClimb]):
 
     def penalty(self, free: Floats) -> Floats:
         """−ln of the prior of structures with so many degrees of freedom; +∞ where it is zero."""
-        if self.prior == "orthodox":
-            return free
-        m = self.tables.total
-        left = m - free - 1
-        return np.where(left > 0, m * free / np.where(left > 0, left, 1.0), np.inf)
+        return structure_penalty(free, self.tables.total, self.prior)
 
     def structures(self, state: FaceClimb) -> list[FaceStructure]:
         """The distinct structures kept, the climb's best first; equal sets of faces count once."""
