@@ -81,7 +81,7 @@ def run_score(
 
 def check_joint(model: Any, task: str) -> None:
     """Refuse a model without a joint distribution of its columns."""
-    if model.kind == "link_scores":
+    if model.kind in ("link_scores", "walk_scores", "link_blend"):
         raise ParameterError(
             f"the model ranks items without probabilities, and {task} whole rows; learn another "
             "with --method hybrid."

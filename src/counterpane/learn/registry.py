@@ -98,6 +98,8 @@ LEARNERS = (
     _Row("gsmn", "GSMN", "independence.grow_shrink", "field", "grow-shrink"),
     _Row("naive-bayes", "NaiveLinks", "ranking.counted", "ranker", "hybrid-random-field"),
     _Row("item-cosine", "ItemCosine", "ranking.counted", "ranker", "hybrid-random-field"),
+    _Row("item-rank", "ItemRank", "ranking.item_rank", "ranker", "hybrid-random-field"),
+    _Row("blend", "BlendedLinks", "ranking.blend", "ranker", "hybrid-random-field"),
     _Row("popularity", "Popularity", "ranking.counted", "ranker", "hybrid-random-field"),
 )  # fmt: skip
 """All learners, in the order in which the command lists them."""

@@ -21,9 +21,11 @@ from counterpane.models.formats import (
 )
 from counterpane.models.formats.native import is_native, read_native
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.link_blend import LinkBlend
 from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
+from counterpane.models.walk_scores import WalkScores
 
 KINDS: dict[str, Any] = {
     model.kind: model
@@ -32,9 +34,11 @@ KINDS: dict[str, Any] = {
         BayesianNetwork,
         DependencyNetwork,
         HybridRandomField,
+        LinkBlend,
         LinkScores,
         MarkovNetwork,
         Mixture,
+        WalkScores,
     )
 }
 """The models that a native file may hold."""

@@ -45,7 +45,8 @@ def test_names_are_unique_in_their_tasks() -> None:
     command = [entry.name for entry in LEARNERS if entry.task in ("classifier", "network", "field")]
     assert len(set(command)) == len(command)
     assert set(rankers()) == {
-        "hybrid", "pairwise", "chow-liu", "naive-bayes", "item-cosine", "popularity",
+        "hybrid", "pairwise", "chow-liu", "naive-bayes", "item-cosine", "item-rank",
+        "blend", "popularity",
     }  # fmt: skip
     assert rankers()["naive-bayes"].class_name == "NaiveLinks"
 

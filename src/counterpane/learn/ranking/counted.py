@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sparse
 
+from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
 from counterpane.models.link_scores import LinkScores
@@ -30,13 +31,13 @@ class CountedLinks(ABC):
         weights = np.ones(X.n_rows) if X.weights is None else np.asarray(X.weights, dtype=float)
         ones = sparse.csr_array(X.codes, dtype=np.float64)
         together: Any = sparse.csr_array(ones @ (ones.multiply(weights)).T)
-        parts = self._scores(together, together.diagonal(), float(weights.sum()))
-        self.scores_ = LinkScores(X.schema, *parts)
+        total = float(weights.sum())
+        self.scores_ = self._model(X.schema, together, together.diagonal(), total)
         return self
 
     @abstractmethod
-    def _scores(self, together: Any, alone: Floats, total: float) -> tuple[Any, Floats, Floats]:
-        """The pairs, slopes and constants of `LinkScores` from the counts."""
+    def _model(self, schema: Schema, together: Any, alone: Floats, total: float) -> LinkScores:
+        """The scores from the counts of pairs, of items, and of users."""
 
     def link_scores(self, codes: Codes) -> Floats:
         """A score for each row and item, shape (rows, items); larger is sooner."""
@@ -56,7 +57,7 @@ class NaiveLinks(CountedLinks):
     (3, 3)
     """
 
-    def _scores(self, together: Any, alone: Floats, total: float) -> tuple[Any, Floats, Floats]:
+    def _model(self, schema: Schema, together: Any, alone: Floats, total: float) -> LinkScores:
         # P(x_k = 1 | x_j = 1) = (c + ½) / (c_j + 1), k the row; of most pairs c is 0.
         never = 0.5 / (alone + 1.0)
         slopes: Floats = np.log(never) - np.log1p(-never)
@@ -71,7 +72,7 @@ class NaiveLinks(CountedLinks):
         lost = np.log1p(-chance[~same]) - np.log1p(-never[j[~same]])
         absent += np.bincount(j[~same], lost, len(alone))
         constants: Floats = np.log((alone + 1.0) / (total + 2.0)) + absent
-        return apart + diagonal, slopes, constants
+        return LinkScores(schema, apart + diagonal, slopes, constants)
 
 
 class ItemCosine(CountedLinks):
@@ -83,12 +84,13 @@ class ItemCosine(CountedLinks):
     (3, 3)
     """
 
-    def _scores(self, together: Any, alone: Floats, total: float) -> tuple[Any, Floats, Floats]:
+    def _model(self, schema: Schema, together: Any, alone: Floats, total: float) -> LinkScores:
         norms = 1 / np.sqrt(np.maximum(alone, 1.0))
         scale = sparse.diags_array(norms)
         cosines = sparse.csr_array(scale @ together @ scale)
         diagonal = sparse.diags_array(cosines.diagonal())
-        return cosines - diagonal, np.zeros(len(alone)), TIE * alone / max(total, 1.0)
+        popular = TIE * alone / max(total, 1.0)
+        return LinkScores(schema, cosines - diagonal, np.zeros(len(alone)), popular)
 
 
 class Popularity(CountedLinks):
@@ -100,6 +102,7 @@ class Popularity(CountedLinks):
     (3, 3)
     """
 
-    def _scores(self, together: Any, alone: Floats, total: float) -> tuple[Any, Floats, Floats]:
+    def _model(self, schema: Schema, together: Any, alone: Floats, total: float) -> LinkScores:
         n = len(alone)
-        return sparse.csr_array((n, n)), np.zeros(n), np.log((alone + 1.0) / (total + 2.0))
+        popular = np.log((alone + 1.0) / (total + 2.0))
+        return LinkScores(schema, sparse.csr_array((n, n)), np.zeros(n), popular)

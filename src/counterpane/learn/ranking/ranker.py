@@ -16,6 +16,9 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.learn.estimator import Estimator
+from counterpane.learn.hybrid.hybrid_random_field import HybridRandomFieldLearner
+from counterpane.learn.hybrid.sizes import JudgedSizes
+from counterpane.learn.ranking.held_out_users import ScoreAll, judge_on_users
 from counterpane.learn.ranking.judging import JudgedRanker, LinkScorer, judge_rankers
 from counterpane.learn.registry import rankers
 from counterpane.markup import framed
@@ -24,7 +27,7 @@ from counterpane.models.link_scores import LinkScores
 from counterpane.models.query import JointModel
 from counterpane.typing import Array, Codes, Floats
 
-CANDIDATES = ("hybrid", "chow-liu", "naive-bayes", "item-cosine", "popularity")
+CANDIDATES = ("hybrid", "chow-liu", "naive-bayes", "item-cosine", "item-rank", "popularity")
 """The rankers that "auto" chooses from; of equals the first."""
 BLOCK_CELLS = 2**24  # scores at a time
 
@@ -44,8 +47,10 @@ class LinkRanker(Estimator):
     learner : str or learner
         "auto": the best of several rankers by the mean reciprocal rank of left-out links, one link
         of each user, or of 2,000 users of a large table. "hybrid" (a hybrid random field),
-        "pairwise", "chow-liu", "naive-bayes", "item-cosine", "popularity". Or any learner whose
-        `model_` has full conditionals; a copy of it is fitted.
+        "pairwise", "chow-liu", "naive-bayes", "item-cosine", "item-rank" (a random walk), "blend"
+        (hybrid random fields and a random walk; slower), "popularity". Or any learner whose
+        `model_` has full conditionals; a copy of it is fitted. If it is a hybrid random field with
+        k="auto", the sizes are chosen by the mean reciprocal rank of links of held-out users.
     user, item : str, optional
         The columns of an edge list.
     random_state : int
@@ -59,10 +64,12 @@ class LinkRanker(Estimator):
         The name of the ranker; None where a learner was passed.
     candidates_ : list
         The rankers that were compared, the best first, with `mrr` and its standard `error`.
+    sizes_ : list
+        The sizes k and k_max of a hybrid random field that were compared, the best first.
     learner_ : learner
         The fitted learner.
     model_ : model or None
-        Its model; None for naive Bayes, cosine and popularity, which have no probabilities.
+        Its model; None for rankers without probabilities, which count items and pairs.
     n_users_ : int
         The number of users.
 
@@ -107,7 +114,10 @@ class LinkRanker(Estimator):
             fits = {name: partial(_fitted_scores, name) for name in CANDIDATES}
             self.candidates_ = judge_rankers(fits, table, seed=self.random_state)
             choice = self.candidates_[0].name if self.candidates_ else "popularity"
+        self.sizes_: list[JudgedSizes] = []
         learner = self._make(choice)
+        if isinstance(learner, HybridRandomFieldLearner):
+            self._choose_sizes(learner, table)
         learner.fit(table)
         self.choice_ = choice
         self.learner_ = learner
@@ -116,6 +126,25 @@ class LinkRanker(Estimator):
         self.items_ = table.schema.names
         self.n_users_ = len(users)
         return self
+
+    def _choose_sizes(self, learner: HybridRandomFieldLearner, table: Table) -> None:
+        """Set the sizes of a field that are "auto", and `sizes_`, the sizes that were compared."""
+        sizes = learner.candidate_sizes(table.n_columns)
+        if len(sizes) == 1:
+            return
+
+        def fit(training: Table) -> ScoreAll[tuple[int, int]]:
+            fields = {}
+            for k, k_max in sizes:
+                twin = type(learner)(**learner.get_params(deep=False))
+                fields[k, k_max] = twin.set_params(k=k, k_max=k_max).fit(training).model_
+            return lambda codes: {size: _scores_of(None, f, codes) for size, f in fields.items()}
+
+        values = judge_on_users(fit, table, seed=self.random_state)
+        judged = [JudgedSizes(*size, value) for size, value in values.items()]
+        self.sizes_ = sorted(judged, key=lambda j: -j.value)
+        k, k_max = self.sizes_[0][:2] if self.sizes_ else sizes[0]
+        learner.set_params(k=k, k_max=k_max)
 
     @classmethod
     def from_model(cls, model: Model) -> Self:

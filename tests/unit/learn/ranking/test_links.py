@@ -20,7 +20,9 @@ from counterpane.errors import (
 from counterpane.learn.ranking.counted import NaiveLinks
 
 EDGES = {"user": ["b", "a", "b", "b"], "item": ["öl und salz", "öl und salz", "x", "x"]}
-NAMES = ["hybrid", "pairwise", "chow-liu", "naive-bayes", "item-cosine", "auto"]
+NAMES = [
+    "hybrid", "pairwise", "chow-liu", "naive-bayes", "item-cosine", "item-rank", "blend", "auto",
+]  # fmt: skip
 
 
 def baskets(users=60, seed=0):
@@ -205,7 +207,9 @@ def test_nonsense_is_refused():
 def test_the_ranker_is_chosen_by_links_left_out():
     ranker = cp.LinkRanker().fit(baskets(200))
     names = [candidate.name for candidate in ranker.candidates_]
-    assert set(names) == {"hybrid", "chow-liu", "naive-bayes", "item-cosine", "popularity"}
+    assert set(names) == {
+        "hybrid", "chow-liu", "naive-bayes", "item-cosine", "item-rank", "popularity",
+    }  # fmt: skip
     assert ranker.choice_ == names[0] != "popularity"
     assert names[-1] == "popularity"  # the two kinds of users differ
     means = [candidate.mrr for candidate in ranker.candidates_]
