@@ -32,7 +32,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "dependency": ("benchmarks/peers/dependency.py", "times as fast|test PLL$|processor"),
     "lowd": ("benchmarks/papers/lowd.py", None),
     "freno": ("benchmarks/papers/freno.py", "MRR|DOA|slowest|10,000 columns|growth of HRF"),
-    "bromberg_margaritis": ("benchmarks/papers/bromberg_margaritis.py", "^real|n=20, τ=0|^speed"),
+    "bromberg_margaritis": ("benchmarks/papers/bromberg_margaritis.py", "^speed"),
     "questions": ("benchmarks/questions.py", "^(?!ALARM in DuckDB)"),
 }
 DETAILS = {  # result: columns of its wide table that the site shows
