@@ -126,7 +126,7 @@ def publish_tables(
         },
         "tables": list(tables),
     }
-    PAPERS.mkdir(exist_ok=True)
+    PAPERS.mkdir(parents=True, exist_ok=True)
     path = PAPERS / f"{name}.json"
     path.write_text(tables_text(record), encoding="utf-8")
     print(f"→ {path}")

@@ -25,6 +25,7 @@ MAX_HYPEREDGES = 200
 FONT = 11.0
 
 Places = Mapping[Any, tuple[float, float]]
+Line = tuple[Any, Any]
 
 
 def hypergraph(
@@ -91,9 +92,10 @@ def hypergraph(
         ax.set_axis_off()
         ax.margins(0.2)
     taken = [np.array(where[name]) for name in names]  # where labels would be hidden
-    for record in sorted(records, key=lambda r: -len(r["hyperedge"])):
+    drawn: list[Line] = []
+    for record in sorted(records, key=lambda r: len(r["hyperedge"])):
         if len(record["hyperedge"]) > 1:
-            _draw_joint(ax, record, where, size, taken)
+            _draw_joint(ax, record, where, size, taken, drawn)
     for name in names:
         _draw_node(ax, texts[name], alone.get(name), where[name], size)
     if note:
@@ -106,9 +108,17 @@ def _text(name: str, record: Mapping[str, Any] | None) -> str:
 
 
 def _draw_joint(
-    ax: Any, record: Mapping[str, Any], where: Places, size: float, taken: list[Any]
+    ax: Any,
+    record: Mapping[str, Any],
+    where: Places,
+    size: float,
+    taken: list[Any],
+    drawn: list[Line],
 ) -> None:
-    """A line between two features, or dashes from each of several to their middle."""
+    """A line between two features, or dashes from each of several to their middle.
+
+    A line that would lie on others of `drawn` is shifted beside them.
+    """
     points = np.array([where[name] for name in record["hyperedge"]])
     several = len(points) > 2
     hub = _hub(record["hyperedge"])
@@ -125,7 +135,9 @@ def _draw_joint(
             linestyle="--" if several else "-",
             linewidth=0.2 * size,
             zorder=1,
+            transform=_beside(ax, start, stop, 0.5 * size * _hidden_by(start, stop, drawn)),
         )
+    drawn += spokes
     place = middle if hub in where else _freest(spokes, taken)
     taken.append(place)
     box = {"facecolor": paper(), "edgecolor": "none", "alpha": 0.8, "pad": 0.1 * size}
@@ -135,9 +147,36 @@ def _draw_joint(
     )  # fmt: skip
 
 
-def _freest(lines: Sequence[tuple[Any, Any]], taken: Sequence[Any]) -> Any:
+def _hidden_by(start: Any, stop: Any, drawn: Sequence[Line]) -> int:
+    """The number of lines that share more than a point with the line from `start` to `stop`."""
+    length = float(np.hypot(*(stop - start)))
+    if not length:
+        return 0
+    along = (stop - start) / length
+    across = np.array([-along[1], along[0]])
+    count = 0
+    for line in drawn:
+        off = max(abs((end - start) @ across) for end in line)
+        low, high = sorted(float((end - start) @ along) for end in line)
+        count += off < 1e-6 * length and min(high, length) - max(low, 0.0) > 1e-6 * length
+    return count
+
+
+def _beside(ax: Any, start: Any, stop: Any, points: float) -> Any:
+    """The transform of the axes' data, shifted at right angles to a line by so many points."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if not points:
+        return ax.transData
+    first, last = sorted([ax.transData.transform(start), ax.transData.transform(stop)], key=tuple)
+    along = (last - first) / np.hypot(*(last - first))
+    inches = np.array([-along[1], along[0]]) * points / 72
+    return ax.transData + ScaledTranslation(*inches, ax.figure.dpi_scale_trans)
+
+
+def _freest(lines: Sequence[Line], taken: Sequence[Any]) -> Any:
     """The place on some lines, not at their ends, that is farthest from all that are taken."""
-    places = [(1 - t) * start + t * stop for start, stop in lines for t in (0.5, 0.4, 0.6)]
+    places = [(1 - t) * start + t * stop for start, stop in lines for t in (0.5, 0.35, 0.65)]
     return max(places, key=lambda place: round(min(np.hypot(*(place - t)) for t in taken), 9))
 
 

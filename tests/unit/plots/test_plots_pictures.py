@@ -284,3 +284,20 @@ def test_dollar_signs_are_no_formula(ax):
     plots.graph(nx.Graph([("$x", "y$_{")]), ax=ax)
     ax.figure.savefig(io.BytesIO(), format="png")
     assert set(texts(ax)) == {r"\$x", r"y\$_{"}
+
+
+def test_no_line_of_a_hypergraph_lies_on_another():
+    places = {"a": (0.0, 0.0), "b": (1.0, 1.0), "c": (2.0, 2.0), "d": (2.0, 0.0)}
+    edges = [("a", "b"), ("b", "c"), ("a", "b", "c"), ("b", "d")]
+    records = [{"hyperedge": edge, "share": 1.0, "label": str(k)} for k, edge in enumerate(edges)]
+    ax = plots.hypergraph(records, positions=places, ax=Figure().subplots())
+    lines = [line.get_transform().transform(line.get_xydata()) for line in ax.lines]
+    assert len(lines) == 6  # three pairs, and three spokes, one of which has no length
+    spokes = [line for line in lines[3:] if np.hypot(*(line[1] - line[0])) > 1]
+    assert len(spokes) == 2
+    for spoke in spokes:
+        along = (spoke[1] - spoke[0]) / np.hypot(*(spoke[1] - spoke[0]))
+        for pair in lines[:2]:
+            off = pair - spoke[0]
+            distance = np.abs(off[:, 0] * along[1] - off[:, 1] * along[0])
+            assert distance.min() > 2.0  # pixels
