@@ -24,7 +24,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GUIDES = ("analyst", "class-probabilities", "numbers", "imputing", "exchanging", "scripts",
           "comparing-learners", "ranking-links", "large-tables", "messy-files")  # fmt: skip
-DOCUMENTS = ("README.md", "docs/tutorial.md", *(f"docs/how-to/{name}.md" for name in GUIDES))
+DOCUMENTS = ("README.md", "docs/tutorial.md", *(f"docs/how-to/{name}.md" for name in GUIDES),
+             "docs/papers/batra.md")  # fmt: skip
 SECONDS = 120  # for one command
 NAMESPACE: dict[str, Any] = {"__name__": "block"}  # of the process that runs a document's blocks
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.M | re.S)

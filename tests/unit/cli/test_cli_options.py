@@ -43,7 +43,7 @@ def test_flags_are_the_parameters_of_python(run, tmp_path: Path, method: str) ->
     assert run("learn", "titanic", "--method", method, "-o", "m.cp", *flags)[0] == 0
     name = {"structure-search": "StructureSearch", "hill-climb": "HillClimb", "k2": "K2Search"}
     learner = getattr(cp, name[method])(
-        "bic",
+        "k2" if method == "k2" else "bic",
         required_edges=[("age", "sex"), ("sex", "survived")],
         forbidden_edges=[("status", "age"), ("age", "status")],
         tiers=[["age", "sex"], ["survived"]],
