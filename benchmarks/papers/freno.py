@@ -6,6 +6,8 @@ growth of learning times with the number of columns. Each fold is one line of
 `results/freno.jsonl`, so that a run that was stopped goes on where it was.
 
     python benchmarks/papers/freno.py [--quick] [--parts citeseer cora movielens growth large]
+
+The tables of the site are written to `docs/_figures/papers/freno.json`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +27,13 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from freno_report import publish_report
+from freno_tables import paper_tables
 from resumable import run_lines
 
 import counterpane as cp
 from counterpane.evaluate import degree_of_agreement, reciprocal_ranks
-from harness import RESULTS
+from counterpane.learn.ranking.blend import BlendedLinks
+from harness import RESULTS, publish_tables
 
 PARTS = ("citeseer", "cora", "movielens", "growth", "large")
 LARGE = 10_000  # columns, and rows, of the largest table
@@ -37,7 +42,13 @@ SEEDS = 5
 PRINTED_SIZES = (25, 35, 45, 55, 65, 75)
 SIZES = (*PRINTED_SIZES, 150, 300, 600, 1200, 2500, 5000, 10_000, 20_000)
 GROWTH_ROWS = 1000
-SLOW = {"BN": 600, "MRF": 2500, "DN": 5000, "NB": 10_000}  # columns beyond which they are left out
+SLOW = {
+    "BN": 600,
+    "BN 1": 300,
+    "MRF": 2500,
+    "DN": 5000,
+    "NB": 10_000,
+}  # columns beyond which they are left out
 
 
 class Task(NamedTuple):
@@ -49,20 +60,29 @@ class Task(NamedTuple):
     seed: int = 0
 
 
-def learner_of(method: str, *, timed: bool = False) -> Any:
-    """A ranker's learner as the paper sets it; in timing runs the network has three parents."""
+def learner_of(method: str, names: Sequence[str], *, timed: bool = False) -> Any:
+    """A ranker's learner as the paper sets it: in timing runs K2 has three parents, MRF k = 6.
+
+    K2 follows the order of the columns: references by id. "BN 1" is the paper's Algorithm 1.
+    """
     options: dict[str, Any] = {"n_jobs": 2}
+    hybrid = cp.HybridRandomFieldLearner
     return {
-        "HRF": lambda: cp.HybridRandomFieldLearner(k=8, k_max=10, **options),
-        "HRF literal": lambda: cp.HybridRandomFieldLearner(k=8, k_max=10, literal=True, **options),
-        "MRF": lambda: cp.PairwiseMarkovLearner(k=3, **options),
+        "HRF": lambda: hybrid(k=8, k_max=10, **options),
+        "HRF auto": lambda: hybrid(k="auto", k_max="auto", **options),
+        "HRF literal": lambda: hybrid(k=8, k_max=10, literal=True, **options),
+        "blend": lambda: BlendedLinks(**options),
+        "MRF": lambda: cp.PairwiseMarkovLearner(k=6 if timed else 3, **options),
         "DN": lambda: cp.DependencyNetworkLearner("tree", k=8, **options),
-        "BN": lambda: cp.K2Search("loglik", max_parents=3 if timed else 2, **options),
+        "BN": lambda: cp.K2Search("loglik", order=names, max_parents=3 if timed else 2, **options),
+        "BN 1": lambda: cp.HillClimb("bic", **options),
+        "IR": lambda: "item-rank",
         "NB": lambda: "naive-bayes",
     }[method]()
 
 
 METHODS = ("HRF", "MRF", "DN", "BN", "NB")
+ADDED = ("IR", "HRF auto", "blend")  # to Tables 1 and 2; IR is in the paper's Table 3
 
 
 def links_folder() -> Path:
@@ -93,10 +113,12 @@ def movies(fold: int) -> tuple[Any, Any]:
 
 
 def fitted(method: str, links: Any, items: Any = None, **options: Any) -> tuple[Any, float]:
-    """A ranker, and the seconds of its second fit."""
-    learner = learner_of(method, **options)
-    cp.LinkRanker(learner).fit(links[: min(40, len(links)), : min(60, links.shape[1])])
-    ranker = cp.LinkRanker(learner_of(method, **options))
+    """A ranker, and the seconds of its second fit; the first is of a small table."""
+    names = cp.read_links(links, items=items).table.schema.names
+    few = links[: min(40, len(links)), : min(60, links.shape[1])]
+    small = None if items is None else items[:60]
+    cp.LinkRanker(learner_of(method, names[:60], **options)).fit(few, items=small)
+    ranker = cp.LinkRanker(learner_of(method, names, **options))
     began = time.perf_counter()
     ranker.fit(links, items=items)
     return ranker, time.perf_counter() - began
@@ -178,13 +200,14 @@ def by_size(task: Task) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def size_of(ranker: Any) -> dict[str, int]:
-    """How large what was learned is."""
+def size_of(ranker: Any) -> dict[str, float]:
+    """How large the model is, and what `fit` chose."""
     learner = ranker.learner_
-    found = {"passes": getattr(learner, "n_passes_", 0)}
-    if hasattr(learner, "n_features_"):
-        found["features"] = learner.n_features_
-    return found
+    sizes = {"passes": getattr(learner, "n_passes_", 0)}
+    for name in ("n_features_", "k_", "k_max_", "weight_", "damping_"):
+        if hasattr(learner, name):
+            sizes[name.strip("_").removeprefix("n_")] = getattr(learner, name)
+    return sizes
 
 
 RUNS = {"citeseer": by_references, "cora": by_references, "movielens": by_movies,
@@ -196,7 +219,9 @@ def run(task: Task) -> list[dict[str, Any]]:
     return RUNS[task.part](task)
 
 
-def tasks_of(quick: bool, parts: tuple[str, ...]) -> list[Task]:
+def tasks_of(
+    quick: bool, parts: tuple[str, ...], seeds: int = SEEDS, largest: int = SIZES[-1]
+) -> list[Task]:
     """All that is run, cheap things first."""
     if quick:
         found = [Task("citeseer", m, 0) for m in METHODS if m != "BN"]
@@ -205,16 +230,21 @@ def tasks_of(quick: bool, parts: tuple[str, ...]) -> list[Task]:
     else:
         found = [
             Task(part, method, fold, seed)
+            for seed in range(seeds)
+            for method in (*METHODS, *ADDED)
             for part in ("citeseer", "cora")
-            for method in METHODS
-            for seed in range(SEEDS if method in ("HRF", "NB", "DN") else 1)
             for fold in range(FOLDS)
         ]
         found += [
-            Task("movielens", m, fold) for m in METHODS if m != "BN" for fold in range(1, FOLDS + 1)
+            Task("movielens", m, fold)
+            for m in ("HRF", "NB", "IR", "DN", "MRF")
+            for fold in range(1, FOLDS + 1)
         ]
         found += [
-            Task("growth", m, n) for n in SIZES for m in METHODS if n <= SLOW.get(m, SIZES[-1])
+            Task("growth", m, n)
+            for n in SIZES
+            for m in (*METHODS, "BN 1")
+            if n <= min(largest, SLOW.get(m, SIZES[-1]))
         ]
         found.append(Task("large", "HRF", LARGE))
     return [task for task in found if task.part in parts]
@@ -224,10 +254,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one fold each, under two minutes")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--methods", nargs="+", help="these only; the tables are not written")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of Tables 1 and 2")
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="columns of the growth")
     options = parser.parse_args()
     name = f"freno{'_quick' * options.quick}"
-    tasks = tasks_of(options.quick, tuple(options.parts))
-    publish_report(name, run_lines(tasks, run, RESULTS / f"{name}.jsonl", 1))
+    tasks = tasks_of(options.quick, tuple(options.parts), options.seeds, options.largest)
+    if options.methods:
+        tasks = [task for task in tasks if task.method in options.methods]
+    records = run_lines(tasks, run, RESULTS / f"{name}.jsonl", 1)
+    if not options.methods:
+        publish_report(name, records)
+        publish_tables("freno", "benchmarks/papers/freno.py", paper_tables(records))
 
 
 if __name__ == "__main__":
