@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-
 from freno_report import PRINTED, PRINTED_FILMS
 
 TITLES = {"citeseer": "Table 1: CiteSeer", "cora": "Table 2: Cora"}
