@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from freno_report import publish_report
 from freno_tables import paper_tables
-from resumable import run_lines
+from resumable import finished, run_lines
 
 import counterpane as cp
 from counterpane.evaluate import degree_of_agreement, reciprocal_ranks
@@ -268,11 +268,14 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", help="these only; the tables are not written")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="of Tables 1 and 2")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="columns of the growth")
+    parser.add_argument("--report", action="store_true", help="tables of what was run, no runs")
     options = parser.parse_args()
     name = f"freno{'_quick' * options.quick}"
     tasks = tasks_of(options.quick, tuple(options.parts), options.seeds, options.largest)
     if options.methods:
         tasks = [task for task in tasks if task.method in options.methods]
+    if options.report:
+        tasks = finished(tasks, RESULTS / f"{name}.jsonl")
     records = run_lines(tasks, run, RESULTS / f"{name}.jsonl", 1)
     if not options.methods:
         publish_report(name, records)

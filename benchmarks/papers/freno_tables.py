@@ -63,8 +63,8 @@ def _fewer_folds(runs: pd.DataFrame) -> str:
         if len(each) < len(hybrid):
             same = hybrid[hybrid.fold.isin(each.fold)]
             parts.append(
-                f"{method} was fitted to {len(each)} folds; on these HRF has {same.mrr.mean():.4f}, "
-                f"and {same.mrr_random.mean():.4f} for any reference."
+                f"{method} was fitted to {len(each)} folds; on these HRF has "
+                f"{same.mrr.mean():.4f}, and {same.mrr_random.mean():.4f} for any reference."
             )
     return " ".join(parts)
 

@@ -36,6 +36,12 @@ def run_lines(
     return [record for task in tasks for record in known.get(_key(task), [])]
 
 
+def finished(tasks: Sequence[T], path: Path) -> list[T]:
+    """The tasks that have a line."""
+    known = _read(path)
+    return [task for task in tasks if _key(task) in known]
+
+
 def _labeled(run: Callable[[T], list[dict[str, Any]]], task: T) -> tuple[T, list[dict[str, Any]]]:
     return task, run(task)
 
