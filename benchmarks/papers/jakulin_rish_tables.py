@@ -112,8 +112,8 @@ def table_2(folds: pd.DataFrame) -> dict[str, Any]:
     columns = ["method in print", "ours", "log-loss", "log-loss in print", "error",
                "error in print"]  # fmt: skip
     note = ("Ours: six methods on 39 sets, five folds of each. In print: seven methods on 46 sets, "
-            "so the order can be compared and the ranks cannot. The support vector machine learns from "
-            "at most 6,000 rows.")  # fmt: skip
+            "so the order can be compared and the ranks cannot. The support vector machine learns "
+            "from at most 6,000 rows.")  # fmt: skip
     return {"title": "Table 2", "columns": columns, "rows": rows, "digits": 2, "note": note}
 
 

@@ -170,8 +170,9 @@ def _beside(ax: Any, start: Any, stop: Any, points: float) -> Any:
         return ax.transData
     first, last = sorted([ax.transData.transform(start), ax.transData.transform(stop)], key=tuple)
     along = (last - first) / np.hypot(*(last - first))
-    inches = np.array([-along[1], along[0]]) * points / 72
-    return ax.transData + ScaledTranslation(*inches, ax.figure.dpi_scale_trans)
+    inches = points / 72
+    shift = ScaledTranslation(-along[1] * inches, along[0] * inches, ax.figure.dpi_scale_trans)
+    return ax.transData + shift
 
 
 def _freest(lines: Sequence[Line], taken: Sequence[Any]) -> Any:

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table, distinct_rows
 from counterpane.errors import ParameterError
 from counterpane.features import Potential
+from counterpane.learn.classifiers.class_vector import (
+    ClassVector,
+    join_classes,
+    names_of_classes,
+)
 from counterpane.learn.classifiers.classifier import Classifier, ClassifierOptions
 from counterpane.learn.classifiers.faces.face_average import FaceAverage
 from counterpane.learn.classifiers.faces.face_search import (
@@ -33,7 +39,7 @@ from counterpane.models.mixture import Mixture
 from counterpane.models.training_rows import TrainingRows, keep_rows
 from counterpane.plotting import draw_plot
 from counterpane.progress import Control
-from counterpane.typing import Codes, Floats, Ints
+from counterpane.typing import Array, Codes, Floats, Ints
 
 Average = bool | Literal["accepted"]
 
@@ -45,6 +51,11 @@ class MarkovClassifier(Classifier):
     product of the tables, with each overlap counted once. A hill climb by stages maximizes
     Σ ln P(class | row) plus the log of a prior on the degrees of freedom. For a state that did not
     occur in training, the tables of that column are left out.
+
+    `fit(X, ["a", "b"])` learns P(a, b | other columns): the columns are joined to one class with
+    a state for each joint state, so the list should be short. `predict` then has a column for
+    each, `predict_proba` is joint, in the order of `classes_`, and `predict_marginals` gives
+    P(a | row) and P(b | row). `model_` is about `a` and `b` and keeps no training rows.
 
     Parameters
     ----------
@@ -91,7 +102,13 @@ class MarkovClassifier(Classifier):
     ([('sex', 'status'), ('age', 'status')], -1063.116)
     >>> [round(structure["posterior"], 3) for structure in learner.structures_]
     [0.823, 0.126, 0.051]
+    >>> both = cp.MarkovClassifier().fit(cp.load_dataset("titanic"), ["age", "survived"])
+    >>> marginals = both.predict_marginals({"status": ["crew"], "sex": ["female"]})
+    >>> {name: p.shape for name, p in marginals.items()}
+    {'age': (1, 2), 'survived': (1, 2)}
     """
+
+    _vector: ClassVector | None = None
 
     def __init__(
         self,
@@ -116,6 +133,61 @@ class MarkovClassifier(Classifier):
         self.keep_rows = keep_rows
         self.floor = floor
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X` and `y`: classes, the name of their column, or names of several columns.
+
+        See `Classifier.fit`. A list of names counts as classes unless all are columns of `X`.
+        """
+        names = names_of_classes(y)
+        joined = None if names is None else join_classes(X, names)
+        before = vars(self).get("_vector")
+        if joined is not None:
+            X, self._vector, weights = joined
+            y, sample_weight = X[-1].name, weights if sample_weight is None else sample_weight
+        else:
+            self._vector = None
+        try:
+            super().fit(X, y, sample_weight)
+        except BaseException:
+            self._vector = before
+            raise
+        if self._vector is not None:
+            self.classes_ = self._vector.classes
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row; of several class columns, shape (rows, columns)."""
+        if self._vector is None:
+            return super().predict(X)
+        return self._vector.states(self.predict_log_proba(X).argmax(axis=1))
+
+    def predict_marginals(self, X: Any) -> dict[str, Floats]:
+        """P(state | row) of each class column, by name, shape (rows, states)."""
+        proba = self.predict_proba(X)
+        return {self.target_.name: proba} if self._vector is None else self._vector.marginals(proba)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose most probable class, of several columns all classes, is `y`."""
+        self._check_fitted()
+        vector = self._vector
+        if vector is None:
+            return super().score(X, y, sample_weight)
+        if names_of_classes(y) != tuple(v.name for v in vector.variables):
+            raise ParameterError(f"y={y!r}; the names of the class columns are needed, as in fit.")
+        if isinstance(X, CountSource):
+            X = X.rows()
+            sample_weight = X.weights if sample_weight is None else sample_weight
+        named, columns = read_features(X)
+        right = self._of_columns(named, columns).argmax(axis=1) == vector.codes(columns)
+        return float(np.average(right, weights=sample_weight))
+
+    def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
+        record = super()._provenance(source, seconds)
+        if self._vector is not None:
+            del record["target"]
+            record["targets"] = [v.name for v in self._vector.variables]
+        return record
+
     def _learn(self, training: Training) -> None:
         if self.average not in (True, False, "accepted"):
             raise ParameterError(f"average={self.average!r}; True, False or 'accepted' is allowed.")
@@ -138,7 +210,7 @@ class MarkovClassifier(Classifier):
         for record in self.trace_:
             if "hyperedge" in record:
                 record["hyperedge"] = tuple(names[self._order[c]] for c in record["hyperedge"])
-        self._kept = _kept(training) if self.keep_rows else None
+        self._kept = _kept(training) if self.keep_rows and self._vector is None else None
         self._how = self._provenance(source, time.monotonic() - began)
         for name in ("model_", "graph_", "structures_"):
             vars(self).pop(name, None)
@@ -217,10 +289,15 @@ class MarkovClassifier(Classifier):
     @cached_property
     def model_(self) -> Mixture:
         """The structures as Markov networks, averaged with weights that evidence does not shift."""
-        schema = Schema([*self.schema_, self.target_])
-        average, last = self._average, len(self.schema_)
+        targets = (self.target_,) if self._vector is None else self._vector.variables
+        schema = Schema([*self.schema_, *targets])
+        average, last = self._average, range(len(self.schema_), len(schema))
+        shape = [target.card for target in targets]
         potentials = {
-            face: Potential((*(self._order[c] for c in face), last), average.phi(face))
+            face: Potential(
+                (*(self._order[c] for c in face), *last),
+                average.phi(face).reshape([*average.phi(face).shape[:-1], *shape]),
+            )
             for face in [(), *average.faces]
         }
         networks = [
