@@ -8,7 +8,8 @@ beside a figure. `cited` is printed elsewhere; `constants` were not measured. A 
 entry is an error.
 
 On a page of a paper, numbers with decimals, numbers above 999 and counts ("9 of 17") must be in
-a file whose table the page includes; parameters are written as code.
+a file whose table the page includes; parameters are written as code. `docs/paper_numbers.json` has
+exact sources for pages, in the same form; a page with sources there has one for each such number.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FIGURES = DOCS / "_figures"
 SOURCES = DOCS / "readme_numbers.json"
+PAGE_SOURCES = DOCS / "paper_numbers.json"
 PAPERS = [path for path in sorted((DOCS / "papers").glob("*.md")) if path.stem != "index"]
 NUMBER = re.compile(r"(?<![\w.])[−-]?(?:\d[\d,]*\d|\d)?(?:\.\d+)?(?<=\d)(?![\w²])")
 NOT_TEXT = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", flags=re.M | re.S)
@@ -71,7 +73,8 @@ def value_of(entry: dict[str, Any]) -> float:
         low, high = entry["between"]
         pairs = [(r[column], r[printed]) for r in table["rows"] if r[printed] is not None]
         return float(sum(low < round(ours - theirs, 9) <= high for ours, theirs in pairs))
-    (row,) = [r for r in table["rows"] if entry["row"] in r]
+    keys = entry["row"] if isinstance(entry["row"], list) else [entry["row"]]
+    (row,) = [r for r in table["rows"] if keys in (r[: len(keys)], r[1 : 1 + len(keys)])]
     return float(row[column])
 
 
@@ -136,6 +139,31 @@ def held(record: dict[str, Any]) -> set[float]:
     return {abs(value) for value in values}
 
 
+def exact_problems(text: str, sources: dict[str, Any]) -> list[str]:
+    """Numbers of a page that are not as its sources say, or that have none."""
+    wrong, known = [], set()
+    for entry in [*sources["measured"], *sources["cited"]]:
+        spans = list(places(text, entry))
+        known.update(spans)
+        wrong += [] if spans else [f"the page does not say {entry['text']!r}"]
+        if "file" in entry and not same(entry["shown"], value_of(entry)):
+            wrong.append(f"{entry['text']!r}: {entry['shown']}, measured {value_of(entry)}")
+    wrong += [f"no source: {match.group()}" for match in measured_in(text)
+              if match.span() not in known]  # fmt: skip
+    return wrong
+
+
+def measured_in(text: str) -> Iterator[re.Match[str]]:
+    """The numbers in the prose that are measurements by their form."""
+    prose = plain(text)
+    counts = {m.start() for m in re.finditer(r"(?<![\w.])\d+(?= of (?:the )?\d)", prose)}
+    for match in NUMBER.finditer(prose):
+        shown = match.group().lstrip("−-")
+        measured = "." in shown or number(shown) > 999 or match.start() in counts
+        if measured and not YEAR.fullmatch(shown):
+            yield match
+
+
 def page_problems(text: str) -> list[str]:
     """Numbers of a page that no file holds whose table it includes."""
     names = set(re.findall(r"\{include\} \.\./_generated/((?:papers/)?[\w-]+)", text))
@@ -143,14 +171,11 @@ def page_problems(text: str) -> list[str]:
     values: set[float] = set()
     for path in files:
         values |= held(json.loads(path.read_text(encoding="utf-8")))
-    prose = plain(text)
-    counts = {m.start() for m in re.finditer(r"(?<![\w.])\d+(?= of (?:the )?\d)", prose)}
     wrong = []
-    for match in NUMBER.finditer(prose):
+    for match in measured_in(text):
         shown = match.group().lstrip("−-")
-        measured = "." in shown or number(shown) > 999 or match.start() in counts
-        if measured and not YEAR.fullmatch(shown) and not any(same(shown, v) for v in values):
-            wrong.append(f"{shown} in {prose[max(0, match.start() - 40) : match.end() + 20]!r}")
+        if not any(same(shown, v) for v in values):
+            wrong.append(f"{shown} in {text[max(0, match.start() - 40) : match.end() + 20]!r}")
     return wrong
 
 
@@ -190,6 +215,20 @@ def test_a_number_without_a_source_is_an_error() -> None:
 @pytest.mark.parametrize("path", PAPERS, ids=lambda p: p.stem)
 def test_page_states_what_its_tables_hold(path: Path) -> None:
     assert page_problems(path.read_text(encoding="utf-8")) == []
+
+
+def page_sources() -> dict[str, Any]:
+    return json.loads(PAGE_SOURCES.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(page_sources()) if PAGE_SOURCES.exists() else [])
+def test_page_with_sources_states_what_was_measured(name: str) -> None:
+    text, sources = (DOCS / "papers" / f"{name}.md").read_text("utf-8"), page_sources()[name]
+    assert exact_problems(text, sources) == []
+    for match in measured_in(text):  # each one can fail
+        last = (int(text[match.end() - 1]) + 1) % 10
+        changed = f"{text[: match.end() - 1]}{last}{text[match.end() :]}"
+        assert exact_problems(changed, sources), match.group()
 
 
 def test_a_page_with_another_number_is_an_error() -> None:
