@@ -29,12 +29,12 @@ from counterpane.cli.options import (
     n_threads,
 )
 from counterpane.cli.pictures import candidates_picture, show_preparation
-from counterpane.cli.settings import read_settings
 from counterpane.errors import DataError, ParameterError
 from counterpane.lazy import lazy
 from counterpane.learn.registry import find_learner
 
 gap_policy = lazy("counterpane.learn.gap_policy")
+method_settings = lazy("counterpane.cli.settings")
 tables = lazy("counterpane.cli.tables")
 
 USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
@@ -145,7 +145,7 @@ def _learners(
     for name in methods or ():
         check_method(name, target, auto=False)
     names = list(dict.fromkeys(methods or usual))
-    parameters = read_settings(settings, map(find_learner, names))
+    parameters = method_settings.read_settings(settings, map(find_learner, names))
     return {name: make_learner(name, score, options | parameters[name]) for name in names}
 
 

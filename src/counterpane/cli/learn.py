@@ -41,13 +41,13 @@ from counterpane.cli.options import (
     n_threads,
 )
 from counterpane.cli.pictures import CHOSEN, show_learned
-from counterpane.cli.settings import read_settings
 from counterpane.errors import CounterpaneError, ParameterError
 from counterpane.lazy import lazy
 from counterpane.learn.registry import find_learner
 
 class_measures = lazy("counterpane.learn.classifiers.class_measures")
 folds = lazy("counterpane.learn.classifiers.folds")
+method_settings = lazy("counterpane.cli.settings")
 posterior = lazy("counterpane.cli.posterior")
 resampling = lazy("counterpane.learn.bootstrap")
 tables = lazy("counterpane.cli.tables")
@@ -212,9 +212,14 @@ def _learner_options(
 
 def _read_settings(method: str, texts: list[str] | None) -> dict[str, Any]:
     """The parameters of --set for one method."""
-    if method == RANKER and texts:
+    if not texts:
+        return {}
+    if method == RANKER:
         raise ParameterError("--set needs a --method with parameters, such as hybrid or chow-liu.")
-    return {} if method == RANKER else read_settings(texts, [find_learner(method)])[method]
+    parameters: dict[str, dict[str, Any]] = method_settings.read_settings(
+        texts, [find_learner(method)]
+    )
+    return parameters[method]
 
 
 def _fit(
