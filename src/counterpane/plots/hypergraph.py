@@ -91,7 +91,8 @@ def hypergraph(
         ax.set_title(title)
         ax.set_axis_off()
         ax.margins(0.2)
-    taken = [np.array(where[name]) for name in names]  # where labels would be hidden
+    hubs = [hub for record in records if (hub := _hub(record["hyperedge"])) in where]
+    taken = [np.array(where[name]) for name in [*names, *hubs]]  # where labels would be hidden
     drawn: list[Line] = []
     for record in sorted(records, key=lambda r: len(r["hyperedge"])):
         if len(record["hyperedge"]) > 1:
