@@ -5,7 +5,7 @@ with each averaging, weights by pseudo-likelihood on the same features}: test PL
 four-group protocol, seconds. Each combination is one line of `results/lowd.jsonl`, so that a run
 that was stopped goes on where it was; dependency networks are kept beside it. `--pll` leaves out
 weights and CMLL, which take most of the time; boosted trees, whose features are tables of up to
-four columns, have none of them in any case.
+four columns, have none of them in any case. Tables for the site go to `docs/_figures/papers`.
 
     python benchmarks/papers/lowd.py [--quick] [--pll] [--jobs 1] [--sets nltcs …]
 """
@@ -24,7 +24,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lowd_report import publish_report
+from lowd_tables import publish_site
 from resumable import run_lines
+from tree_prices import PRICES, Price, run_price
 
 import counterpane as cp
 from counterpane.evaluate import cmll, pll
@@ -173,7 +175,18 @@ def main() -> None:
             tasks += [
                 Task(one, local, method, spent, folder) for method in (FAST if fast else METHODS)
             ]
-    publish_report(name, run_lines(tasks, run, RESULTS / f"{name}.jsonl", options.jobs))
+    records = run_lines(tasks, run, RESULTS / f"{name}.jsonl", options.jobs)
+    publish_report(name, records)
+    if not options.quick:
+        prices = [Price("nltcs", price) for price in PRICES]
+        told = run_lines(prices, run_nltcs, RESULTS / "lowd_prices.jsonl", options.jobs)
+        publish_site(records, told)
+
+
+def run_nltcs(task: Price) -> list[dict[str, Any]]:
+    """The record of one price of a split."""
+    split = read_set(task.name)
+    return run_price(task, split.train, split.test)
 
 
 if __name__ == "__main__":
