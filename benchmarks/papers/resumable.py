@@ -42,6 +42,11 @@ def finished(tasks: Sequence[T], path: Path) -> list[T]:
     return [task for task in tasks if _key(task) in known]
 
 
+def known_records(path: Path) -> list[dict[str, Any]]:
+    """The records of all lines of a file."""
+    return [record for records in _read(path).values() for record in records]
+
+
 def _labeled(run: Callable[[T], list[dict[str, Any]]], task: T) -> tuple[T, list[dict[str, Any]]]:
     return task, run(task)
 
