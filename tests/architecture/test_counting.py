@@ -25,6 +25,10 @@ ALLOWED = {
         "a row adds to all questions that it answers with yes: one pass over ragged lists instead "
         "of a pass for each question; weighted rows cannot be counted by popcounts",
     ),
+    "learn/boosting/boost.hpp": (
+        1,
+        "the slope of the class of a row, in the pass that adds its probabilities",
+    ),
     # These have no rows.
     "inference/gibbs.hpp": (2, "places in tables move with the state of a chain"),
     "inference/scopes.hpp": (2, "scopes by variable, and cells in which a rule holds"),
