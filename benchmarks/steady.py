@@ -74,9 +74,9 @@ def counting(table: Any, scopes: list[tuple[int, ...]]) -> Callable[[], Any]:
     source = cp.MemoryCounts(table)
 
     def count() -> None:
-        source._kept.clear()
-        source._kept_cells = 0
-        source._distinct, source._distinct_columns = None, ()
+        source._cached.clear()
+        source._cached_cells = 0
+        source._compressed, source._compressed_columns = None, ()
         source.counts(scopes)
 
     return count

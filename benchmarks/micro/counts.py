@@ -32,9 +32,9 @@ def random_table(cards: list[int], rows: int) -> Table:
 
 def forget(source: MemoryCounts) -> None:
     """Drop what the planner remembers, so that every run counts; packed bits stay."""
-    source._kept.clear()
-    source._kept_cells = 0
-    source._distinct, source._distinct_columns = None, ()
+    source._cached.clear()
+    source._cached_cells = 0
+    source._compressed, source._compressed_columns = None, ()
 
 
 def batch_of_triples() -> list[dict[str, Any]]:

@@ -55,3 +55,47 @@ def test_the_check_sees_what_it_is_for() -> None:
     assert len(counting_lines(CORE / "counts" / "cells.hpp")) >= 3
     for name, (n, _) in ALLOWED.items():
         assert len(counting_lines(CORE / name)) == n, name
+
+
+PACKAGE = Path(__file__).parents[2] / "src" / "counterpane"
+PYTHON_COUNTS = re.compile(r"np\.(bincount|add\.at|histogram)\(|return_counts=True")
+# What Python counts outside of counts/, by file: never contingency tables of a learner's source.
+ALLOWED_IN_PYTHON = {
+    "one column or the classes: histograms of codes that are in memory": {
+        "cli/predict.py", "data/intervals.py", "data/prepare.py", "data/table.py",
+        "evaluate/baselines.py", "learn/classifiers/class_measures.py",
+        "learn/classifiers/folds.py", "learn/classifiers/interactions/canonical_rows.py",
+        "learn/classifiers/interactions/fold_data.py",
+        "learn/classifiers/interactions/interaction_classifier.py",
+        "learn/classifiers/interactions/staged_searches.py",
+        "learn/boosting/find_binning.py", "learn/boosting/fold_boosting.py",
+        "learn/classifiers/additive_learner.py", "learn/classifiers/boosted_tables.py",
+        "learn/classifiers/training_data.py", "learn/dependency/logistic.py",
+        "learn/dependency/tree_growth.py", "models/training_rows.py", "report/rows.py",
+    },
+    "predictions and their bins, not rows of a table": {
+        "plots/calibration.py", "plots/matrices.py", "report/measures.py",
+    },
+    "rows of one fold or one face, whose weights are not those of the source": {
+        "learn/classifiers/faces/face_average.py", "learn/classifiers/faces/face_tables.py",
+        "learn/classifiers/interactions/ridge.py",
+        "learn/classifiers/interactions/selection_shares.py", "models/purified.py",
+        "models/row_average.py", "learn/ranking/counted.py", "learn/ranking/held_out_users.py",
+    },
+    "sums by group of features, nodes or cells: no rows": {
+        "drawing/layer_order.py", "features/blanket.py", "inference/calibration.py",
+        "inference/gibbs.py", "inference/gibbs_tables.py", "learn/markov/feature_rows.py",
+        "learn/markov/weights.py", "models/formats/libra.py",
+    },
+}  # fmt: skip
+
+
+def test_python_counts_in_counts_too() -> None:
+    allowed = set().union(*ALLOWED_IN_PYTHON.values())
+    counting = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if PYTHON_COUNTS.search(path.read_text())
+    }
+    counting = {name for name in counting if not name.startswith("counts/")}
+    assert counting == allowed, counting ^ allowed
