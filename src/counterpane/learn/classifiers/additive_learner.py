@@ -28,7 +28,8 @@ from counterpane.typing import Codes, Floats
 MAX_SHOWN = 60  # interactions in a picture
 EFFECT_ROWS = 2**15  # at most, for the effects of interactions
 EFFECT_ENTRIES = 2**23  # rows × interactions × classes, at most
-BOX_ROWS = 2**27  # rows × boxes of boosted trees, at most
+BOX_TERMS = 2**29  # rows × boxes × subsets of their columns × scores, at most
+LEAST_ROWS = 64  # for effects, however many boxes there are
 
 
 class SortedTraining(NamedTuple):
@@ -148,9 +149,13 @@ def _effects(
 ) -> Effects:
     """The effects of a model's interactions on rows, or on some of them where they are many."""
     most = EFFECT_ENTRIES // ((1 + len(model.faces)) * model.n_classes)
-    boxes = sum(len(m.box_values) for m in model.members if isinstance(m, BoostedMember))
-    if boxes:
-        most = min(most, max(BOX_ROWS // boxes, 256))
+    terms = sum(
+        member.box_values.size << int((member.boxes.columns >= 0).sum(axis=1).max(initial=0))
+        for member in model.members
+        if isinstance(member, BoostedMember)
+    )
+    if terms:
+        most = min(most, max(BOX_TERMS // terms, LEAST_ROWS))
     weights = sorted_training.weights
     size = min(len(weights), EFFECT_ROWS, max(most, 1))
     rows = np.linspace(0, len(weights) - 1, size).astype(np.int64)
