@@ -76,9 +76,28 @@ SPECIAL = re.compile(r"([\\*|]|_(?!\w))")
 def plain_docstring(
     _app: Any, _what: str, _name: str, _obj: Any, _opt: Any, lines: list[str]
 ) -> None:
-    """Docstrings are plain text with `names` and examples: mark them up as reStructuredText."""
+    """Docstrings are plain text with `names`, sections and examples: mark them up."""
     blocks = re.split(r"\n{2,}", "\n".join(lines).strip("\n"))
-    lines[:] = [*"\n\n".join(_marked(block) for block in blocks).split("\n"), ""]
+    marked, entries = [], False
+    for block in blocks:
+        first, *rest = block.split("\n")
+        if rest and re.fullmatch("-{3,}", rest[0]):  # a section of numpydoc
+            marked.append(f".. rubric:: {first}")
+            entries = first != "Examples"
+            block = "\n".join(rest[1:])
+        if block:
+            marked.append(_entries(block) if entries else _marked(block))
+    lines[:] = [*"\n\n".join(marked).split("\n"), ""]
+
+
+def _entries(block: str) -> str:
+    """A definition list: names at the margin, what they are below, indented."""
+    lines = []
+    for line in block.split("\n"):
+        text, margin = line.strip(), " " * (len(line) - len(line.lstrip()))
+        words = "".join(_name(w) if w.startswith("`") else _escaped(w) for w in PIECES.split(text))
+        lines.append(margin + words)
+    return "\n".join(lines)
 
 
 def _marked(block: str) -> str:
