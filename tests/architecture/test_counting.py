@@ -66,7 +66,6 @@ ALLOWED_IN_PYTHON = {
         "evaluate/baselines.py", "learn/classifiers/class_measures.py",
         "learn/classifiers/folds.py", "learn/classifiers/interactions/canonical_rows.py",
         "learn/classifiers/interactions/fold_data.py",
-        "learn/classifiers/interactions/interaction_classifier.py",
         "learn/classifiers/interactions/staged_searches.py",
         "learn/boosting/find_binning.py", "learn/boosting/fold_boosting.py",
         "learn/classifiers/additive_learner.py", "learn/classifiers/boosted_tables.py",

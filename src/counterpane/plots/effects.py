@@ -14,7 +14,6 @@ from counterpane.plots.axes import axes_or_new, axis_label, ink
 from counterpane.typing import Floats
 
 MAX_RUG = 400  # marks of training rows below a curve
-SLICES = 3  # maps shown for an interaction of three columns
 
 
 def effects(
@@ -101,9 +100,7 @@ def _sliced(table: EffectTable) -> tuple[EffectTable, str]:
 def _curve(ax: Any, axis: EffectAxis, values: Floats, spread: Floats) -> None:
     assert axis.values is not None
     ax.axhline(0.0, color=ink(), lw=0.8, alpha=0.4)
-    ax.fill_between(
-        axis.values, values - 2 * spread, values + 2 * spread, alpha=0.25, step=None, lw=0
-    )
+    ax.fill_between(axis.values, values - 2 * spread, values + 2 * spread, alpha=0.25, lw=0)
     ax.plot(axis.values, values)
     if len(axis.seen):
         marks = axis.seen[:: 1 + (len(axis.seen) - 1) // MAX_RUG]

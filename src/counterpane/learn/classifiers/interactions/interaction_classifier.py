@@ -8,18 +8,13 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError
-from counterpane.learn.classifiers.classifier import Classifier, ClassifierOptions
-from counterpane.learn.classifiers.folds import HeldOut
+from counterpane.learn.classifiers.additive_learner import AdditiveLearner, SortedTraining
+from counterpane.learn.classifiers.classifier import ClassifierOptions
 from counterpane.learn.classifiers.interactions.canonical_rows import (
-    RawRows,
-    TableLayout,
     canonical_rows,
-    sort_distinct,
     table_interaction,
     table_member,
-    table_rows,
 )
 from counterpane.learn.classifiers.interactions.interaction_search import (
     PRIOR_ONLY,
@@ -31,22 +26,13 @@ from counterpane.learn.classifiers.interactions.selection_shares import (
     SelectionSearch,
     auto_samples,
 )
-from counterpane.learn.classifiers.training_data import Training, read_features
+from counterpane.learn.classifiers.training_data import Training
 from counterpane.learn.driver import Driver
-from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.additive_member import Member
-from counterpane.models.effects import CAPTION, Effects, Explanation, measure_effects, one_row
 from counterpane.models.purified import purified
-from counterpane.models.training_rows import TrainingRows, keep_rows
-from counterpane.plotting import draw_plot
-from counterpane.typing import Codes, Floats
-
-MAX_SHOWN = 60  # interactions in a picture
-EFFECT_ROWS = 2**15  # at most, for the effects of interactions
-EFFECT_ENTRIES = 2**23  # rows × interactions × classes, at most
 
 
-class InteractionClassifier(Classifier):
+class InteractionClassifier(AdditiveLearner):
     """Learns P(class | row) ∝ exp Σ_T f_T(x_T, class), a sum of effects; nothing to tune.
 
     T runs over *interactions*: all single columns, and the pairs and triples that a search selects.
@@ -106,9 +92,6 @@ class InteractionClassifier(Classifier):
     [(['sex'], 1.2), (['status'], 0.7), (['status', 'age'], 0.7)]
     """
 
-    model_: AdditiveClassifier
-    held_out_: HeldOut | None
-
     def __init__(
         self,
         *,
@@ -131,9 +114,9 @@ class InteractionClassifier(Classifier):
             )
         began = time.monotonic()
         source = MemoryCounts(training.joint, n_jobs=self.n_jobs)
-        rows, weights, layout = canonical_rows(training)
+        rows = SortedTraining.of(*canonical_rows(training))
         rng = np.random.default_rng(self.random_state)
-        search = InteractionSearch(rows, weights, rng, n_jobs=self.n_jobs)
+        search = InteractionSearch(rows.rows, rows.weights, rng, n_jobs=self.n_jobs)
         outcome = self._driver(source).run(search, "choosing interactions")
         self.trace_ = outcome.trace
         choice = search.choose(outcome.state)
@@ -142,7 +125,7 @@ class InteractionClassifier(Classifier):
             self.held_out_ = search.held_out(choice._replace(strength=PRIOR_ONLY))
             choice = choice._replace(strength=PRIOR_ONLY, log_loss=self.held_out_.log_loss)
         if self.held_out_ is not None:
-            self.held_out_ = self.held_out_.with_classes(layout.classes)
+            self.held_out_ = self.held_out_.with_classes(rows.layout.classes)
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
         folds = not self.single_fit and outcome.state.done > 0
         all_rows = outcome.stopped is None or not folds
@@ -151,45 +134,34 @@ class InteractionClassifier(Classifier):
         samples = 0
         left = None if self.time_limit is None else self.time_limit + began - time.monotonic()
         if outcome.stopped is None and (left is None or left > 0):
-            shares, samples = self._shares(rows, weights, rng, left)
-        members = [table_member(_member(fit), layout) for fit in fits]
-        codes, numbers = table_rows(rows, layout)
-        kept = _kept(training.table.schema, rows, weights, layout) if self.keep_rows else None
-        about = None if kept is None else {"kept": len(kept), "distinct": kept.seen}
-        model = AdditiveClassifier(
-            Schema([*training.table.schema, training.target]),
-            [purified(member, codes, numbers, weights) for member in members],
-            float(weights.sum()),
-            rows=kept,
-            provenance=self._provenance(source, time.monotonic() - began)
-            | {"target": training.target.name, "kept_rows": about},
-        )
-        classes = np.bincount(layout.classes[rows.labels], weights, model.n_classes)
-        effects = _effects(model, codes, numbers, weights, classes / classes.sum())
-        by_columns = {table_interaction(s, layout): share for s, share in shares.items()}
+            shares, samples = self._shares(rows, rng, left)
+        members = [
+            purified(
+                table_member(_member(fit), rows.layout), rows.codes, rows.numbers, rows.weights
+            )
+            for fit in fits
+        ]
+        provenance = self._provenance(source, time.monotonic() - began)
+        model = self._build(training, rows, members, None, provenance)
+        by_columns = {table_interaction(s, rows.layout): share for s, share in shares.items()}
         selected = [by_columns.get(s, 0.0) if len(s) > 1 else np.nan for s in model.faces]
-        model.effects = effects._replace(shares=np.array(selected), samples=samples)
+        assert model.effects is not None
+        model.effects = model.effects._replace(shares=np.array(selected), samples=samples)
         self.model_ = model
 
     def _shares(
-        self, rows: RawRows, weights: Floats, rng: np.random.Generator, limit: float | None
+        self, rows: SortedTraining, rng: np.random.Generator, limit: float | None
     ) -> tuple[dict[Interaction, float], int]:
         """The share of half samples on which each interaction is selected, and their number."""
-        samples = auto_samples(rows) if self.bootstrap == "auto" else self.bootstrap
+        samples = auto_samples(rows.rows) if self.bootstrap == "auto" else self.bootstrap
         if not samples:
             return {}, 0
-        search = SelectionSearch(rows, weights, self.structure_, samples, rng, n_jobs=self.n_jobs)
+        search = SelectionSearch(
+            rows.rows, rows.weights, self.structure_, samples, rng, n_jobs=self.n_jobs
+        )
         driver = Driver(self.schema_, time_limit=limit, progress=self.progress)
         state = driver.run(search, "selecting interactions on half samples").state
         return state.shares, state.done
-
-    def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
-        return self.model_.average_log_proba(codes, numbers)
-
-    @property
-    def interactions_(self) -> list[dict[str, Any]]:
-        """A record for each interaction, the largest effect first."""
-        return self.model_.interactions()
 
     @property
     def faces_(self) -> list[dict[str, Any]]:
@@ -203,65 +175,6 @@ class InteractionClassifier(Classifier):
             }
             for record in self.interactions_
         ]
-
-    def explain(self, row: Any) -> Explanation:
-        """What each interaction adds to the log-odds of the classes of one row, largest first.
-
-        `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.effects.explanation` for the records; the one whose columns are None
-        has the effect of the smoothing of the probabilities and of averaging over unknown cells.
-        """
-        self._check_fitted()
-        codes, numbers = self._encoded(*read_features(one_row(row)))
-        return self.model_.explain_cells(codes, numbers)
-
-    def plot(self, kind: str = "hypergraph", **options: Any) -> Any:
-        """The hypergraph of the largest interactions; see `counterpane.plots.hypergraph`.
-
-        Labels are effects; opacity is the share of half samples on which an interaction was
-        selected, if that is known. A pair within a triple is not drawn. Other kinds are
-        "interactions", all effects as bars, and "trace".
-        """
-        self._check_fitted()
-        if kind != "hypergraph":
-            return super().plot(kind, **options)
-        shown = self.interactions_[:MAX_SHOWN]
-        records = [
-            {
-                "hyperedge": tuple(r["columns"]),
-                "share": r.get("share", 1.0),
-                "label": f"{r['effect']:.2f}",
-            }
-            for r in shown
-            if r["order"] == 1 or not any(set(r["columns"]) < set(o["columns"]) for o in shown)
-        ]
-        about = {"title": self.target_.name, "note": CAPTION}
-        return draw_plot("hypergraph", records, **about | options)
-
-
-def _effects(
-    model: AdditiveClassifier, codes: Codes, numbers: Floats, weights: Floats, classes: Floats
-) -> Effects:
-    """The effects of a model's interactions on the rows, or on a sample if there are many."""
-    most = EFFECT_ENTRIES // ((1 + len(model.faces)) * model.n_classes)
-    size = min(len(weights), EFFECT_ROWS, max(most, 1))
-    sample = np.linspace(0, len(weights) - 1, size).astype(np.int64)
-    parts = model.contributions(codes[:, sample], numbers[:, sample])[1:]
-    return measure_effects(parts, weights[sample], classes)
-
-
-def _kept(schema: Schema, rows: RawRows, weights: Floats, layout: TableLayout) -> TrainingRows:
-    """The rows that the model keeps: distinct ones of all columns but the class."""
-    one_class = np.zeros(len(weights), dtype=np.int64)
-    rows, weights = sort_distinct(
-        rows.codes, rows.cards.copy(), rows.numeric, rows.numbers, one_class, 1, weights
-    )
-    codes, numbers = table_rows(rows, layout)
-    numeric = np.sort(layout.columns[rows.numeric])
-    for c, values in zip(numeric.tolist(), numbers, strict=True):
-        interval = np.searchsorted(schema[c].cuts or (), values, side="right")
-        codes[c] = np.where(np.isnan(values), schema[c].card - 1, interval)
-    return keep_rows(codes, schema.cards, numeric, numbers, weights)
 
 
 def _member(fit: StructureFit) -> Member:
