@@ -195,7 +195,8 @@ def _show_interactions(interactions: Sequence[Mapping[str, Any]]) -> None:
         names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in record["columns"])
         cells = []
         if "effect" in record:
-            cells = [f"±{record['effect']:.2f}", f"{record['explained']:.0%}"]
+            share = round(record["explained"], 2) + 0.0  # no "-0%"
+            cells = [f"±{record['effect']:.2f}", f"{share:.0%}"]
             cells += [f"{record['share']:.0%}"] if "share" in record else []
         rows.append((names, *(f"[dim]{cell}[/dim]" for cell in cells)))
     console.print(_with_more(grid, rows, len(interactions)))

@@ -16,7 +16,13 @@ from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 Face = tuple[int, ...]
 
-_TREE_ARRAYS = ("column", "child", "goes_first", "gain", "values")
+_TREE_ARRAYS = {  # how they are kept in a file, which holds int64 and float64 only
+    "column": (np.int16, np.int64),
+    "child": (np.int16, np.int64),
+    "goes_first": (np.uint64, np.int64),
+    "gain": (np.float32, np.float64),
+    "values": (np.float32, np.float64),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +188,11 @@ class BoostedMember:
         return max(1, min(depth, kernels.MOST_BOX_COLUMNS))
 
     def to_arrays(self) -> dict[str, Array]:
-        """All of it as arrays."""
-        trees = {f"trees.{name}": getattr(self.trees, name) for name in _TREE_ARRAYS}
+        """All of it as int64 and float64 arrays."""
+        trees = {
+            f"trees.{name}": getattr(self.trees, name).astype(kept)
+            for name, (_, kept) in _TREE_ARRAYS.items()
+        }
         binning = {f"bins.{name}": array for name, array in self.binning.to_arrays().items()}
         return {"constant": self.constant, "shares": self.shares, **trees, **binning}
 
@@ -191,5 +200,7 @@ class BoostedMember:
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """The member that `to_arrays` described."""
         own = {k.removeprefix("bins."): v for k, v in arrays.items() if k.startswith("bins.")}
-        trees = kernels.Trees(*(arrays[f"trees.{name}"] for name in _TREE_ARRAYS))
+        trees = kernels.Trees._make(
+            arrays[f"trees.{name}"].astype(used) for name, (used, _) in _TREE_ARRAYS.items()
+        )
         return cls(Binning.from_arrays(own), arrays["constant"], trees, arrays["shares"])

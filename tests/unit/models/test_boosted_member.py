@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import counterpane as cp
 from counterpane._core import boosting as kernels
 from counterpane.learn.boosting.fold_boosting import BinnedRows, TreeShape, boost_once
 from counterpane.models.binning import Binning
@@ -80,6 +81,26 @@ def test_arrays_and_back(member_and_rows):
     again = BoostedMember.from_arrays(member.to_arrays())
     assert (again.predictor(codes, numbers) == member.predictor(codes, numbers)).all()
     assert isinstance(again.trees, kernels.Trees)
+    assert {array.dtype.name for array in member.to_arrays().values()} == {"int64", "float64"}
+
+
+@pytest.mark.parametrize("name", ["titanic", "wine"])  # states, and numbers of three classes
+def test_a_file_answers_as_the_learner(tmp_path, name):
+    table = cp.load_dataset(name)
+    target = table.schema.names[-1]
+    learner = cp.BoostedTables().fit(table, target)
+    learner.model_.save(tmp_path / "m.cp")
+    model = cp.load(tmp_path / "m.cp")
+    frame = table.to_pandas().head(40).drop(columns=target)
+    assert model.class_probabilities(frame) == pytest.approx(learner.predict_proba(frame))
+    row = frame.iloc[0].to_dict()
+    records = model.explain(row)
+    assert [r["columns"] for r in records] == [r["columns"] for r in learner.explain(row)]
+    some = {table.schema.names[0]: row[table.schema.names[0]]}
+    answer = model.query(target, some)
+    assert sum(answer[state] for state in model.target.states) == pytest.approx(1)
+    cp.write_report(model, table, tmp_path / "r.html")
+    assert "log-odds" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_unknown_states_and_missing_numbers_are_in_bin_zero(member_and_rows):

@@ -66,7 +66,9 @@ def judge_sizes(
     for pair in sizes if parts else ():
         sums: Floats = np.zeros(2)
         for training, held in parts:
-            left = None if end is None else max(1e-3, end - time.monotonic())
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return sorted(judged, key=lambda j: -j.value)
             with warnings.catch_warnings():
                 warnings.simplefilter("error", StoppedEarly)
                 try:
