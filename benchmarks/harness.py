@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -38,12 +39,22 @@ def seconds(
     return min(times)
 
 
-def circumstances() -> dict[str, Any]:
-    """The commit, the versions and the machine."""
-    commit = subprocess.run(
+@functools.cache
+def commit() -> str:
+    """The commit of the tree when it is first asked for, with "-dirty" if the tree has changes."""
+    return subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
     ).stdout.strip()  # fmt: skip
+
+
+def commits_of(records: Sequence[dict[str, Any]]) -> str:
+    """The commits that measured some records, each once, in the order of the records."""
+    return ", ".join(dict.fromkeys(record.get("commit", "unknown") for record in records))
+
+
+def circumstances(records: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """The commit, the versions and the machine; the commits are those of the records, if any."""
     packages: dict[str, str | None] = {}
     for name in PACKAGES:
         try:
@@ -51,7 +62,7 @@ def circumstances() -> dict[str, Any]:
         except ModuleNotFoundError:
             packages[name] = None
     return {
-        "commit": commit,
+        "commit": commits_of(records) or commit(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "packages": packages,
@@ -71,10 +82,13 @@ def _processor() -> str:
 
 
 def publish(
-    name: str, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any]] = ()
+    name: str,
+    rows: Sequence[dict[str, Any]],
+    details: Sequence[dict[str, Any]] = (),
+    records: Sequence[dict[str, Any]] = (),
 ) -> Path:
     """Write the results as JSON and Markdown, print them, and return the JSON file."""
-    path = write(name, rows, details)
+    path = write(name, rows, details, records)
     for row in map(judged, rows):
         asked = f"  (asked: {row['asked']}: {row['verdict']})" if row["asked"] else ""
         print(f"{row['what']:<72} {row['value']:>14.7g} {row['unit']}{asked}")
@@ -83,16 +97,19 @@ def publish(
 
 
 def write(
-    name: str, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any]] = ()
+    name: str,
+    rows: Sequence[dict[str, Any]],
+    details: Sequence[dict[str, Any]] = (),
+    records: Sequence[dict[str, Any]] = (),
 ) -> Path:
     """Write the results as JSON and Markdown, and return the JSON file.
 
     Each row says `what`, `value` and `unit`; with a `limit` (and a `sign`, ≤ unless given) it is
-    judged. `details` is a wide table of any columns.
+    judged. `details` is a wide table of any columns; `records` name the commits that measured.
     """
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    where = circumstances()
+    where = circumstances(records)
     found = {"circumstances": where, "results": list(rows)}
     if details:
         found["details"] = list(details)
@@ -112,7 +129,7 @@ def publish_tables(
     """Write the tables of a paper for the site: `docs/_figures/papers/NAME.json`.
 
     `docs/paper_tables.py` says what a table is. `where` are the circumstances of the measurement,
-    by default those of now.
+    by default those of now; `circumstances(records)` has the commits of lines of several runs.
     """
     where = circumstances() if where is None else where
     record = {

@@ -263,8 +263,10 @@ def main() -> None:
     if options.ready:
         done = {json.loads(line)[0] for line in path.read_text().splitlines()}
         units = [unit for unit in units if json.dumps(unit) in done]
-    rows = summary(run_lines(units, run, path, options.jobs))
-    publish(options.name, figures(rows) + (costs() if options.costs else []), rows)
+    records = run_lines(units, run, path, options.jobs)
+    rows = summary(records)
+    facts = figures(rows) + (costs() if options.costs else [])
+    publish(options.name, facts, rows, records)
 
 
 if __name__ == "__main__":

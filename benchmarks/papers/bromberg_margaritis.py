@@ -30,7 +30,7 @@ from resumable import run_lines
 
 import counterpane as cp
 from counterpane.evaluate import independence_accuracy, independence_questions
-from harness import RESULTS
+from harness import RESULTS, circumstances
 
 PARTICLES = (40, 80, 160, 250)
 ROWS = (500, 1000, 2000, 4000, 8000, 16_000)
@@ -186,7 +186,8 @@ def main() -> None:
     records = run_lines([d for d in wanted if d not in timed], run, path, options.jobs)
     records += run_lines(timed, run, path, 1)
     publish_report(path.stem, records)
-    publish_paper(f"bromberg-margaritis{'-quick' * options.quick}", records)
+    name = f"bromberg-margaritis{'-quick' * options.quick}"
+    publish_paper(name, records, circumstances(records))
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def publish_report(name: str, records: list[dict[str, Any]]) -> None:
         rows, found = tell(str(part), own)
         texts += [f"## {part}\n", as_markdown(rows)]
         facts += found
-    publish(name, facts)
+    publish(name, facts, records=records)
     path = RESULTS / f"{name}.md"
     document = "\n".join([*texts, "## What was asked\n", path.read_text()])
     path.write_text(document)

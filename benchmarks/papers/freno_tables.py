@@ -61,9 +61,9 @@ def _fewer_folds(runs: pd.DataFrame) -> str:
     hybrid = runs[runs.method == "HRF"]
     for method, each in runs.groupby("method", sort=False):
         if len(each) < len(hybrid):
-            same = hybrid[hybrid.fold.isin(each.fold)]
+            same = hybrid.merge(each[["fold", "seed"]])
             parts.append(
-                f"{method} was fitted to {len(each)} folds; on these HRF has "
+                f"{method}: {len(each)} fits; on the same folds HRF has "
                 f"{same.mrr.mean():.4f}, and {same.mrr_random.mean():.4f} for any reference."
             )
     return " ".join(parts)

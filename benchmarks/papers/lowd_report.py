@@ -29,7 +29,7 @@ def publish_report(name: str, records: list[dict[str, Any]]) -> None:
         texts += [f"## Local models: {local}\n", as_markdown(table(own).to_dict("records"))]
         facts += claims(str(local), own)
     details = [{k: r[k] for k in COLUMNS if r.get(k) is not None} for r in records]
-    publish(name, facts + boosted_claims(frame), details)
+    publish(name, facts + boosted_claims(frame), details, records)
     path = RESULTS / f"{name}.md"
     document = "\n".join([*texts, "## Claims\n", path.read_text()])
     path.write_text(document)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from tree_prices import LIBRA, PRIORS
 
-from harness import publish_tables
+from harness import circumstances, publish_tables
 
 LOCALS = {"tree": "trees", "logistic": "logistic", "boosted": "boosted"}
 SCRIPT = "benchmarks/papers/lowd.py"
@@ -19,7 +19,7 @@ def publish_site(records: list[dict[str, Any]], prices: list[dict[str, Any]]) ->
     tables = [conditionals(frame), bases(frame), wins(frame)]
     if prices:
         tables.append(tree_weights(prices))
-    publish_tables("lowd", SCRIPT, tables)
+    publish_tables("lowd", SCRIPT, tables, circumstances([*records, *prices]))
 
 
 def conditionals(frame: pd.DataFrame) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def publish_report(name: str, records: list[dict[str, Any]]) -> None:
             texts.append(text)
             rows += facts
     draw(name, parts)
-    publish(name, rows)
+    publish(name, rows, records=records)
     path = RESULTS / f"{name}.md"
     document = "\n".join([*texts, "## What was asked\n", path.read_text()])
     path.write_text(document)

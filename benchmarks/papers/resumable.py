@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed
 
 from counterpane.progress import TextBar
+from harness import commit
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -19,16 +20,18 @@ def run_lines(
 ) -> list[dict[str, Any]]:
     """The records of all tasks, named tuples of plain values; each is run once, ever.
 
-    Every finished task is one line. A line that was cut short is passed over.
+    Every finished task is one line; its records name the commit that ran it. A line that was cut
+    short is passed over.
     """
     known = _read(path)
+    now = commit()
     left = [task for task in tasks if _key(task) not in known]
     path.parent.mkdir(exist_ok=True)
     workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
     with path.open("a") as file, TextBar(after=0.0) as bar:
         work = (delayed(_labeled)(run, task) for task in left)
         for done, (task, records) in enumerate(workers(work), start=1):
-            line = json.dumps([_key(task), records])
+            line = json.dumps([_key(task), [{**record, "commit": now} for record in records]])
             known[_key(task)] = json.loads(line)[1]  # as a later run will read it
             file.write(line + "\n")
             file.flush()

@@ -115,3 +115,12 @@ def test_written_tables_are_read_back(tmp_path: Path, monkeypatch: pytest.Monkey
     path = harness.publish_tables("someone", RECORD["script"], RECORD["tables"], where)
     assert json.loads(path.read_text(encoding="utf-8")) == RECORD
     assert '   ["c", 20, null, null, 0.9]' in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="no benchmarks beside the tests")
+def test_lines_of_several_runs_name_every_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = module(ROOT / "benchmarks" / "harness.py")
+    monkeypatch.setattr(harness, "commit", lambda: "now")
+    records = [{"commit": "a1"}, {"commit": "b2"}, {"commit": "a1"}, {}]
+    assert harness.circumstances(records)["commit"] == "a1, b2, unknown"
+    assert harness.circumstances()["commit"] == "now"
