@@ -49,7 +49,7 @@ _HOMES = {
         "load",
     ),
     **public_modules(),  # of the learners
-    "counterpane.learn.driver": ("StoppedEarly",),
+    "counterpane.learn.driver": ("CheckpointWarning", "StoppedEarly"),
     "counterpane.learn.parameters": ("fit_parameters", "fit_parameters_em"),
     "counterpane.learn.dependency.conversion": ("to_markov_network",),
     "counterpane.learn.markov.graph_potentials": ("fit_potentials",),
@@ -146,6 +146,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.dependency.dependency_network import (
         DependencyNetworkLearner as DependencyNetworkLearner,
     )
+    from counterpane.learn.driver import CheckpointWarning as CheckpointWarning
     from counterpane.learn.driver import StoppedEarly as StoppedEarly
     from counterpane.learn.hybrid.hybrid_random_field import (
         HybridRandomFieldLearner as HybridRandomFieldLearner,

@@ -7,8 +7,23 @@ for Python and in another by the command, which replaces parts and never searche
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
+from typing import Any
+
+MAX_LISTED = 2000  # files of a folder, or known names, among which near ones are sought
+MAX_WORD = 100  # letters of a name for which near ones are sought
+MAX_MESSAGE = 1500  # characters; what quotes a file or a table may be longer
+
+
+def shortened(text: str) -> str:
+    """A message without the middle of what it quotes, if it is very long."""
+    if len(text) <= MAX_MESSAGE:
+        return text
+    return f"{text[: MAX_MESSAGE // 2]} … {text[-MAX_MESSAGE // 3 :]}"
 
 
 class Setting:
@@ -51,8 +66,11 @@ class CounterpaneError(Exception):
     """
 
     def __init__(self, *parts: object) -> None:
-        super().__init__("".join(map(str, parts)))
+        super().__init__(shortened("".join(map(str, parts))))
         self.parts = parts
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # OSError would write number and path before it
 
     @property
     def reason(self) -> str:
@@ -116,6 +134,18 @@ class NoFileError(CounterpaneError, FileNotFoundError):
     """A path names no file; the message offers the nearest names in its folder."""
 
 
+class PathError(CounterpaneError, OSError):
+    """A file cannot be opened, read or written; `filename` is the path as the user wrote it."""
+
+    def __init__(self, number: int | None, path: str, *parts: object) -> None:
+        super().__init__(*parts)
+        self.errno = number
+        self.filename = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.errno, self.filename, *self.parts)
+
+
 class MissingExtraError(CounterpaneError, ImportError):
     """An optional dependency is needed and not installed."""
 
@@ -129,22 +159,37 @@ def unknown_name(kind: str, name: object, known: Iterable[object]) -> UnknownNam
     names = [str(k) for k in known]
     hint = _nearest(str(name), names)
     if not hint and len(names) <= 12:
-        hint = "known: " + ", ".join(repr(n) for n in names) + "."
+        hint = f"known: {_quoted(names)}."
     elif not hint:
-        hint = f"{len(names)} are known, among them " + ", ".join(repr(n) for n in names[:6]) + "."
-    return UnknownNameError(f"{kind} {str(name)!r} is not known; {hint}")
+        hint = f"{len(names)} are known, among them {_quoted(names[:6])}."
+    return UnknownNameError(f"{kind} {_quoted([str(name)])} is not known; {hint}")
+
+
+def _quoted(names: Iterable[str]) -> str:
+    cut = (n if len(n) <= MAX_WORD else f"{n[: MAX_WORD - 1]}…" for n in names)
+    return ", ".join(map(repr, cut))
 
 
 def no_file(path: Path) -> NoFileError:
     """A `NoFileError` for a path that names no file, with the nearest names in its folder."""
     if path.is_dir():
-        return NoFileError(f"{str(path)!r} is a folder; pass the path of one file in it.")
-    names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        return _for_path(path, f"{str(path)!r} is a folder; pass the path of one file in it.")
+    names: list[str] = []
+    with suppress(OSError):  # a folder that may not be listed
+        names = [entry.name for entry in islice(os.scandir(path.parent), MAX_LISTED)]
     hint = _nearest(path.name, names) or "check the path."
-    return NoFileError(f"there is no file {str(path)!r}; {hint}")
+    return _for_path(path, f"there is no file {str(path)!r}; {hint}")
+
+
+def _for_path(path: Path, message: str) -> NoFileError:
+    error = NoFileError(message)
+    error.filename = str(path)
+    return error
 
 
 def _nearest(name: str, names: list[str]) -> str:
+    if len(name) > MAX_WORD or len(names) > MAX_LISTED:  # the search would take long
+        return ""
     lowered = {n.lower(): n for n in names}
     matches = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
     near = [repr(lowered[m]) for m in matches]

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
     {"errors", "typing", "lazy"},
-    {"ragged"},
+    {"ragged", "disk", "memory", "seeds"},
     {"_core"},
     {"progress", "plotting", "markup"},
     {"parallel"},

@@ -24,7 +24,8 @@ from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli import COMMANDS
-from counterpane.errors import Advice, CounterpaneError, ParameterError, Setting
+from counterpane.disk import check_writable
+from counterpane.errors import Advice, CounterpaneError, ParameterError, Setting, shortened
 from counterpane.lazy import lazy
 
 formats = lazy("counterpane.models.formats")
@@ -157,7 +158,7 @@ def _error_sentence(error: Exception) -> tuple[str, int]:
 
 def _with_option_names(message: BaseException) -> str:
     """The message of an error or warning, its parameters written as options of the command."""
-    return "".join(map(_part_text, getattr(message, "parts", (message,))))
+    return shortened("".join(map(_part_text, getattr(message, "parts", (message,)))))
 
 
 def _part_text(part: object) -> str:
@@ -246,11 +247,4 @@ def check_output(path: Path | None, *, model: bool = False) -> None:
             raise ParameterError(
                 f"{str(path)!r} has no suffix of a model file; {', '.join(suffixes)} are known."
             )
-    if path.is_dir():
-        raise ParameterError(f"{str(path)!r} is a folder; name a file to write in it.")
-    if not path.absolute().parent.is_dir():
-        raise ParameterError(f"there is no folder {str(path.parent)!r}; make it, or name another.")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise ParameterError(
-            f"the folder {str(path.parent)!r} is not yours to write in; name another."
-        )
+    check_writable(path)

@@ -29,6 +29,7 @@ from counterpane.cli.options import (
     n_threads,
 )
 from counterpane.cli.pictures import candidates_picture, show_preparation
+from counterpane.disk import write_atomically
 from counterpane.errors import DataError, ParameterError
 from counterpane.lazy import lazy
 from counterpane.learn.registry import find_learner
@@ -110,7 +111,7 @@ def run_compare(
         progress=not notes.quiet,
     )
     if markdown is not None:
-        markdown.write_text(comparison.to_markdown(), encoding="utf-8")
+        write_atomically(markdown, [comparison.to_markdown().encode(errors="replace")])
     if plot is not None:
         comparison.plot(plot)
     if printing.as_json:

@@ -27,8 +27,8 @@ from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
 from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
+from counterpane.disk import write_atomically
 from counterpane.errors import DataError, ParameterError, unknown_name
-from counterpane.models.formats.files import write_atomically
 from counterpane.typing import Array, Bools
 
 CUTS = ("auto", "mdl", "quantile", "none")

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Collection, Mapping, Sequence
 from glob import has_magic
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,6 +21,7 @@ from counterpane.data.encoder import Discretize, Unseen
 from counterpane.data.files import read_table
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
+from counterpane.disk import as_path
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.typing import State
@@ -212,7 +212,7 @@ def is_large(source: Any) -> bool:
     if not isinstance(source, str | PathLike):
         several = isinstance(source, Sequence) and len(source) > 0
         return several and all(isinstance(s, str | PathLike) for s in source)
-    path = Path(source)
+    path = as_path(source)
     if not path.is_file():
         return path.is_dir() or has_magic(str(path))
     kind = file_kind(path)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import math
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from counterpane.data.columns import Column
 from counterpane.data.number_formats import NumberFormat
 from counterpane.data.schema import MAX_STATES, Schema
 from counterpane.data.table import Table
+from counterpane.disk import open_bytes, path_errors
 from counterpane.errors import FileFormatError, ParameterError, Setting
 from counterpane.progress import Report
 from counterpane.typing import Array, Floats, Ints
@@ -67,10 +69,13 @@ def open_text(path: Path, encoding: str | None) -> Iterator[IO[str]]:
         raise ParameterError(
             Setting("encoding", encoding), " is not known; try 'latin-1'."
         ) from None
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    packed = path.suffix.lower() == ".gz"
     try:
-        with opener(path, "rt", encoding=encoding, newline="") as file:
-            yield cast("IO[str]", file)
+        with (
+            path_errors(path, "read"),
+            io.TextIOWrapper(open_bytes(path, packed=packed), encoding, newline="") as file,
+        ):
+            yield file
     except EOFError:
         raise FileFormatError(
             f"file {str(path)!r} is cut short: its gzip data have no end; fetch it again."
@@ -88,10 +93,6 @@ def open_text(path: Path, encoding: str | None) -> Iterator[IO[str]]:
         ) from None
     except csv.Error as error:
         raise FileFormatError(f"file {str(path)!r} cannot be read as text: {error}.") from None
-    except OSError as error:
-        raise FileFormatError(
-            f"file {str(path)!r} cannot be read: {error.strerror or error}."
-        ) from None
 
 
 def read_delimited(path: Path, options: FileOptions) -> list[Column]:
@@ -101,13 +102,14 @@ def read_delimited(path: Path, options: FileOptions) -> list[Column]:
     Blank lines are skipped; a row with more or fewer fields than the header is refused.
     """
     with open_text(path, options.encoding) as file:
-        start: list[str] = []
-        for line in file:
-            start.append(line)
-            if line.strip():
+        blank, first = 0, ""
+        for first in file:
+            if first.strip():
                 break
-        mark = options.delimiter or _sniff(start)
-        reader = csv.reader(chain(start, file), delimiter=mark, strict=True)
+            blank += 1
+        mark = options.delimiter or _sniff(first)
+        lines = chain(repeat("\n", blank), [first], file)
+        reader = csv.reader(lines, delimiter=mark, strict=True)
         try:
             header = _header(reader, path, options)
             rows = _rows(reader, len(header), path)
@@ -125,8 +127,8 @@ def read_delimited(path: Path, options: FileOptions) -> list[Column]:
     )
 
 
-def _sniff(lines: list[str]) -> str:
-    return max(DELIMITERS, key=lambda mark: sum(map(len, csv.reader(lines, delimiter=mark))))
+def _sniff(line: str) -> str:
+    return max(DELIMITERS, key=lambda mark: sum(map(len, csv.reader([line], delimiter=mark))))
 
 
 def _reported(

@@ -28,6 +28,7 @@ from counterpane.data.excel import read_excel
 from counterpane.data.export import frame_kind_of
 from counterpane.data.prepare import ColumnsLeftOut, choose_columns, prepare
 from counterpane.data.table import Table
+from counterpane.disk import as_path, path_errors
 from counterpane.errors import (
     DataError,
     FileFormatError,
@@ -77,7 +78,7 @@ def read_table(
     columns = source
     if isinstance(source, str | os.PathLike):
         columns = _contents(
-            Path(source), FileOptions(delimiter, encoding, decimal, sheet, strict=not lenient)
+            as_path(source), FileOptions(delimiter, encoding, decimal, sheet, strict=not lenient)
         )
     if isinstance(columns, Table):
         chosen = choose_columns(columns.labels(), drop=drop, categorical=categorical)
@@ -102,7 +103,7 @@ def read_columns(source: str | os.PathLike[str], **options: Any) -> Any:
 
     `options` are the fields of `FileOptions`.
     """
-    contents = _contents(Path(source), FileOptions(**options))
+    contents = _contents(as_path(source), FileOptions(**options))
     return contents.labels() if isinstance(contents, Table) else contents
 
 
@@ -146,7 +147,7 @@ def _reader(path: Path, options: FileOptions) -> Callable[[Path, FileOptions], A
 
 def _is_wide(path: Path) -> bool:
     """Whether a file begins as UTF-16 text does."""
-    with path.open("rb") as file:
+    with path_errors(path, "read"), path.open("rb") as file:
         return file.read(2) in (b"\xff\xfe", b"\xfe\xff")
 
 

@@ -23,6 +23,7 @@ from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.markup import framed, grid
 from counterpane.plotting import draw_plot
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Table(Exportable):
         limits the numbers of some columns. A column whose quantiles are not known (of a model saved
         by an older release, or learned from counts of a database) keeps its intervals.
         """
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         numbers = {
             v.name: draw_numbers(v, codes, rng, (within or {}).get(v.name))
             for v, codes in zip(self.schema, self.codes, strict=True)

@@ -24,6 +24,7 @@ from counterpane.learn.classifiers.training_data import class_labels
 from counterpane.learn.driver import CTRL_C, StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report, TextBar
+from counterpane.seeds import random_generator
 from counterpane.typing import Bools
 
 
@@ -204,7 +205,7 @@ def _with_baselines(
 
 def _test_masks(n: int, folds: int, holdout: float | None, seed: int) -> list[Bools]:
     """A mask of the rows that are held out, for each fold."""
-    order = np.random.default_rng(seed).permutation(n)
+    order = random_generator(seed).permutation(n)
     if holdout is not None:
         size = round(n * holdout) if 0 < holdout < 1 else 0
         if not 0 < size < n:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +12,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from counterpane.errors import MissingExtraError
+from counterpane.disk import as_path, shown_path, write_atomically
+from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.learn.classifiers.class_measures import ClassMeasures, joined_measures
 from counterpane.markup import framed, grid, line
 
@@ -283,7 +286,7 @@ class Comparison:
         axes[0].set_ylim(len(names) - 0.5, -0.5)
         figure.suptitle(self._title(), fontsize=10)
         if path is not None:
-            figure.savefig(path, dpi=150)
+            _save_figure(figure, path)
         return figure
 
     def _title(self) -> str:
@@ -297,6 +300,15 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"Comparison({self._title()}, best {self.best})"
+
+
+def _save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    kind, out = as_path(path).suffix.lstrip(".") or "png", io.BytesIO()
+    try:
+        figure.savefig(out, format=kind, dpi=150)
+    except ValueError as error:
+        raise ParameterError(f"{shown_path(path)} is no picture that is known: {error}") from None
+    write_atomically(path, [out.getvalue()])
 
 
 def _text(measure: str, value: float | None) -> str:

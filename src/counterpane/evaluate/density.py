@@ -15,6 +15,7 @@ from counterpane.errors import DataError, ParameterError
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.query import JointModel
+from counterpane.seeds import random_generator
 from counterpane.typing import Floats
 
 
@@ -168,7 +169,7 @@ def cmll(
             "allowed."
         )
     table = _table(model, X)
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     parts = _groups(model.schema, groups, rng)
     rows: Floats = np.zeros(table.n_rows)
     if method == "exact":

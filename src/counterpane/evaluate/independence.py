@@ -14,6 +14,7 @@ from counterpane.independence import IndependenceTest, Oracle
 from counterpane.independence.base import Question
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.markov_network import MarkovNetwork
+from counterpane.seeds import random_generator
 
 ENUMERATED = 8  # variables: 28 · 63 = 1,764 questions, about as many as are drawn above
 DRAWN = 2000
@@ -57,7 +58,7 @@ def independence_questions(
         )
     if size is None and n <= ENUMERATED:
         return [q for k in range(1, n - 1) for q in _all_of_size(n, k)]
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     counts = _counts_by_size(n, DRAWN if size is None else size)
     return [q for k, count in counts.items() for q in _draw(rng, n, k, count)]
 

@@ -13,6 +13,7 @@ from counterpane.inference.calibration import FactorTables
 from counterpane.inference.junction import CliqueTree
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 BLOCK_ROWS = 1024  # rows between two looks at the clock; sums always go by the same blocks
@@ -82,7 +83,7 @@ class Completion:
         impossible row are zero.
         """
         factors = FactorTables.of(log_tables)
-        seeds = np.random.default_rng(seed).integers(2**64, size=len(self._rows), dtype=np.uint64)
+        seeds = random_generator(seed).integers(2**64, size=len(self._rows), dtype=np.uint64)
         codes: Codes = np.zeros((self.tree.cards.size, len(self._rows), n), dtype=np.uint16)
 
         def run(block: Ints, values: Floats, logs: bool) -> tuple[Codes, Floats]:

@@ -15,6 +15,7 @@ from counterpane.inference.convergence import rhat, standard_errors
 from counterpane.inference.gibbs_tables import compile_scan, gather_tables
 from counterpane.parallel import map_in_threads
 from counterpane.ragged import offsets_of
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, Words
 
 STRETCHES = 250  # means along a chain from which its convergence is estimated
@@ -329,5 +330,5 @@ def _alike(missing: Bools, most: int) -> Iterator[Ints]:
 
 
 def _seeds(settings: Gibbs, shape: int | tuple[int, int]) -> Words:
-    rng = np.random.default_rng(settings.random_state)
+    rng = random_generator(settings.random_state)
     return rng.integers(0, 2**64, size=shape, dtype=np.uint64)

@@ -16,6 +16,7 @@ from counterpane.inference.belief_propagation import (
     belief_of,
     pass_messages,
 )
+from counterpane.seeds import random_generator
 from counterpane.typing import Codes, Floats, Ints
 
 SWEEPS = 1000  # limit for conditionals that are inconsistent and lead in a circle
@@ -88,7 +89,7 @@ def climb_to_mode(
     [1, 1]
     """
     cards = blanket.cards
-    rng = np.random.default_rng(settings.random_state)
+    rng = random_generator(settings.random_state)
     n_rows = 1 if start is not None else settings.restarts
     rows: Codes = rng.integers(0, cards[:, None], size=(cards.size, n_rows), dtype=np.uint16)
     for v, code in {**(start or {}), **evidence}.items():

@@ -30,6 +30,7 @@ from counterpane.models.query import JointModel
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
 from counterpane.progress import Control, Report, Stopped, TextBar
+from counterpane.seeds import random_generator
 from counterpane.typing import Bools, Floats
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def bootstrap(
     rows, size = _distinct_rows(X)
     if rows.has_missing.any():
         learner, rows, size = _with_one_policy(learner, rows, size)
-    seed = int(np.random.default_rng(random_state).integers(2**62))
+    seed = int(random_generator(random_state).integers(2**62))
     learn = _fitting(learner, rows, size, seed)
     arrows, lines = np.zeros((2, rows.n_columns, rows.n_columns))
     models: list[JointModel] = []

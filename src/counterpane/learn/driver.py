@@ -23,7 +23,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from counterpane.data.schema import Schema
-from counterpane.errors import FitError, ParameterError, Setting
+from counterpane.disk import check_writable, path_error
+from counterpane.errors import FitError, ParameterError, PathError, Setting
 from counterpane.models.formats.native import Content, read_native, write_native
 from counterpane.progress import Control, Report, Stopped, TextBar
 
@@ -56,6 +57,18 @@ class StoppedEarly(UserWarning):
     def by_user(self) -> bool:
         """Whether Ctrl-C was the reason."""
         return self.reason == CTRL_C
+
+
+class CheckpointWarning(UserWarning):
+    """Warns that a checkpoint could not be written or deleted; the search goes on without it.
+
+    >>> issubclass(CheckpointWarning, UserWarning)
+    True
+    """
+
+
+def _warn_of_checkpoint(words: str) -> None:
+    warnings.warn(CheckpointWarning(f"the checkpoint {words}"), stacklevel=5)
 
 
 class Search(ABC, Generic[S]):
@@ -153,14 +166,17 @@ class Driver:
                     if report is not None:
                         report(what, *search.size(state))
                     if self.checkpoint is not None and time.monotonic() - saved > SAVE_EVERY:
-                        self._save(state, trace, spent)
+                        self._try_to_save(state, trace, spent)
                         saved = time.monotonic()
             except (Stopped, KeyboardInterrupt) as reason:
                 stopped = CTRL_C if pressed or not isinstance(reason, Stopped) else reason.reason
         if stopped is not None:
             self._keep_for_later(state, trace, spent, stopped, what)
         elif self.checkpoint is not None:
-            Path(self.checkpoint).unlink(missing_ok=True)
+            try:
+                Path(self.checkpoint).unlink(missing_ok=True)
+            except OSError as error:
+                _warn_of_checkpoint(str(path_error(error, self.checkpoint, "deleted")))
         return Outcome(state, trace, stopped)
 
     def _check(self) -> None:
@@ -170,12 +186,11 @@ class Driver:
                 Setting("time_limit", self.time_limit), "; seconds above zero are needed."
             )
         if self.checkpoint is not None:
-            path = Path(self.checkpoint).absolute()
-            if path.is_dir() or not path.parent.is_dir():
-                raise ParameterError(
-                    Setting("checkpoint", str(self.checkpoint)),
-                    " is no file in a folder that exists; name another, or make the folder.",
-                )
+            try:
+                check_writable(self.checkpoint, special=False)
+            except PathError as error:
+                setting = Setting("checkpoint", str(self.checkpoint))
+                raise PathError(error.errno, error.filename, setting, f": {error}") from None
 
     @contextmanager
     def _reporting(self) -> Iterator[Report | None]:
@@ -189,11 +204,19 @@ class Driver:
         self, state: Any, trace: list[dict[str, Any]], spent: float, reason: str, what: str
     ) -> None:
         hint = ("pass ", Setting("checkpoint"), " to be able to go on.")
-        if self.checkpoint is not None:
-            self._save(state, trace, spent)
+        if self.checkpoint is not None and self._try_to_save(state, trace, spent):
             hint = ("fit again with ", Setting("checkpoint", str(self.checkpoint)), " to go on.")
         words = f"{what} was stopped ({reason}) after {len(trace)} steps; the result is the best so"
         warnings.warn(StoppedEarly(words, " far: ", *hint, reason=reason), stacklevel=4)
+
+    def _try_to_save(self, state: Any, trace: list[dict[str, Any]], spent: float) -> bool:
+        """Save the state; a disk that fails is no reason to lose what was learned: it warns."""
+        try:
+            self._save(state, trace, spent)
+        except OSError as error:  # write_native raises PathError
+            _warn_of_checkpoint(f"{error} The search goes on, and what it learns is not lost.")
+            return False
+        return True
 
     def _save(self, state: Any, trace: list[dict[str, Any]], spent: float) -> None:
         assert self.checkpoint is not None

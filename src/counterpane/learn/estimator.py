@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +21,10 @@ from counterpane.data.schema import Schema
 from counterpane.errors import NotFittedError, ParameterError, unknown_name
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.lazy import lazy
+from counterpane.memory import memory_errors
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.formats.native import variable_from_record, variable_record
+from counterpane.seeds import random_generator
 
 nx = lazy("networkx")
 
@@ -31,6 +34,12 @@ Config = dict[str, Any]
 
 class Estimator:
     """An object whose constructor stores its parameters; results of `fit` end in an underscore."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let every `fit` refuse a bad seed, and end in a `CounterpaneError` without memory."""
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = _guarded_fit(vars(cls)["fit"])  # type: ignore[attr-defined]
 
     @classmethod
     def _parameters(cls) -> dict[str, Any]:
@@ -108,6 +117,16 @@ class Estimator:
         if name.endswith("_") and not name.startswith("_") and not fitted:
             raise NotFittedError(f"{type(self).__name__} has no {name!r} yet; call fit first.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _guarded_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fit)
+    def run(self: Any, *arguments: Any, **options: Any) -> Any:
+        random_generator(vars(self).get("random_state"))
+        with memory_errors(f"{type(self).__name__}().fit"):
+            return fit(self, *arguments, **options)
+
+    return run
 
 
 def constructor_parameters(kind: type) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from counterpane.learn.driver import Driver, Search
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control, Report
 from counterpane.ragged import flatten, offsets_of, split
+from counterpane.seeds import random_generator
 from counterpane.typing import Floats
 
 
@@ -142,7 +143,7 @@ class EMSearch(Search[EMState]):
 
     def start(self) -> EMState:
         """The counts of each family's complete rows plus noise, which tells hidden states apart."""
-        rng = np.random.default_rng(self.seed)
+        rng = random_generator(self.seed)
         shown = MemoryCounts(self.table).counts(self.scopes, missing="drop", max_cells=2**28)
         shaken = [t + rng.random(t.shape) for t in shown]
         return EMState(flatten(shaken, np.float64), -np.inf, np.inf, 0)

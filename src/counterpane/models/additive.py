@@ -27,6 +27,8 @@ from counterpane.models.effects import (
     log_odds,
     one_row,
 )
+from counterpane.models.evidence import evidence_mapping
+from counterpane.models.exact import name_list
 from counterpane.models.row_average import RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows, read_column
 from counterpane.plotting import draw_plot
@@ -230,8 +232,8 @@ class AdditiveClassifier(ClassModel):
         """
         if method not in ("auto", "exact"):
             raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
-        asked = [variables] if isinstance(variables, str) else list(variables)
-        values = dict(evidence or {})
+        asked = name_list(variables)
+        values = dict(evidence_mapping(evidence))
         for name in asked:
             self.schema.index(name)  # an unknown one raises
         if asked != [self.target.name] or self.target.name in values:

@@ -26,6 +26,7 @@ from counterpane.models.exact import check_n_rows
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel
 from counterpane.ragged import flatten, offsets_of, split
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -262,8 +263,8 @@ class BayesianNetwork(JointModel):
         (0.72, True)
         """
         coded = encode_evidence(self.schema, evidence)
-        order, rng = self.dag.topological_order(), np.random.default_rng(random_state)
-        rows = check_n_rows(n)
+        order, rng = self.dag.topological_order(), random_generator(random_state)
+        rows = check_n_rows(n, self.schema)
         codes, logs = sample_forward(self.tables, self._parents, order, coded.codes, rows, rng)
         with np.errstate(divide="ignore"):
             for v, weights in coded.weights.items():
@@ -305,7 +306,7 @@ class BayesianNetwork(JointModel):
             p.scope: self.strengths[p.scope[-1]][..., None] * self.tables[p.scope[-1]]
             for p in self._relevant({*queried, *coded.variables})
         }
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         bounds = answer_interval(
             families, self.schema.cards, queried, coded.codes, coded.weight_potentials(),
             level=level, draws=draws, rng=rng,

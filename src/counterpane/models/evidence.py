@@ -46,9 +46,26 @@ class CodedEvidence(NamedTuple):
 NO_EVIDENCE = CodedEvidence({}, {})
 
 
+def evidence_mapping(evidence: Any, what: str = "evidence") -> Mapping[str, Any]:
+    """Evidence as a mapping, empty for None; anything else is refused.
+
+    >>> evidence_mapping({"sex": "male"}), evidence_mapping(None)
+    ({'sex': 'male'}, {})
+    """
+    if evidence is None:
+        return {}
+    if not isinstance(evidence, Mapping):
+        raise EvidenceError(
+            f"{what} is a {type(evidence).__name__}; a dictionary from columns to states is "
+            "needed, such as {'sex': 'male'}."
+        )
+    return evidence
+
+
 def evidence_codes(schema: Schema, evidence: Evidence) -> dict[int, int]:
     """Variable → code, of evidence that names one state of each."""
-    return {schema.index(name): schema[name].code(s) for name, s in (evidence or {}).items()}
+    known = evidence_mapping(evidence)
+    return {schema.index(name): schema[name].code(s) for name, s in known.items()}
 
 
 def evidence_weights(variable: Variable, value: Any) -> Floats:
@@ -80,16 +97,17 @@ def encode_evidence(
     """The evidence in codes; what leaves several states, or part of an interval, has weights."""
     codes: dict[int, int] = {}
     weights: dict[int, Floats] = {}
-    for name, value in (evidence or {}).items():
+    known = evidence_mapping(evidence)
+    for name, value in known.items():
         v = schema.index(name)
         shares = evidence_weights(schema[v], value)
         if np.count_nonzero(shares) == 1 and shares.max() == 1.0:
             codes[v] = int(shares.argmax())
         else:
             weights[v] = shares
-    for name, likelihoods in (virtual_evidence or {}).items():
+    for name, likelihoods in evidence_mapping(virtual_evidence, "virtual evidence").items():
         v = schema.index(name)
-        if evidence is not None and name in evidence:
+        if name in known:
             raise EvidenceError(
                 f"{name!r} has both evidence and virtual evidence; drop one of the two."
             )

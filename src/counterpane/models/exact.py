@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.data.schema import MISSING
+from counterpane.data.schema import MISSING, Schema
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, Potential
@@ -20,10 +20,12 @@ from counterpane.inference import (
     query_rows,
     sample_exactly,
 )
+from counterpane.memory import need_memory
 from counterpane.models.base import ClassModel
 from counterpane.models.evidence import CodedEvidence, Evidence, evidence_text
 from counterpane.typing import Codes, Floats
 
+CELL_BYTES, ROW_BYTES = 4, 64  # that a drawn cell takes, and a row while it is drawn
 TREE_CELLS = 2**15  # up to here a tree answers a question sooner than a plan of its own
 
 
@@ -164,11 +166,22 @@ class ExactAnswers(ClassModel):
 
 def name_list(variables: str | Iterable[str]) -> list[str]:
     """The names of the variables in a question, of which one may be passed alone."""
-    return [variables] if isinstance(variables, str) else list(variables)
+    if isinstance(variables, str):
+        return [variables]
+    if not isinstance(variables, Iterable):
+        raise ParameterError(
+            f"{variables!r} names no column; pass the name of a column, or a list of names."
+        )
+    return list(variables)
 
 
-def check_n_rows(n: int) -> int:
-    """`n` as a number of rows to draw."""
-    if not isinstance(n, (int, np.integer)) or n < 1:
+def check_n_rows(n: int, schema: Schema) -> int:
+    """`n` as a number of rows of the columns of `schema` to draw, for which there is memory."""
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ParameterError(f"n={n!r} rows cannot be drawn; a whole number from 1 is needed.")
+    numbers = sum(variable.cuts is not None for variable in schema)
+    each = CELL_BYTES * len(schema) + 8 * numbers + ROW_BYTES
+    need_memory(
+        int(n) * each, f"a sample of {int(n):,} rows of {len(schema):,} columns", "draw fewer rows"
+    )
     return int(n)

@@ -22,6 +22,7 @@ from counterpane.models.evidence import NO_EVIDENCE
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.query import JointModel
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 MAX_DRAWS = 1000
@@ -222,7 +223,7 @@ def impute_frame(
     gaps = gaps_of(model.schema, frame if read is None else read)
     for name, rows in (fixed or {}).items():
         gaps.gaps[model.schema.index(name), rows] = False
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     drawing = rng if draws is not None else None
     return [
         _completed(model.schema, frame, gaps, fill, drawing, cells)

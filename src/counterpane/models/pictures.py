@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, NamedTuple
 
+from counterpane.disk import write_atomically
 from counterpane.drawing.layout import (
     Edge,
     GraphLayout,
@@ -19,7 +20,6 @@ from counterpane.drawing.layout import (
 from counterpane.drawing.svg import graph_dot, graph_svg
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.markup import folded, framed, grid
-from counterpane.models.formats.files import write_atomically
 from counterpane.models.formats.suffixes import suffix_of
 from counterpane.models.links import arrow_names, arrows_of, edge_text
 

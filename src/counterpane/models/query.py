@@ -36,6 +36,7 @@ from counterpane.models.evidence import (
     evidence_rows,
 )
 from counterpane.models.exact import ExactAnswers, check_n_rows, name_list
+from counterpane.seeds import random_generator
 from counterpane.typing import Codes, Floats, State
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ class JointModel(ExactAnswers):
         ['[0.8, 1.75)', '<0.8']
         """
         coded = encode_evidence(self.schema, evidence)
-        rng, rows = np.random.default_rng(random_state), check_n_rows(n)
+        rng, rows = random_generator(random_state), check_n_rows(n, self.schema)
         every = range(len(self.schema))
         exact, how, why = self._exactly(
             method, every, coded.codes, lambda: (self._draw(rows, coded, rng),)

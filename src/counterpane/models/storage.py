@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from counterpane.disk import as_path
 from counterpane.errors import CounterpaneError, FileFormatError, no_file
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.base import Model
@@ -74,7 +75,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     ...     load(f"{folder}/titanic.bif")
     BayesianNetwork(4 variables, 3 edges, 13 parameters)
     """
-    if not Path(path).is_file():
+    if not as_path(path).is_file():
         raise no_file(Path(path))
     if not is_native(path) and (suffix := suffix_of(path)) != NATIVE:
         if suffix not in FORMAT_OF:

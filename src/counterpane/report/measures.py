@@ -22,6 +22,7 @@ from counterpane.models.base import Provenance
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.estimate import InexactAnswer
 from counterpane.report.rows import ReportRows
+from counterpane.seeds import random_generator
 from counterpane.typing import Floats, Ints
 
 BINS = 10
@@ -110,7 +111,7 @@ def _split(
     size = round(n * held_out)
     if not 0 < size < n:
         return None
-    order = np.random.default_rng(seed).permutation(n)
+    order = random_generator(seed).permutation(n)
     test, train = rows.take(np.sort(order[:size])), rows.take(np.sort(order[size:]))
     learner = rebuilt_learner(model.origin, n - size)
     name = repr(learner)

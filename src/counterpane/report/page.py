@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from counterpane.disk import write_atomically
 from counterpane.errors import ParameterError, Setting
-from counterpane.models.formats.files import write_atomically
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
 from counterpane.report.content import confidence_of, content_of, model_words, target_of

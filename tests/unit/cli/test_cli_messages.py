@@ -75,7 +75,7 @@ def test_the_name_of_the_file_that_could_not_be_written(run, tmp_path: Path, mon
     monkeypatch.setattr(os, "replace", refuse)
     code, _, err = run("learn", "titanic", "--method", "chow-liu", "-o", "m.cp")
     assert code == 2
-    assert "'m.cp': No space left on device" in err
+    assert "'m.cp' cannot be written: No space left on device" in err
 
 
 def test_a_note_does_not_mix_with_the_progress_line(monkeypatch) -> None:

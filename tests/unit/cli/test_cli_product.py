@@ -432,10 +432,13 @@ def test_compare_with_a_target_and_a_failure(run) -> None:
 
 
 def test_a_folder_without_rights_is_found_before_the_work(run, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
     code, out, err = run("learn", "titanic", "-o", "m.cp")
     assert (code, out) == (2, "")
-    assert err == "Error: the folder '.' is not yours to write in; name another.\n"
+    assert "'m.cp' cannot be written: Permission denied" in err
 
 
 def test_errors_speak_of_options(run, tmp_path: Path) -> None:

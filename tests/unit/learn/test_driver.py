@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from counterpane.data import Schema
-from counterpane.errors import FileFormatError, FitError, ParameterError
+from counterpane.errors import FileFormatError, FitError, ParameterError, PathError
 from counterpane.graphs import Dag
 from counterpane.learn import driver as driver_module
 from counterpane.learn.driver import Driver, Search, StoppedEarly
@@ -254,7 +254,7 @@ def test_a_model_is_no_checkpoint(tmp_path):
 def test_a_checkpoint_that_cannot_be_written_is_refused_at_the_start(tmp_path):
     started = []
     for path in (tmp_path, tmp_path / "no" / "walk.cp"):
-        with pytest.raises(ParameterError, match="no file in a folder that exists"):
+        with pytest.raises(PathError, match=r"checkpoint='.*': .*(a folder;|no folder)"):
             Driver(SCHEMA, checkpoint=path).run(RandomWalk(before=started.append), "walking")
     assert started == []
 

@@ -31,6 +31,7 @@ from counterpane.models.mixture import Mixture
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Floats, Ints
 
 BLOCKS = 32  # the samples of a chain come in so many blocks; a step is one block of every chain
@@ -251,7 +252,7 @@ class OrderMCMC(DensityLearner):
         )
         search = ChainSearch(
             tables,
-            int(np.random.default_rng(self.random_state).integers(2**62)),
+            int(random_generator(self.random_state).integers(2**62)),
             n_chains=self.n_chains,
             n_samples=self.n_samples,
             burn_in=self.n_samples // 2 if self.burn_in is None else self.burn_in,

@@ -20,6 +20,7 @@ from counterpane.learn.classifiers.interactions.canonical_rows import canonical_
 from counterpane.learn.classifiers.training_data import Training
 from counterpane.models.binning import Binning
 from counterpane.models.boosted_member import BoostedMember
+from counterpane.seeds import random_generator
 from counterpane.typing import Floats
 
 N_FOLDS = 5
@@ -83,7 +84,7 @@ class BoostedTables(AdditiveLearner):
         began = time.monotonic()
         source = MemoryCounts(training.joint, n_jobs=self.n_jobs)
         sorted_training = SortedTraining.of(*canonical_rows(training))
-        rng = np.random.default_rng(self.random_state)
+        rng = random_generator(self.random_state)
         n_folds = N_FOLDS if sorted_training.rows.n_classes > 1 else 0
         held = deal_folds(sorted_training.rows.labels, sorted_training.weights, n_folds, rng)
         trees = BoostedPart(training, sorted_training, held, rng, n_jobs=self.n_jobs)

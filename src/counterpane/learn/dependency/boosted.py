@@ -31,6 +31,7 @@ from counterpane.learn.dependency.variable_search import LearnedConditionals, Va
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.ragged import flatten, offsets_of
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Floats, Ints
 
 LEAVES = 8
@@ -205,7 +206,7 @@ class BoostedSearch(VariableSearch[BoostedState]):
 
     def _held_out(self, seed: int) -> Floats:
         """The weights of a tenth of the rows; copies of a row are drawn one by one."""
-        rng = np.random.default_rng(seed)
+        rng = random_generator(seed)
         if (self.weights == np.floor(self.weights)).all():
             return rng.binomial(self.weights.astype(np.int64), HELD_OUT).astype(np.float64)
         return np.where(rng.random(self.weights.size) < HELD_OUT, self.weights, 0.0)

@@ -40,6 +40,7 @@ from counterpane.learn.independence.edge_resolution import EdgeResolutionSearch
 from counterpane.learn.independence.particle_filter import ParticleFilterSearch
 from counterpane.learn.independence.particles import GraphPrior, GraphProposal, consensus_graph
 from counterpane.learn.independence.selection import SelectionScore, TableLimit
+from counterpane.seeds import random_generator
 from counterpane.typing import Floats, Ints
 
 Estimate = Literal["consensus", "median", "best"]
@@ -190,7 +191,7 @@ class PFMN(IndependenceLearner):
 
     @property
     def _seed(self) -> int:
-        return int(np.random.default_rng(self.random_state).integers(2**62))
+        return int(random_generator(self.random_state).integers(2**62))
 
     def _resolve_edges(
         self, source: CountSource, ordered: OrderedSource, test: IndependenceTest, began: float

@@ -13,6 +13,7 @@ from counterpane.learn.ranking.held_out_users import ScoreAll, judge_on_users
 from counterpane.learn.ranking.item_rank import ItemRank
 from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.models.link_blend import LinkBlend, mean_log_chances
+from counterpane.seeds import random_generator
 from counterpane.typing import Codes, Floats
 
 WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)  # 0 is compared, too
@@ -112,7 +113,7 @@ class BlendedLinks:
 
     def _fields(self, table: Table) -> list[HybridRandomField]:
         """The fields of bootstrap samples of the users."""
-        rng = np.random.default_rng(self.random_state)
+        rng = random_generator(self.random_state)
         shares, size = None, table.n_rows
         if table.weights is not None:
             shares = table.weights / table.weights.sum()

@@ -9,6 +9,7 @@ import numpy as np
 
 from counterpane.data.table import Table
 from counterpane.learn.ranking.judging import expected_reciprocal_ranks
+from counterpane.seeds import random_generator
 from counterpane.typing import Codes, Floats, Ints
 
 N_FOLDS = 3
@@ -52,7 +53,7 @@ class HeldOutUsers(NamedTuple):
 
 def folds_of_users(table: Table, *, seed: int = 0) -> Iterator[HeldOutUsers]:
     """Three folds of the users; none where fewer than six users have two links or more."""
-    rng = np.random.default_rng(seed)
+    rng = random_generator(seed)
     fold = rng.permutation(table.n_rows) % N_FOLDS
     several = table.codes.sum(axis=0, dtype=np.int64) > 1
     if several.sum() < 2 * N_FOLDS:

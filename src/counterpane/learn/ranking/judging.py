@@ -10,6 +10,7 @@ import numpy as np
 
 from counterpane.data.table import Table
 from counterpane.progress import Report
+from counterpane.seeds import random_generator
 from counterpane.typing import Bools, Codes, Floats, Ints
 
 MAX_USERS = 2000  # users with a left-out link
@@ -44,7 +45,7 @@ def judge_rankers(
     user has two links. `rankers` fit a table and return a function from codes (items, users) to
     scores (users, items).
     """
-    rng = np.random.default_rng(seed)
+    rng = random_generator(seed)
     users = _judged_users(table.codes, rng)
     if not users.size:
         return []

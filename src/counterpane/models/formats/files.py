@@ -1,19 +1,16 @@
-"""Model files as bytes: read piece by piece, plain or gzipped; written completely or not at all."""
+"""Model files as bytes: read piece by piece, plain or gzipped."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import math
 import os
 import re
-import secrets
-import shutil
 import zlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NoReturn
 
+from counterpane.disk import open_bytes, path_errors
 from counterpane.errors import FileFormatError
 from counterpane.features import MAX_CELLS
 
@@ -39,16 +36,17 @@ class Source:
     def pieces(self, limit: int | None = None) -> Iterator[bytes]:
         """The bytes in pieces, unzipped where the file starts as gzip does; at most `limit`."""
         limit = MAX_BYTES if limit is None else limit
-        with open(self.path, "rb") as plain:
-            zipped = plain.read(2) == b"\x1f\x8b"
         size = 0
         try:
-            with gzip.open(self.path) if zipped else open(self.path, "rb") as file:
-                while piece := file.read(PIECE):
-                    size += len(piece)
-                    if size > limit:
-                        raise FileFormatError(f"{self.path!r} holds more than {limit:,} bytes.")
-                    yield piece
+            with path_errors(self.path, "read"):
+                with open(self.path, "rb") as plain:
+                    packed = plain.read(2) == b"\x1f\x8b"
+                with open_bytes(self.path, packed=packed) as file:
+                    while piece := file.read(PIECE):
+                        size += len(piece)
+                        if size > limit:
+                            raise FileFormatError(f"{self.path!r} holds more than {limit:,} bytes.")
+                        yield piece
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FileFormatError(f"{self.path!r} is damaged or cut short: {error}.") from None
 
@@ -72,41 +70,3 @@ class Source:
         if self._n_numbers > MAX_CELLS:
             self.fail(line, f"the file holds more than {MAX_CELLS:,} numbers")
         return number
-
-
-def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
-    """Write `chunks` under a temporary name beside `path`, sync, and rename over it.
-
-    They are gzipped where the name ends in `.gz`, the same chunks always to the same bytes. A
-    failure at any point leaves an existing file as it was and no temporary file behind.
-    """
-    target = Path(os.path.realpath(path))  # a link keeps pointing to its file
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            for chunk in _gzipped(chunks) if Path(path).suffix.lower() == ".gz" else chunks:
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        if isinstance(error, OSError) and error.filename is not None:
-            error.filename = str(path)  # the name that the caller knows
-        raise
-    if os.name == "posix":  # the rename itself must reach the disk
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _gzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    compressor = zlib.compressobj(wbits=31)  # the gzip container, without name and time
-    for chunk in chunks:
-        yield compressor.compress(chunk)
-    yield compressor.flush()

@@ -19,10 +19,11 @@ import numpy as np
 
 from counterpane.data.schema import MAX_STATES, Schema
 from counterpane.data.table import Table
+from counterpane.disk import write_atomically
 from counterpane.errors import CounterpaneError
 from counterpane.features import MAX_CELLS, Blanket, Potential, Rules, Tree
 from counterpane.features.parts import Part
-from counterpane.models.formats.files import Source, write_atomically
+from counterpane.models.formats.files import Source
 from counterpane.models.formats.libra_trees import ScalarTree, grown, tree_text
 from counterpane.models.formats.network import (
     MAX_AXES,

@@ -11,14 +11,15 @@ import json
 import math
 import os
 import struct
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane.data.schema import Schema, Variable
+from counterpane.disk import MAX_RATIO, shown_path, write_atomically
 from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, VersionError
-from counterpane.models.formats.files import Source, write_atomically
+from counterpane.memory import need_memory
+from counterpane.models.formats.files import Source
 from counterpane.typing import Array
 
 MAGIC = b"\x93CPMOD\r\n"  # not text, and a changed line end shows
@@ -26,7 +27,7 @@ VERSION = 1
 PREFIX = struct.Struct("<8sIIQ")
 DIGEST_BYTES = 32
 DTYPES = ("<f8", "<i8")
-MAX_UNZIPPED = 2**32  # bytes of a gzipped file
+MAX_SIZE = 2**36  # bytes of a file
 
 
 class Content(NamedTuple):
@@ -71,9 +72,9 @@ def write_native(path: str | os.PathLike[str], content: Content) -> None:
 
 def read_native(path: str | os.PathLike[str]) -> Content:
     """The content of a native file; damaged, cut, foreign and newer files are refused."""
-    where = repr(str(path))
-    limit = max(MAX_UNZIPPED, Path(path).stat().st_size)
-    data = b"".join(Source(path).pieces(limit))
+    where = shown_path(path)
+    pieces = Source(path).pieces(MAX_SIZE)
+    data = bytearray(next(pieces, b""))
     if not data.startswith(MAGIC):
         raise FileFormatError(f"{where} is not a Counterpane model file; its first bytes differ.")
     if len(data) < PREFIX.size + DIGEST_BYTES:
@@ -84,18 +85,27 @@ def read_native(path: str | os.PathLike[str]) -> Content:
             f"{where} has format version {version}; this release reads up to {VERSION}: upgrade "
             "counterpane, or save the model again with the older release."
         )
+    most = min(size, MAX_RATIO * os.stat(path).st_size)
+    need_memory(2 * most, f"the model in {where}", "load it on a larger machine")
+    for piece in pieces:
+        data += piece
+        if len(data) > size:
+            break
     if size != len(data):
+        more = "more than " if len(data) > size else ""
         raise FileFormatError(
-            f"{where} is cut short or has grown: {len(data)} bytes instead of {size}."
+            f"{where} is cut short or has grown: {more}{len(data)} bytes instead of {size}."
         )
     if hashlib.sha256(data[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
         raise FileFormatError(f"{where} is damaged: its checksum does not match; restore a copy.")
     body = memoryview(data)[PREFIX.size : -DIGEST_BYTES]
     try:
         header = json.loads(bytes(body[:header_size]))
+        if not isinstance(header["kind"], str) or not isinstance(header["provenance"], dict | None):
+            raise TypeError("its kind is no text, or its provenance no record")
         schema = Schema(variable_from_record(record) for record in header["schema"])
         arrays = _read_arrays(body[header_size:], header["arrays"])
-        return Content(str(header["kind"]), schema, arrays, header["provenance"])
+        return Content(header["kind"], schema, arrays, header["provenance"])
     except (CounterpaneError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{where} has a header that makes no sense: {error!r}.") from None
 

@@ -143,8 +143,6 @@ def declared_variables(source: Source, declared: Sequence[Declared]) -> list[Var
 
 def _position(source: Source, name: str, line: int, position: Mapping[str, int]) -> int:
     if name not in position:
-        if len(name) > 100 or len(position) > 2000:  # the search for near names would take long
-            source.fail(line, f"variable {name!r} is not declared")
         source.fail(line, str(unknown_name("variable", name, position)))
     return position[name]
 

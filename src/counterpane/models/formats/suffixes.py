@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpane.disk import as_path, write_atomically
 from counterpane.lazy import lazy
-from counterpane.models.formats.files import Source, write_atomically
+from counterpane.models.formats.files import Source
 from counterpane.models.formats.names import with_originals
 from counterpane.models.formats.network import AnyNetwork, Conditionals, Factors, Network
 
@@ -48,7 +49,7 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     >>> suffix_of("alarm.bif.gz"), suffix_of("alarm.XML"), suffix_of("alarm")
     ('.bif', '.xml', '.cp')
     """
-    name = Path(path).name.lower().removesuffix(".gz")
+    name = as_path(path).name.lower().removesuffix(".gz")
     return Path(name).suffix or NATIVE
 
 

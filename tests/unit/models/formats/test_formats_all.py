@@ -202,7 +202,7 @@ def test_long_lists_and_names_are_refused_without_a_long_search(tmp_path):
         (one % (70_000, states + ", t" * 10_000), "lists more than 65535 names"),
         (
             one.replace("e v", f"e {long}") % (1, "a") + f"probability ( m{long} ) {{ }}",
-            "is not declared",
+            "is not known",
         ),
         ("variable v { type discrete [1] { a }; }" * 20_000, "20000 variables are declared"),
         (one % (1, "x" * 2_000_000), "is longer than 1,048,576 characters"),

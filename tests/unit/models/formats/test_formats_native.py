@@ -199,8 +199,7 @@ def test_gzipped_files_hold_the_same(saved, tmp_path):
 
 
 def test_a_gzipped_file_that_swells_is_refused(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(native, "MAX_UNZIPPED", 2**20)
     data = gzip.compress(saved.read_bytes() + bytes(2**21))
     (tmp_path / "model.cp.gz").write_bytes(data)
-    with pytest.raises(FileFormatError, match="holds more than 1,048,576 bytes"):
+    with pytest.raises(FileFormatError, match=r"has grown: more than [0-9]+ bytes"):
         load(tmp_path / "model.cp.gz")

@@ -30,6 +30,7 @@ from counterpane.learn.classifiers.training_data import Training
 from counterpane.learn.driver import Driver
 from counterpane.models.additive_member import Member
 from counterpane.models.purified import purified
+from counterpane.seeds import random_generator
 
 
 class InteractionClassifier(AdditiveLearner):
@@ -115,7 +116,7 @@ class InteractionClassifier(AdditiveLearner):
         began = time.monotonic()
         source = MemoryCounts(training.joint, n_jobs=self.n_jobs)
         rows = SortedTraining.of(*canonical_rows(training))
-        rng = np.random.default_rng(self.random_state)
+        rng = random_generator(self.random_state)
         search = InteractionSearch(rows.rows, rows.weights, rng, n_jobs=self.n_jobs)
         outcome = self._driver(source).run(search, "choosing interactions")
         self.trace_ = outcome.trace

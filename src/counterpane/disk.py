@@ -1,0 +1,262 @@
+"""Files as users name them: checked paths, one kind of error, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import os
+import re
+import secrets
+import shutil
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, cast
+
+from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, PathError
+
+# Windows has no such locks: an open file cannot be deleted there, which is lock enough.
+fcntl: Any = import_module("fcntl") if os.name == "posix" else None
+
+TEMPORARY = re.compile(r"\.counterpane-[0-9a-f]{16}\.tmp")
+NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}  # what cannot be synced at all
+MAX_RATIO = 200  # of an unpacked file to the packed one; tables of text reach 100
+SAFE_BYTES = 2**24  # that any packed file may unpack to
+MAX_SHOWN = 200  # letters of a path in a message
+
+
+def as_path(path: object) -> Path:
+    """A path that a file may have; anything else is refused in one sentence.
+
+    >>> as_path("titanic.cp").name
+    'titanic.cp'
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise ParameterError(
+            f"{type(path).__name__} is no path; name a file by a text or a pathlib.Path."
+        )
+    text = os.fspath(path)
+    if not text:
+        raise PathError(errno.ENOENT, text, "the path of a file is empty; name a file.")
+    try:
+        if b"\0" in os.fsencode(text):
+            raise ValueError("it holds a null character")
+        os.lstat(text)
+    except ValueError as error:  # a lone surrogate is a UnicodeError, and that is one
+        words = "it holds a lone surrogate" if isinstance(error, UnicodeError) else str(error)
+        raise PathError(
+            errno.EINVAL, text, f"{shown_path(text)} can name no file: {words}; name another."
+        ) from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise path_error(error, text, "used") from None
+    return Path(text)
+
+
+def shown_path(path: object) -> str:
+    """A path in quotes, as messages have it: its middle is left out where it is long."""
+    text = str(path)
+    if len(text) > MAX_SHOWN:
+        text = f"{text[: MAX_SHOWN // 2]}…{text[-MAX_SHOWN // 3 :]}"
+    return repr(text)
+
+
+def path_error(error: OSError, path: object, what: str) -> PathError:
+    """What the system said of a file, as an error that names it as the user did."""
+    words = error.strerror or str(error) or type(error).__name__
+    return PathError(
+        error.errno,
+        str(path),
+        f"{shown_path(path)} cannot be {what}: {words}; check the path, the room on the disk and "
+        "your rights, or name another file.",
+    )
+
+
+@contextmanager
+def path_errors(path: object, what: str) -> Iterator[None]:
+    """Turns what the system raises about `path` into a `PathError`; `what` is read or written."""
+    try:
+        yield
+    except (CounterpaneError, gzip.BadGzipFile):
+        raise
+    except OSError as error:
+        raise path_error(error, path, what) from error
+
+
+class Unpacked(gzip.GzipFile):
+    """The unpacked bytes of a gzipped file; it raises where a few bytes unpack to very many."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path, "rb")
+        self._shown = shown_path(path)
+        self._left = max(SAFE_BYTES, MAX_RATIO * os.stat(path).st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As of any file."""
+        return self._counted(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """As of any file."""
+        return self._counted(super().read1(size))
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise FileFormatError(
+                f"{self._shown} unpacks to more than {MAX_RATIO} times its size, as no usual file "
+                "does; if you trust it, unpack it with gunzip and pass the result."
+            )
+        return piece
+
+
+def open_bytes(path: str | os.PathLike[str], *, packed: bool) -> IO[bytes]:
+    """A file open for reading its bytes, unpacked with limits if `packed`."""
+    return cast("IO[bytes]", Unpacked(path)) if packed else open(path, "rb")
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names something to write through, a device or a pipe, and no file to replace.
+
+    What stands in /dev or /proc is not replaced either: /dev/stdout may lead to a regular file.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    above = Path(os.path.abspath(path)).parts[1:2]
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or above in (("dev",), ("proc",))
+
+
+def check_writable(path: object, *, special: bool = True) -> Path:
+    """Refuse before the work a file that could not be written after it; nothing is left behind."""
+    target = as_path(path)
+    if target.is_dir():
+        raise PathError(
+            errno.EISDIR, str(path), f"{shown_path(path)} is a folder; name a file to write in it."
+        )
+    if is_special(target):
+        if not special or stat.S_ISBLK(target.stat().st_mode):
+            raise PathError(
+                errno.EINVAL, str(path), f"{shown_path(path)} is a device or a pipe; name a file."
+            )
+        return target
+    folder = Path(os.path.realpath(target)).parent
+    if not folder.is_dir():
+        raise PathError(
+            errno.ENOENT,
+            str(path),
+            f"there is no folder {shown_path(target.parent)}; make it, or name another.",
+        )
+    with path_errors(path, "written"):
+        name = _temporary(folder)
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        name.unlink()
+    return target
+
+
+def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
+    """Write `chunks` under a temporary name beside `path`, sync, and rename over it.
+
+    They are gzipped where the name ends in `.gz`, the same chunks always to the same bytes. A
+    failure at any point leaves an existing file as it was and no temporary file behind; one that a
+    killed process left is deleted. Devices and pipes are written through.
+    """
+    target = as_path(path)
+    packed = _gzipped(chunks) if target.suffix.lower() == ".gz" else chunks
+    if target.is_dir():
+        check_writable(path)
+    if is_special(target):
+        _write_through(check_writable(path), packed)
+        return
+    real = Path(os.path.realpath(target))  # a link keeps pointing to its file
+    with path_errors(path, "written"):
+        if not real.parent.is_dir():
+            check_writable(path)
+        _delete_remains(real.parent)
+        with _temporary_file(real.parent) as file:
+            for chunk in packed:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+            if real.exists():
+                shutil.copymode(real, file.name)
+            os.replace(file.name, real)
+        _sync_folder(real.parent)  # the rename itself must reach the disk
+
+
+def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
+    with path_errors(path, "written"), open(path, "wb", buffering=0) as file:
+        for chunk in chunks:
+            view = memoryview(chunk)
+            while view:
+                view = view[file.write(view) or 0 :]
+
+
+def _temporary(folder: Path) -> Path:
+    return folder / f".counterpane-{secrets.token_hex(8)}.tmp"
+
+
+@contextmanager
+def _temporary_file(folder: Path) -> Iterator[IO[bytes]]:
+    """A new file in `folder`, locked while it is open; deleted unless it was renamed."""
+    while True:
+        name = _temporary(folder)
+        with open(name, "xb") as file:
+            try:
+                _lock(file.fileno())
+                if not name.exists():  # another save deleted it before it was locked
+                    continue
+                yield file
+                return
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    name.unlink()
+
+
+def _lock(number: int) -> bool:
+    """Lock an open file if no other process has; False if one has."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+    return True
+
+
+def _delete_remains(folder: Path) -> None:
+    """Delete temporary files of killed processes; those of running ones are locked."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if TEMPORARY.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    number = os.open(entry.path, os.O_RDWR)
+                    try:
+                        if _lock(number):
+                            os.unlink(entry.path)
+                    finally:
+                        os.close(number)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in NO_SYNC:
+            raise
+    finally:
+        os.close(number)
+
+
+def _gzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(wbits=31)  # the gzip container, without name and time
+    for chunk in chunks:
+        yield compressor.compress(chunk)
+    yield compressor.flush()
