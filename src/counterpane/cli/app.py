@@ -46,6 +46,7 @@ VALUES = {"checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimit
 console = Console()
 notes = Console(stderr=True, highlight=False)  # silent with --json and --quiet
 interrupted: list[str] = []  # what Ctrl-C stopped, in this run of the program
+stopped_early: list[str] = []  # what Ctrl-C or a time limit stopped
 
 
 def run_program() -> None:
@@ -56,6 +57,7 @@ def run_program() -> None:
     completing = "_COUNTERPANE_COMPLETE" in os.environ
     program = _program([first] if first in COMMANDS and not completing else COMMANDS)
     interrupted.clear()
+    stopped_early.clear()
     notes.quiet = False
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -172,8 +174,9 @@ def _part_text(part: object) -> str:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     text = message if isinstance(message, str) else _with_option_names(message)
-    if getattr(message, "by_user", False):  # a StoppedEarly
-        interrupted.append(text)
+    if hasattr(message, "by_user"):  # a StoppedEarly
+        stopped_early.append(text)
+        interrupted.extend([text] if message.by_user else [])
     _clear_progress()
     notes.print(f"[yellow]Note:[/yellow] {escape(text)}", soft_wrap=True)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import counterpane as cp
-from counterpane.cli.app import check_output, emit, interrupted, note, notes
+from counterpane.cli.app import check_output, emit, interrupted, note, notes, stopped_early
 from counterpane.cli.constraints import ConstraintOptions, EdgeConstraints
 from counterpane.cli.methods import (
     CLASSIFIERS,
@@ -41,7 +41,7 @@ from counterpane.cli.options import (
     n_threads,
 )
 from counterpane.cli.pictures import CHOSEN, show_learned
-from counterpane.errors import CounterpaneError, ParameterError
+from counterpane.errors import CounterpaneError, FitError, ParameterError
 from counterpane.lazy import lazy
 from counterpane.learn.registry import find_learner
 
@@ -140,6 +140,15 @@ def run_learn(
         measured = _held_out_measures(learner, source, target, facts["seconds"])
         facts |= {"held_out": measured} if measured else {}
     _add_provenance(learner, table, facts, why)
+    if stopped_early and path.exists() and not _has_parts(facts):
+        words = (
+            f"the search was stopped before it found anything; {str(path)!r} stays as it was: "
+            "give it more time, or name another file."
+        )
+        if not interrupted:
+            raise FitError(words)
+        note(words)
+        raise typer.Exit(130)
     learner.model_.save(path)
     if printing.as_json:
         emit({"model": str(path), **facts})
@@ -352,6 +361,12 @@ def _facts(learner: Any, source: Any, method: str) -> dict[str, Any]:
     return facts | {
         name.rstrip("_"): getattr(learner, name) for name in FACTS if hasattr(learner, name)
     }
+
+
+def _has_parts(facts: dict[str, Any]) -> bool:
+    """Whether a model has an edge or interaction; rankers and the like count as having some."""
+    parts = [facts[name] for name in ("edges", "interactions") if name in facts]
+    return not parts or any(parts)
 
 
 def _edge_records(learner: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.tree import Tree
 
-from counterpane.cli.app import console, many, notes, say, say_saved
+from counterpane.cli.app import console, many, notes, say, say_saved, stopped_early
 from counterpane.cli.methods import CLASSIFIERS, METHODS, POSTERIORS, RANKER
 from counterpane.lazy import lazy
 
@@ -45,7 +45,10 @@ def show_learned(
     elif method in METHODS:
         size = _show_network(learner.model_, facts)
     else:
-        console.print(_neighbors_picture(learner.model_, facts["target"]))
+        if stopped_early and not facts["edges"]:
+            console.print(nothing_found("edges", ""))
+        else:
+            console.print(_neighbors_picture(learner.model_, facts["target"]))
         size = many(len(facts["edges"]), "edge")
         size += f", {facts['n_tests']:,} tests executed" if "n_tests" in facts else ""
         if all(variable.states == (0, 1) for variable in schema):  # links
@@ -93,8 +96,15 @@ def _show_network(model: Any, facts: Mapping[str, Any]) -> str:
             f"{'' if all(edge['directed'] for edge in edges) else direction}."
         )
     else:
-        console.print("No edges found: no dependency improves the score.")
+        console.print(nothing_found("edges", "no dependency improves the score"))
     return network_size(facts)
+
+
+def nothing_found(what: str, why: str) -> str:
+    """A sentence about a model without edges or effects; a stopped search proves nothing."""
+    if stopped_early:
+        return f"No {what} so far: the search was stopped before it found any."
+    return f"No {what} found: {why}."
 
 
 def network_size(facts: Mapping[str, Any]) -> str:
@@ -172,7 +182,7 @@ def _show_classifier(facts: Mapping[str, Any]) -> str:
     kind = "interaction" if "interactions" in facts else "edge"
     parts = facts[f"{kind}s"]
     if not parts:
-        console.print("No effects found: no column improves the prediction.")
+        console.print(nothing_found("effects", "no column improves the prediction"))
     elif kind == "interaction":
         _show_interactions(parts)
     else:

@@ -206,8 +206,12 @@ class Driver:
         hint = ("pass ", Setting("checkpoint"), " to be able to go on.")
         if self.checkpoint is not None and self._try_to_save(state, trace, spent):
             hint = ("fit again with ", Setting("checkpoint", str(self.checkpoint)), " to go on.")
-        words = f"{what} was stopped ({reason}) after {len(trace)} steps; the result is the best so"
-        warnings.warn(StoppedEarly(words, " far: ", *hint, reason=reason), stacklevel=4)
+        number = f"{len(trace)} step{'' if len(trace) == 1 else 's'}"
+        steps = f"after {number}; the result is the best so far"
+        if not trace:
+            steps = "before its first step; the result is only what it starts from"
+        words = f"{what} was stopped ({reason}) {steps}: "
+        warnings.warn(StoppedEarly(words, *hint, reason=reason), stacklevel=4)
 
     def _try_to_save(self, state: Any, trace: list[dict[str, Any]], spent: float) -> bool:
         """Save the state; a disk that fails is no reason to lose what was learned: it warns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,6 +21,8 @@ from counterpane.typing import Array, Floats
 Family = tuple[int, Sequence[int]]
 """A child and its parents, by position."""
 
+LEAST_GAIN = 1e-7  # nats: smaller gains are rounding, whatever the rows weigh
+ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the summed terms, relative
 TABLE_SIZE = 2**20  # values of c ln c kept in a table; larger counts take a logarithm each
 
 
@@ -65,6 +68,10 @@ class LocalScore(ABC):
         """The score for kernels, for data of `total` weight; None if the kernels do not know it."""
         return None
 
+    def least_gain(self, total: float) -> float:
+        """The difference of two scores up to which it may be rounding, for rows of this weight."""
+        return least_gain(total)
+
     @abstractmethod
     def family(self, counts: Array, total: float, child: int, parents: Sequence[int]) -> float:
         """The score of one family without its structure prior.
@@ -85,6 +92,18 @@ class FormScore(LocalScore):
         flat = np.ascontiguousarray(counts, dtype=np.float64).ravel()
         logs = log_table(flat)
         return kernels.score_table(flat, flat.size // r, r, 1, *self.form(total), logs)
+
+
+def least_gain(total: float) -> float:
+    """The nats that a change of a model must gain to be no rounding, for rows of this weight.
+
+    Log-likelihoods and log-gammas of counts are sums whose terms come to N ln N; their rounding is
+    relative to that. Every search that compares sums over rows takes a move by this rule.
+
+    >>> least_gain(1e4), round(least_gain(2.0**53))
+    (1e-07, 2351)
+    """
+    return max(LEAST_GAIN, ROUNDING * total * math.log(max(total, 1.0)))
 
 
 def log_table(counts: Array) -> Floats:

@@ -10,7 +10,7 @@ import math
 
 from counterpane._core.scores import AVERAGE, LIKELIHOOD
 from counterpane.errors import ParameterError
-from counterpane.scores.base import Form, FormScore
+from counterpane.scores.base import LEAST_GAIN, Form, FormScore
 
 
 class LogLikelihood(FormScore):
@@ -123,6 +123,9 @@ class NodeAverageLikelihood(FormScore):
             )
         self.penalty = float(penalty)
         self.alpha = float(alpha)
+
+    def least_gain(self, total: float) -> float:
+        return LEAST_GAIN  # means are small numbers, however many rows there are
 
     def form(self, total: float) -> Form:
         return Form(AVERAGE, self.penalty * total**-self.alpha if total > 0 else 0.0)

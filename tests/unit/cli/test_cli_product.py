@@ -190,7 +190,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path, polite: bool) -> None:
         learner.send_signal(signal.SIGINT)
     out, err = learner.communicate(timeout=30)
     assert learner.returncode == 130
-    assert "was stopped (Ctrl-C) after 1 steps; the result is the best so far" in err
+    assert "was stopped (Ctrl-C) after 1 step; the result is the best so far" in err
     assert "--checkpoint FILE" in err
     assert "Traceback" not in err
     assert "Saved to m.cp" in out

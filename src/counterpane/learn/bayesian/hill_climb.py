@@ -23,9 +23,11 @@ from counterpane.learn.bayesian.network import (
     stored,
 )
 from counterpane.learn.driver import Search
-from counterpane.progress import Control
+from counterpane.progress import Control, Stopped
 from counterpane.scores import LocalScore
 from counterpane.typing import Words
+
+STOPPED = "stopped"  # the stage of a climb that goes on from `parents`
 
 
 class ClimbSearch(Search[NetworkState]):
@@ -53,18 +55,21 @@ class ClimbSearch(Search[NetworkState]):
         return state.rounds, self.restarts + 1
 
     def step(self, state: NetworkState, ctl: Control) -> tuple[NetworkState, dict[str, Any]]:
-        dag = dag_of(bits_of(state.best))
-        if state.rounds:
+        resumed = state.stage == STOPPED
+        dag = dag_of(bits_of(state.parents if resumed else state.best))
+        if state.rounds and not resumed:
             shake(self.moves, dag, self.perturb, np.random.default_rng([self.seed, state.rounds]))
-        moved = self.moves.climb(dag, ctl)
-        if self.tabu:
-            moved += self.moves.tabu_walk(dag, self.tabu)
+        after = state._replace(stage="climb", rounds=state.rounds + 1)
+        moved = 0
+        try:
+            moved = self.moves.climb(dag, ctl)
+            moved += self.moves.tabu_walk(dag, self.tabu) if self.tabu else 0
+        except Stopped:  # which the driver notices next; the climb so far counts
+            after = state._replace(stage=STOPPED, parents=stored(dag.parents))
         score = self.moves.score(dag)
-        record = {"restart": state.rounds, "moves": moved, "score": score}
-        rounds = state.rounds + 1
         if score > state.score + self.moves.limits.tolerance:
-            state = state._replace(best=stored(dag.parents), score=score)
-        return state._replace(rounds=rounds), record
+            after = after._replace(best=stored(dag.parents), score=score)
+        return after, {"restart": state.rounds, "moves": moved, "score": score}
 
 
 def shake(moves: Moves, dag: DagState, times: int, rng: np.random.Generator) -> None:

@@ -75,9 +75,9 @@ class K2Search(NetworkLearner):
     restarts : int
         The number of random orders after the first one.
     **options
-        Those of every network learner, `max_parents`, `start`, `required_edges`,
-        `forbidden_edges`, `tiers`, `random_state`, `equivalent_sample_size`, and those of every
-        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+        Those of every network learner, `max_parents`, `required_edges`, `forbidden_edges`,
+        `tiers`, `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
+        `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`. `start` is refused.
 
     Attributes
     ----------
@@ -121,6 +121,11 @@ class K2Search(NetworkLearner):
         return super()._known_directions(model)
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+        if self.start is not None:
+            raise ParameterError(
+                "K2Search has no start: each variable takes its parents along the order; leave "
+                "start out, require edges, or use HillClimb."
+            )
         if self.restarts < 0:
             raise ParameterError(f"restarts={self.restarts}; zero or more is allowed.")
         order = None

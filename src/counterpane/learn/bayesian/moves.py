@@ -14,13 +14,12 @@ from counterpane.errors import GraphError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import members, pack, unpack
 from counterpane.progress import Control
+from counterpane.scores.base import LEAST_GAIN
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Bools, Ints, Words
 
 Edges = Iterable[tuple[str, str]]
 """(parent, child) pairs, by name."""
-
-TOLERANCE = 1e-7  # nats: gains below it are rounding
 
 
 def make_limits(
@@ -58,7 +57,7 @@ def make_limits(
     except GraphError:
         names = ", ".join(f"{schema.names[p]} → {schema.names[x]}" for x, p in np.argwhere(needed))
         raise GraphError(f"the required edges {names} form a cycle; drop one of them.") from None
-    return Limits(pack(allowed), pack(needed), TOLERANCE)
+    return Limits(pack(allowed), pack(needed), LEAST_GAIN)
 
 
 def is_symmetric(limits: Limits) -> bool:
@@ -142,7 +141,7 @@ class Moves:
                 f"needs {rows_needed(self.n)} at a time: give it more memory."
             )
         self.cache = cache
-        self.limits = limits
+        self.limits = limits._replace(tolerance=cache.score.least_gain(cache.total_weight))
         self.max_parents = cache.max_parents
         words = self.limits.allowed.shape[1]
         room = min(4 * self.n + 64, len(cache.store.keys) // 2)
@@ -175,7 +174,13 @@ class Moves:
     def tabu_walk(self, dag: DagState, length: int) -> int:
         """Walk on past local optima, never back to one of the last `length` graphs."""
         cursor, tabu = np.zeros(2, dtype=np.int64), np.zeros(length, dtype=np.uint64)
-        self._run(kernels.tabu_walk, dag, self._kept, self.limits, tabu, cursor)
+        parents = dag.parents.copy()
+        try:
+            self._run(kernels.tabu_walk, dag, self._kept, self.limits, tabu, cursor)
+        except BaseException:  # the walk may be anywhere
+            for now, saved in zip(dag, dag_of(parents), strict=True):
+                now[:] = saved
+            raise
         return int(cursor[0])
 
     def reinsert(self, dag: DagState, ctl: Control) -> int:

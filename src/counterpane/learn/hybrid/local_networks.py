@@ -12,9 +12,9 @@ from counterpane._core import hybrid as kernels
 from counterpane._core.hybrid import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.data.table import Table
 from counterpane.features import Potential, check_cells
-from counterpane.learn.bayesian.moves import TOLERANCE
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
+from counterpane.scores.base import least_gain
 from counterpane.typing import Floats, Ints
 
 CHUNK_CELLS = 2**21  # cells that one call of a kernel reads; Ctrl-C is checked between two
@@ -38,7 +38,7 @@ class LocalNetworks:
         weights = np.zeros(0) if table.weights is None else table.weights.astype(np.float64)
         self.data = Data(table.codes, weights, table.schema.cards)
         penalty = 0.5 * math.log(max(1.0, table.total_weight))
-        self.terms = Terms(prior, prior if smooth else 0.0, penalty, TOLERANCE)
+        self.terms = Terms(prior, prior if smooth else 0.0, penalty, least_gain(table.total_weight))
         self.chunk = max(1, min(256, CHUNK_CELLS // (table.n_rows * width)))
         self._own = threading.local()
 

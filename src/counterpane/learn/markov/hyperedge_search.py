@@ -23,7 +23,6 @@ from counterpane.inference.calibration import FactorTables, run_tree
 from counterpane.inference.junction import CliqueTree
 from counterpane.learn.classifiers.faces.face_average import nonempty_subsets
 from counterpane.learn.classifiers.faces.face_search import (
-    TOLERANCE,
     StructurePrior,
     check_options,
     structure_penalty,
@@ -31,6 +30,7 @@ from counterpane.learn.classifiers.faces.face_search import (
 from counterpane.learn.classifiers.faces.face_tables import face_columns, join_sets, most_promising
 from counterpane.learn.driver import Search
 from counterpane.progress import Control
+from counterpane.scores.base import least_gain
 from counterpane.typing import Floats, Ints
 
 Face = tuple[int, ...]
@@ -132,6 +132,7 @@ class HyperedgeSearch(Search[HyperedgeClimb]):
         self.source = source
         self.cards = source.schema.cards
         self.total = float(source.counts([(0,)], missing="error")[0].sum())
+        self.rounding = least_gain(self.total)
         self.width = max_order
         self.outliers = outliers
         self.prior: StructurePrior = prior
@@ -182,8 +183,8 @@ class HyperedgeSearch(Search[HyperedgeClimb]):
         record: dict[str, Any] = {"order": state.size, "candidates": len(candidates)}
         state = state._replace(gains=gains, too_large=too_large)
         left = np.array(candidates, dtype=np.int64)
-        while left.size and (top := gains[left].max()) > TOLERANCE:
-            best = int(left[np.argmax(gains[left] >= top - TOLERANCE)])
+        while left.size and (top := gains[left].max()) > self.rounding:
+            best = int(left[np.argmax(gains[left] >= top - self.rounding)])
             if self._choose(rows[best]):
                 score = self._log_posterior()
                 record |= {"hyperedge": rows[best], "log_posterior": score, "df": self.free}

@@ -29,11 +29,11 @@ from counterpane.learn.classifiers.faces.face_tables import (
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
+from counterpane.scores.base import least_gain
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 StructurePrior = Literal["aicc", "orthodox"]
 
-TOLERANCE = 1e-7  # nats: gains closer than this differ by rounding only, and the first wins
 CHUNK = 2**26  # rows × faces between two checks of the control
 WINDOW = math.log(100.0)  # structures below 1 % of the best do not count
 
@@ -76,9 +76,9 @@ class FaceStructure(NamedTuple):
         return self.steps == len(self.hyperedges)
 
 
-def with_structures(state: FaceClimb, faces: Ints, scores: Floats, peak: float) -> FaceClimb:
-    """`state` with the structures, new and old, whose posterior is at least 1 % of the peak."""
-    new, old = scores >= peak - WINDOW, state.kept_scores >= peak - WINDOW
+def with_structures(state: FaceClimb, faces: Ints, scores: Floats, least: float) -> FaceClimb:
+    """`state` with the structures, new and old, whose log-posterior is at least `least`."""
+    new, old = scores >= least, state.kept_scores >= least
     steps = np.full(int(new.sum()), state.path.size, dtype=np.int64)
     return state._replace(
         kept_steps=np.append(state.kept_steps[old], steps),
@@ -151,6 +151,8 @@ class FaceSearch(Search[FaceClimb]):
         self.width = min(max_order - 1, 2) if not cycles else max_order - 1
         rows = group_rows(codes, cards, labels, n_classes, weights)
         self.tables = FaceTables(rows, cards, n_classes, outliers, max(self.width, 1))
+        self.rounding = least_gain(self.tables.total)  # of equal gains the first wins
+        self.window = WINDOW + self.rounding
         self.odds = ClassOdds(self.tables)
         self.prior = prior
         self.forest = not cycles
@@ -196,9 +198,9 @@ class FaceSearch(Search[FaceClimb]):
             gains = state.gains.copy()
             gains[candidates] = scores - score
             state = state._replace(gains=gains)
-            state = with_structures(state, candidates, scores, max(peak, top))
-        if top > (peak - WINDOW if any_size else score + TOLERANCE):
-            face = int(candidates[np.argmax(scores >= top - TOLERANCE)])
+            state = with_structures(state, candidates, scores, max(peak, top) - self.window)
+        if top > (peak - self.window if any_size else score + self.rounding):
+            face = int(candidates[np.argmax(scores >= top - self.rounding)])
             self._choose(face)
             reached = self.odds.log_likelihood - float(self.penalty(np.array(self.odds.free)))
             record |= {
@@ -206,8 +208,11 @@ class FaceSearch(Search[FaceClimb]):
                 "log_posterior": reached,
                 "df": int(self.odds.free),
             }
+            # What it reached counts, not what it was to gain: the two differ by rounding.
+            chosen = (state.kept_steps == state.path.size) & (state.kept_faces == face)
+            kept = np.where(chosen, reached, state.kept_scores)
             path, scores = np.append(state.path, face), np.append(state.scores, reached)
-            return state._replace(path=path, scores=scores), record
+            return state._replace(path=path, scores=scores, kept_scores=kept), record
         if any_size:
             return state._replace(finished=True), record
         return self._open(state, state.size + 1), record
@@ -263,7 +268,7 @@ class FaceSearch(Search[FaceClimb]):
     def _may_matter(self, free: Floats, state: FaceClimb) -> Bools:
         """Whether the prior leaves a structure a chance to come within 1 % of the best."""
         bound = self._best - self.penalty(free)
-        useful: Bools = (bound >= state.scores.max() - WINDOW) & (bound > -np.inf)
+        useful: Bools = (bound >= state.scores.max() - self.window) & (bound > -np.inf)
         return useful
 
     def _joins_two_trees(self, present: Bools) -> Bools:

@@ -238,7 +238,7 @@ class MarkovClassifier(Classifier):
         accepted = [s for s in every if s.accepted]
         kept = {True: every, "accepted": accepted, False: accepted[:1]}[self.average]
         logs = np.array([s.log_posterior for s in kept])
-        weights = np.exp(logs - logs[0]) if logs[0] > -np.inf else np.ones(1)
+        weights = np.exp(logs - logs.max()) if logs[0] > -np.inf else np.ones(1)
         weights /= weights.sum()
         cards, rows = self.schema_.cards[self._order], search.tables.rows
         average = FaceAverage(rows, cards, self.target_.card, self.outliers, kept, weights)
