@@ -25,7 +25,7 @@ def new_trees(rounds, leaves, n_scores):
 def settings(n_classes, **changes):
     values = dict(  # noqa: C408
         rate=0.1, penalty=4 * (n_classes - 1) / n_classes**2, min_weight=3.0, row_share=1.0,
-        most_leaves=8, most_columns=3, seed=1, patience=40,
+        most_leaves=8, most_columns=3, seed=1, patience=40, enough=0.0,
     )  # fmt: skip
     return boosting.Settings(**{**values, **changes})
 

@@ -31,6 +31,7 @@ class Settings(NamedTuple):
     most_columns: int
     seed: int
     patience: int
+    enough: float
 
 class Trees(NamedTuple):
     """Trees: columns and children of nodes, bins that go first, gains, and values of leaves."""

@@ -340,6 +340,7 @@ def _facts(learner: Any, source: Any, method: str) -> dict[str, Any]:
             "columns": len(learner.schema_) + 1,
             "classes": [str(c) for c in learner.classes_],
             **_classifier_parts(learner),
+            **({"pool": model.provenance["pool"]} if "pool" in model.provenance else {}),
         }
     facts["columns"] = len(source.schema)
     if method == RANKER:

@@ -185,6 +185,7 @@ def _show_classifier(facts: Mapping[str, Any]) -> str:
         console.print(nothing_found("effects", "no column improves the prediction"))
     elif kind == "interaction":
         _show_interactions(parts)
+        _show_dim(escape(facts.get("pool", {}).get("note", "")))
     else:
         rows = [(_edge_names(edge), _strength_words(edge)) for edge in parts[:SHOWN]]
         console.print(_with_more(Grid(box=None, show_header=False), rows, len(parts)))

@@ -41,6 +41,7 @@ else:
     model_links = lazy("counterpane.models.links")
 
 BLOCK_ROWS = 2**13
+MAX_SHOWN = 60  # interactions in a picture
 
 
 class AdditiveClassifier(ClassModel):
@@ -109,13 +110,18 @@ class AdditiveClassifier(ClassModel):
             )
 
     def __repr__(self) -> str:
+        trees = np.array([isinstance(member, BoostedMember) for member in self.members])
+        pool = ""
+        if trees.any():
+            a, b = self.shares[~trees].sum(), self.shares[trees].sum()
+            pool = f", {a:.2f} × tables + {b:.2f} × boosted trees" if a else ", boosted trees"
         return (
             f"AdditiveClassifier({len(self.faces)} interactions of {len(self.schema) - 1} columns, "
-            f"class {self.target.name!r})"
+            f"class {self.target.name!r}{pool})"
         )
 
     def plot(self, **options: Any) -> Any:
-        """The hypergraph of all interactions; see `counterpane.plots.hypergraph` for `options`.
+        """The hypergraph of the largest interactions; see `counterpane.plots.hypergraph`.
 
         Labels are effects, see `counterpane.models.effects`; opacity is the share of bootstrap
         samples on which an interaction was selected, where that is known.
@@ -126,7 +132,7 @@ class AdditiveClassifier(ClassModel):
                 "share": record.get("share", 1.0),
                 "label": f"{record['effect']:.2f}" if "effect" in record else "",
             }
-            for record in self.interactions()
+            for record in self.interactions()[:MAX_SHOWN]
         ]
         about = {"title": self.target.name, "note": CAPTION if self.effects is not None else ""}
         return draw_plot("hypergraph", records, **about | options)

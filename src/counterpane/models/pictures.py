@@ -19,7 +19,7 @@ from counterpane.drawing.layout import (
 )
 from counterpane.drawing.svg import graph_dot, graph_svg
 from counterpane.errors import MissingExtraError, ParameterError
-from counterpane.markup import folded, framed, grid
+from counterpane.markup import folded, framed, grid, line
 from counterpane.models.formats.suffixes import suffix_of
 from counterpane.models.links import arrow_names, arrows_of, edge_text
 
@@ -30,6 +30,7 @@ TOLD = ("learner", "rows", "target", "seconds", "random_state", "counterpane", "
 PICTURES = (".dot", ".svg", ".png")
 DOTS_PER_INCH = 150
 MAX_NODES = 1_200  # of an SVG
+MAX_HYPEREDGES = 60  # interactions of a classifier that are drawn
 
 
 def model_html(model: Any, title: str) -> str:
@@ -43,10 +44,18 @@ def model_html(model: Any, title: str) -> str:
             titles=edge_titles(model),
         )  # fmt: skip
         return framed(title, drawing, how)
-    edges = [(" × ".join(names),) for names in model.hyperedges]
+    edges = [(" × ".join(names),) for names in _ranked(model)]
     listed = grid(("columns that bear on the class together",), edges[:LISTED],
                   more=max(len(edges) - LISTED, 0))  # fmt: skip
-    return framed(title, listed, how)
+    pool = provenance.get("pool", {}).get("note", "")
+    return framed(title, listed, *([line(pool)] if pool else []), how)
+
+
+def _ranked(model: Any) -> list[tuple[str, ...]]:
+    """The hyperedges of a classifier, the largest effects first where they are known."""
+    if hasattr(model, "interactions"):
+        return [tuple(record["columns"]) for record in model.interactions()]
+    return list(model.hyperedges)
 
 
 def graph_html(
@@ -132,7 +141,7 @@ def drawn_of(model: Any) -> ModelPicture:
 def _interactions(model: Any) -> ModelPicture:
     """The columns of a classifier; lines and hubs join those whose effect is a joint one."""
     columns = [name for name in model.schema.names if name != model.target.name]
-    joint = [scope for scope in model.hyperedges if len(scope) > 1]
+    joint = [scope for scope in _ranked(model)[:MAX_HYPEREDGES] if len(scope) > 1]
     hubs = {" × ".join(scope): scope for scope in joint if len(scope) > 2}
     edges = [(scope[0], scope[1]) for scope in joint if len(scope) == 2]
     edges += [(hub, name) for hub, scope in hubs.items() for name in scope]

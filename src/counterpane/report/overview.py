@@ -64,7 +64,9 @@ def _about_classes(model: Any, links: ModelLinks, target: str) -> str:
     strongest = f" The largest effects are those of {_listed(first)}." if first else ""
     features = len(model.schema) - 1
     columns = "1 column" if features == 1 else f"{features:,} columns"
-    return f"This model predicts {target} from {columns}.{_learned_from(model)}{strongest}"
+    pool = (model.provenance or {}).get("pool", {}).get("note", "")
+    words = f"This model predicts {target} from {columns}.{_learned_from(model)}{strongest}"
+    return f"{words} {pool}".rstrip()
 
 
 def _about_network(model: Any, kind: str, links: ModelLinks) -> str:
@@ -194,6 +196,8 @@ def how_learned(model: Any) -> list[list[str]]:
     record.pop("trace", None)
     record.pop("config", None)  # `learner` says the same in words
     record.pop("edge_confidence", None)
+    pool = record.pop("pool", {}).get("note")
+    lines += [["tables and boosted trees", pool]] if pool else []
     record.pop("number_formats", None)  # `read_as` says the same in words
     lines += _held_out_line(record.pop("held_out", None)) + _kept_rows_line(
         record.pop("kept_rows", None)

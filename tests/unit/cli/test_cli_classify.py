@@ -205,3 +205,18 @@ def test_what_tells_nothing_has_no_effects(run, tmp_path: Path) -> None:
     (tmp_path / "noise.csv").write_text("x,y\n" + "a,yes\nb,no\na,no\nb,yes\n" * 30)
     _, out, _ = run("learn", "noise.csv", "--target", "y")
     assert "±0.00" in out
+
+
+def test_the_command_says_what_is_pooled(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    kind = np.where((x**2).sum(axis=1) + 0.2 * rng.normal(size=300) < 1.2, "inside", "outside")
+    rows = "\n".join(f"{a:.3f},{b:.3f},{k}" for (a, b), k in zip(x, kind, strict=True))
+    (tmp_path / "ring.csv").write_text(f"a,b,kind\n{rows}\n")
+    code, out, _ = run("learn", "ring.csv", "--target", "kind")
+    note = cp.load("ring.cp").provenance["pool"]["note"]
+    assert code == 0
+    assert note in out
+    assert "boosted trees" in note
+    facts = json.loads(run("learn", "ring.csv", "--target", "kind", "--json")[1])
+    assert facts["pool"]["note"] == note

@@ -33,8 +33,9 @@ struct Settings {
   Int most_leaves, most_columns;
   Word seed;
   Int patience;
+  double enough;  // mean held-out loss below which no more trees are added
   static constexpr const char* fields =
-      "rate penalty min_weight row_share n_columns most_leaves most_columns seed patience";
+      "rate penalty min_weight row_share n_columns most_leaves most_columns seed patience enough";
 };
 
 // Probabilities of the classes from scores, row by row, and the loss of the held-out rows.
@@ -247,7 +248,8 @@ class Booster {
 };
 
 // Rounds `from` … `to` − 1: fill their trees and the mean held-out loss after each, and add to the scores of all rows.
-// Returns the number of rounds that there are then: fewer than `to` where the loss has not fallen for `patience` rounds.
+// Returns the number of rounds that there are then: fewer than `to` where the loss is nearly zero, or has
+// not fallen for `patience` rounds.
 template <int WIDTH>
 Int boost_rounds(const Data& data, const Settings& settings, Ragged<const Int> together, Int from, Int to, Matrix<float> scores,
                  const Trees& trees, Vector<double> curve) {
@@ -259,7 +261,7 @@ Int boost_rounds(const Data& data, const Settings& settings, Ragged<const Int> t
   for (Int t = from; t < to; ++t) {
     curve[t] = booster.round(t, trees);
     if (curve[t] < curve[best] - 1e-7) best = t;
-    if (follow && t - best >= settings.patience) return t + 1;
+    if (follow && (t - best >= settings.patience || curve[t] < settings.enough)) return t + 1;
   }
   return to;
 }

@@ -1,7 +1,7 @@
 """The choice of a tree shape by held-out loss, the sets of columns, and the fits that are averaged.
 
 All candidates share the folds. With many rows they are compared on the first fold only, and the
-chosen one is fitted on all folds.
+chosen one is fitted on all folds in a last step.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ SHAPES = {
     "four": TreeShape(leaves=24, columns=4, column_share=0.8),
 }
 FEW_SETS = "few sets"
+ALL_FOLDS = "all folds"
+LATER = (FEW_SETS, ALL_FOLDS)  # steps with the best of the shapes
 FOUR_GAIN = 0.02  # by which four columns on a path must be better than three
 FEW_LOSS = 0.005  # that confining paths to few sets of columns may cost
 LEAST_SETS = 32
@@ -53,7 +55,7 @@ class ShapesTried(NamedTuple):
 
 
 class BoostingSearch(Search[ShapesTried]):
-    """Each step fits one more candidate: the tree shapes, then the best one with few sets.
+    """Each step fits one more candidate: the shapes, the best with few sets, that on all folds.
 
     Parameters
     ----------
@@ -83,6 +85,7 @@ class BoostingSearch(Search[ShapesTried]):
         self.names = [name for name in SHAPES if n_columns >= least.get(name, 1)]
         self.names += [FEW_SETS] if n_columns > 1 else []
         self.tried_on = held[:1] if len(weights) > MANY_ROWS else held
+        self.names += [ALL_FOLDS] if len(self.tried_on) < len(held) else []
         self._fits: dict[str, FoldFits] = {}
 
     def start(self) -> ShapesTried:
@@ -100,36 +103,44 @@ class BoostingSearch(Search[ShapesTried]):
     def step(self, state: ShapesTried, ctl: Control) -> tuple[ShapesTried, dict[str, Any]]:
         """One more candidate."""
         name = self.names[state.done]
-        shape = self.best_shape(state) if name == FEW_SETS else name
-        fits = self._fit(shape, few=name == FEW_SETS, held=self.tried_on)
-        loss = self.judge(fits.held_out(self.rows, self.tried_on))
-        self._fits[name] = fits
+        few = name == FEW_SETS or (name == ALL_FOLDS and self.few_sets(state))
+        held = self.held if name == ALL_FOLDS else self.tried_on
+        fits = self._fit(self.best_shape(state) if name in LATER else name, few=few, held=held)
+        loss = self.judge(fits.held_out(self.rows, held))
         losses = state.losses.copy()
         losses[state.done] = loss
+        new_state = ShapesTried(state.done + 1, losses)
+        self._fits[name] = fits
+        kept = {self.best_shape(new_state), *LATER}  # trees of many shapes take memory
+        self._fits = {n: f for n, f in self._fits.items() if n in kept}
         record = {"trees": name, "rounds": fits.rounds, "held_out_log_loss": loss}
-        return ShapesTried(state.done + 1, losses), record
+        return new_state, record
 
     def best_shape(self, state: ShapesTried) -> str:
         """The shape of least loss; four columns on a path only if clearly better."""
         tried = {n: float(x) for n, x in zip(self.names, state.losses, strict=True)}
-        three = {n: x for n, x in tried.items() if n not in ("four", FEW_SETS)}
+        three = {n: x for n, x in tried.items() if n not in ("four", *LATER)}
         best = min(three, key=lambda n: three[n])
         return "four" if tried.get("four", math.inf) < (1 - FOUR_GAIN) * three[best] else best
 
     def few_sets(self, state: ShapesTried) -> bool:
         """Whether paths stay within few sets of columns: where that costs next to nothing."""
-        if FEW_SETS not in self.names or state.done < len(self.names):
+        if FEW_SETS not in self.names:
             return False
         best = float(state.losses[self.names.index(self.best_shape(state))])
-        return float(state.losses[-1]) <= (1 + FEW_LOSS) * best
+        return float(state.losses[self.names.index(FEW_SETS)]) <= (1 + FEW_LOSS) * best
 
     def folds(self, state: ShapesTried) -> FoldFits:
-        """The fits of the chosen candidate on all folds."""
+        """The fits of the chosen candidate on all folds, or on the first one if it stopped there.
+
+        What a checkpoint does not hold is fitted again.
+        """
         shape, few = self.best_shape(state), self.few_sets(state)
-        known = self._fits.get(FEW_SETS if few else shape)
-        if known is not None and len(known.fits) == len(self.held):
+        everywhere = self.done(state)
+        known = self._fits.get(ALL_FOLDS) or self._fits.get(FEW_SETS if few else shape)
+        if known is not None and len(known.fits) == len(self.held if everywhere else self.tried_on):
             return known
-        return self._fit(shape, few=few, held=self.held)
+        return self._fit(shape, few=few, held=self.held if everywhere else self.tried_on)
 
     def all_rows(self, state: ShapesTried, folds: FoldFits) -> list[BoostedFit]:
         """Fits to all rows, as many as there are folds; none where there are many rows."""
@@ -167,7 +178,8 @@ class BoostingSearch(Search[ShapesTried]):
         known = self._fits.get(name)
         if known is None or len(known.fits) < len(held):
             # The sets of a fold must not come from rows that are held out in it.
-            known = boost_folds(*fold_rows, **options, rounds=FIRST_ROUNDS)
+            rounds = MOST_ROUNDS if len(held) == len(self.tried_on) else FIRST_ROUNDS
+            known = boost_folds(*fold_rows, **options, rounds=rounds)
         n_columns = self.rows.bins.shape[1]
         sets = [top_sets(known._replace(fits=[fit]), n_columns) for fit in known.fits]
         return boost_folds(*fold_rows, **options, sets=sets)
@@ -176,8 +188,6 @@ class BoostingSearch(Search[ShapesTried]):
 def top_sets(folds: FoldFits, n_columns: int) -> list[tuple[int, ...]]:
     """The sets of two and more columns that gained most, and all single columns."""
     gains = folds.gains()
-    larger = sorted(
-        (columns for columns in gains if len(columns) > 1), key=lambda c: (-gains[c], c)
-    )
+    larger = sorted((c for c in gains if len(c) > 1), key=lambda c: (-gains[c], c))
     most = max(LEAST_SETS, 2 * n_columns)
     return larger[:most] + [(c,) for c in range(n_columns)]

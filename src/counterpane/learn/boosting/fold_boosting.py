@@ -18,6 +18,7 @@ MIN_WEIGHT = 3.0  # of the sampled rows on each side of a split
 ROW_SHARE = 0.5
 PATIENCE = 40
 MOST_ROUNDS = 1000
+NEARLY_ZERO = 0.001  # nats of held-out loss below which no more trees are added
 PENALTY_ROWS = 4.0  # the penalty of a leaf is the curvature of so many rows
 TAIL_SLOPE = 1e-4  # by which the loss of a fold that has stopped is taken to rise each round
 
@@ -91,6 +92,7 @@ def boost_once(
         most_columns=shape.columns,
         seed=seed,
         patience=PATIENCE,
+        enough=NEARLY_ZERO,
     )
     start = rows.start(weights)
     scores = np.repeat(start[None].astype(np.float32), n_rows, axis=0)
@@ -100,7 +102,8 @@ def boost_once(
         rows.bins, rows.n_bins, rows.ordered, rows.labels, weights, held, rows.n_classes
     )
     done = kernels.boost(data, settings, *join(sets), 0, rounds, scores, trees, curve)
-    return BoostedFit(kernels.Trees(*(array[:done] for array in trees)), start, curve[:done])
+    grown = kernels.Trees(*(array[:done].copy() for array in trees))  # the room is given back
+    return BoostedFit(grown, start, curve[:done].copy())
 
 
 def empty_trees(rounds: int, leaves: int, n_scores: int) -> kernels.Trees:
@@ -133,25 +136,30 @@ class FoldFits(NamedTuple):
         """What each set of columns gained: a split counts for its path's columns and its own."""
         total: dict[tuple[int, ...], float] = {}
         for fit in self.fits:
-            for t in range(min(self.rounds, fit.rounds)):
-                for columns, gain in path_gains(fit.trees, t):
-                    total[columns] = total.get(columns, 0.0) + gain
+            for columns, gain in path_gains(fit.trees, self.rounds):
+                total[columns] = total.get(columns, 0.0) + gain
         return total
 
 
-def path_gains(trees: kernels.Trees, t: int) -> list[tuple[tuple[int, ...], float]]:
-    """(columns of the path with the split's own, gain) for each split of a tree."""
-    found = []
-    stack: list[tuple[int, frozenset[int]]] = [(0, frozenset())]
-    while stack:
-        node, path = stack.pop()
-        column = int(trees.column[t, node])
-        if column >= 0:
-            path = path | {column}
-            found.append((tuple(sorted(path)), float(trees.gain[t, node])))
-            child = int(trees.child[t, node])
-            stack += [(child, path), (child + 1, path)]
-    return found
+def path_gains(trees: kernels.Trees, rounds: int) -> list[tuple[tuple[int, ...], float]]:
+    """(columns of a split's path with its own, the sum of such gains) over the first trees."""
+    column, child, gain = (array[:rounds] for array in (trees.column, trees.child, trees.gain))
+    none = np.iinfo(column.dtype).max
+    paths = np.full((*column.shape, kernels.MOST_BOX_COLUMNS), none, dtype=column.dtype)
+    for node in range(column.shape[1]):  # children follow their parents
+        split = np.flatnonzero(column[:, node] >= 0)
+        path, own = paths[split, node], column[split, node]
+        fresh = (path != own[:, None]).all(axis=1)
+        path[fresh, -1] = own[fresh]
+        path.sort(axis=1)
+        paths[split, node] = path
+        for second in (0, 1):
+            paths[split, child[split, node] + second] = path
+    splits = column >= 0
+    sets, places = np.unique(paths[splits], axis=0, return_inverse=True)
+    sums = np.bincount(places.reshape(-1), gain[splits], len(sets))
+    columns = [tuple(c for c in row if c != none) for row in sets.tolist()]
+    return list(zip(columns, sums.tolist(), strict=True))
 
 
 def boost_folds(

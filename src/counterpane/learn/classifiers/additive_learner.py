@@ -17,7 +17,7 @@ from counterpane.learn.classifiers.interactions.canonical_rows import (
     table_rows,
 )
 from counterpane.learn.classifiers.training_data import Training, read_features
-from counterpane.models.additive import AdditiveClassifier
+from counterpane.models.additive import MAX_SHOWN, AdditiveClassifier
 from counterpane.models.additive_member import Member
 from counterpane.models.boosted_member import BoostedMember
 from counterpane.models.effects import CAPTION, Effects, Explanation, measure_effects, one_row
@@ -25,7 +25,6 @@ from counterpane.models.training_rows import TrainingRows, keep_rows
 from counterpane.plotting import draw_plot
 from counterpane.typing import Codes, Floats
 
-MAX_SHOWN = 60  # interactions in a picture
 EFFECT_ROWS = 2**15  # at most, for the effects of interactions
 EFFECT_ENTRIES = 2**23  # rows × interactions × classes, at most
 BOX_TERMS = 2**29  # rows × boxes × subsets of their columns × scores, at most

@@ -158,7 +158,7 @@ class BoostedPart:
             return None
         parts = [
             (logs, self.rows.labels[h > 0], h[h > 0])
-            for logs, h in zip(self.log_proba(folds), self.held, strict=True)
+            for logs, h in zip(self.log_proba(folds), self.held, strict=False)
         ]
         return join_folds(parts)
 

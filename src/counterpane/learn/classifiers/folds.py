@@ -34,6 +34,11 @@ class HeldOut(NamedTuple):
         order = np.argsort(codes)
         return self._replace(log_proba=self.log_proba[:, order], labels=codes[self.labels])
 
+    def of_folds(self, n: int) -> HeldOut:
+        """The rows of the first n folds."""
+        there = self.folds < n
+        return HeldOut(*(array[there] for array in self))
+
     @property
     def log_loss(self) -> float:
         """The mean of −ln P(class | row), in nats."""

@@ -102,13 +102,14 @@ def test_it_finds_the_interaction_and_predicts(frame, fitted):
 
 
 def test_the_trace_tells_what_was_tried(fitted):
-    assert [r["structure"] for r in fitted.trace_] == [
+    structures, trees = fitted.trace_[:5], fitted.trace_[5:]
+    assert [r["structure"] for r in structures] == [
         "map", "score", "leave-one-out", "tables", "numbers",
     ]  # fmt: skip
-    best = min(fitted.trace_, key=lambda r: r["inner_log_loss"])
+    best = min(structures, key=lambda r: r["inner_log_loss"])
     assert (best["structure"], best["penalty"]) == (fitted.structure_, fitted.penalty_)
-    assert best["inner_log_loss"] == fitted.inner_log_loss_
-    assert len(fitted.model_.members) == 6
+    assert best["inner_log_loss"] == fitted.pool_["log_loss_tables"]
+    assert [r["trees"] for r in trees] == ["small", "large", "four", "few sets"]
 
 
 def test_an_explanation_sums_to_the_log_odds(frame, fitted):
@@ -191,7 +192,7 @@ def test_a_checkpoint_goes_on_to_the_same_result(frame, fitted, monkeypatch, tmp
     with pytest.warns(StoppedEarly):
         cp.InteractionClassifier(checkpoint=path).fit(frame, "y")
     resumed = cp.InteractionClassifier(checkpoint=path).fit(frame, "y")
-    assert len(resumed.trace_) == 5
+    assert len(resumed.trace_) == len(fitted.trace_)
     assert (resumed.predict_log_proba(frame) == fitted.predict_log_proba(frame)).all()
 
 
@@ -199,8 +200,8 @@ def test_progress_counts_structures(frame):
     seen = []
     report = lambda *told: seen.append(told)  # noqa: E731
     cp.InteractionClassifier(bootstrap=21, progress=report).fit(frame, "y")
-    assert [told[1:] for told in seen[:5]] == [(k, 5.0) for k in (1.0, 2.0, 3.0, 4.0, 5.0)]
-    assert [told[1:] for told in seen[5:]] == [(k, 21.0) for k in [*range(2, 21, 2), 21]]
+    assert [told[1:] for told in seen[:9]] == [(float(k), 9.0) for k in range(1, 10)]
+    assert [told[1:] for told in seen[9:]] == [(k, 21.0) for k in [*range(2, 21, 2), 21]]
 
 
 def test_a_picture_shows_the_faces(fitted):

@@ -1,0 +1,179 @@
+"""The search for interactions, then for boosted trees on the same folds, and the pool of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.learn.boosting.boosting_search import ShapesTried
+from counterpane.learn.boosting.fold_boosting import FoldFits, log_softmax
+from counterpane.learn.boosting.pool import pool_weights
+from counterpane.learn.classifiers.boosted_tables import BoostedPart
+from counterpane.learn.classifiers.folds import HeldOut
+from counterpane.learn.classifiers.interactions.interaction_search import (
+    ChoiceState,
+    InteractionSearch,
+)
+from counterpane.learn.classifiers.interactions.ridge import smooth
+from counterpane.learn.driver import Search
+from counterpane.progress import Control
+from counterpane.typing import Floats
+
+LEAST_SHARE = 0.005  # of the held-out loss, by which a pool must be better
+LEAST_NATS = 0.001  # of held-out loss per row, by which a pool must be better
+NOTHING_LEFT = 0.005  # nats of held-out loss of the tables at which no trees are tried
+
+
+class PooledState(NamedTuple):
+    """The state of the search for interactions, and that of the search for trees."""
+
+    done: int
+    scores: Floats
+    shapes_done: int
+    losses: Floats
+
+    @property
+    def tables(self) -> ChoiceState:
+        """The state of the search for interactions."""
+        return ChoiceState(self.done, self.scores)
+
+    @property
+    def trees(self) -> ShapesTried:
+        """The state of the search for trees."""
+        return ShapesTried(self.shapes_done, self.losses)
+
+
+class Pool(NamedTuple):
+    """Weights of the log-probabilities of tables and of trees, and what they were judged by.
+
+    `held_out` has the pooled predictions of held-out rows, smoothed as predictions are; the losses
+    are those of tables and trees alone on the same rows.
+    """
+
+    table_weight: float
+    tree_weight: float
+    shape: str
+    fits: FoldFits
+    held_out: HeldOut
+    table_loss: float
+    tree_loss: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether the held-out loss is clearly below those of the tables and the class shares.
+
+        Several shapes of trees were tried: some are better than the shares by chance.
+        """
+        gain = self.table_loss - self.held_out.log_loss
+        least = max(LEAST_SHARE * self.table_loss, LEAST_NATS)
+        return gain > least and self.held_out.beats_prior(errors=2.0)
+
+    def to_dict(self, *, used: bool) -> dict[str, Any]:
+        """The pool for a result and a file; the weights are those of the model."""
+        return {
+            "tables": self.table_weight if used else 1.0,
+            "trees": self.tree_weight if used else 0.0,
+            "shape": self.shape,
+            "rounds": self.fits.rounds,
+            "log_loss": self.held_out.log_loss if used else self.table_loss,
+            "log_loss_tables": self.table_loss,
+            "log_loss_trees": self.tree_loss,
+            "note": self.sentence(used=used),
+        }
+
+    def sentence(self, *, used: bool) -> str:
+        """What the pool weighs, and why."""
+        loss, tables, trees = self.held_out.log_loss, self.table_loss, self.tree_loss
+        if not used:
+            return (
+                f"Boosted trees were tried and left out: the log-loss of held-out rows would be "
+                f"{loss:.4f} with them, and is {tables:.4f} without."
+            )
+        a, b = self.table_weight, self.tree_weight
+        alone = f"{tables:.4f} with the tables alone and {trees:.4f} with the trees alone"
+        if b == 0:
+            return (
+                f"Boosted trees were tried and left out; the log-probabilities of the tables are "
+                f"multiplied by {a:.2f}, which lowers the log-loss of held-out rows from "
+                f"{tables:.4f} to {loss:.4f}."
+            )
+        if a == 0:
+            return (
+                f"The model is a sum of boosted trees ({b:.2f} times their log-probabilities): the "
+                f"log-loss of held-out rows is {loss:.4f}, and {tables:.4f} with tables of "
+                "intervals."
+            )
+        return (
+            f"Log-probabilities are {a:.2f} times those of tables plus {b:.2f} times those of "
+            f"boosted trees: the log-loss of held-out rows is {loss:.4f}, and {alone}."
+        )
+
+
+class PooledSearch(Search[PooledState]):
+    """All steps of the search for interactions, then all steps of the search for trees.
+
+    Trees are judged by the pool with the tables of the chosen interactions, since they need only be
+    good at what the tables do not tell. None are tried where the tables leave no loss.
+    """
+
+    def __init__(self, tables: InteractionSearch, trees: BoostedPart | None) -> None:
+        self.tables, self.trees = tables, trees
+        self._tables_held_out: HeldOut | None = None
+        if trees is not None:
+            trees.search.judge = self.pooled_loss
+
+    def start(self) -> PooledState:
+        """Nothing tried."""
+        losses = np.zeros(0) if self.trees is None else self.trees.search.start().losses
+        return PooledState(*self.tables.start(), 0, losses)
+
+    def done(self, state: PooledState) -> bool:
+        """Whether both searches are done."""
+        if not self.tables.done(state.tables):
+            return False
+        if self.trees is None or self.trees.search.done(state.trees):
+            return True
+        return self.tables.choose(state.tables).log_loss < NOTHING_LEFT
+
+    def size(self, state: PooledState) -> tuple[float, float | None]:
+        """Candidates done, of all."""
+        total = len(self.tables.names) + len(state.losses)
+        return float(state.done + state.shapes_done), float(total)
+
+    def step(self, state: PooledState, ctl: Control) -> tuple[PooledState, dict[str, Any]]:
+        """One more structure of interactions, or one more shape of trees."""
+        if not self.tables.done(state.tables):
+            tables, record = self.tables.step(state.tables, ctl)
+            return state._replace(done=tables.done, scores=tables.scores), record
+        assert self.trees is not None
+        if self._tables_held_out is None:
+            self._tables_held_out = self.tables.held_out(self.tables.choose(state.tables))
+        trees, record = self.trees.search.step(state.trees, ctl)
+        return state._replace(shapes_done=trees.done, losses=trees.losses), record
+
+    def pooled_loss(self, log_proba: Sequence[Floats]) -> float:
+        """The log-loss of the pool on the held-out rows of some folds."""
+        tables = self._tables_held_out
+        assert tables is not None
+        there = tables.folds < len(log_proba)
+        logs = [tables.log_proba[there], np.concatenate(log_proba)]
+        return pool_weights(logs, tables.labels[there], tables.weights[there])[1]
+
+    def pool(self, state: PooledState, tables: HeldOut) -> Pool | None:
+        """The pool of the best trees with the predictions of tables; None without trees."""
+        if self.trees is None or not state.shapes_done:
+            return None
+        fits = self.trees.folds(state.trees)
+        parts = self.trees.log_proba(fits)
+        tables = tables.of_folds(len(parts))
+        logs = [tables.log_proba, np.concatenate(parts)]
+        weights, _ = pool_weights(logs, tables.labels, tables.weights)
+        mixed = log_softmax(np.tensordot(weights, np.stack(logs), 1))
+        total = float(self.tables.weights.sum())
+        pooled = tables._replace(log_proba=smooth(mixed.T, total).T)
+        trees_alone = tables._replace(log_proba=smooth(logs[1].T, total).T)
+        shape = self.trees.search.best_shape(state.trees)
+        a, b = weights.tolist()
+        return Pool(a, b, shape, fits, pooled, tables.log_loss, trees_alone.log_loss)
