@@ -68,6 +68,7 @@ class Probabilities {
       sums[i] = 1.0 + e[i];
       p_(from + i, 0) = float((scores_(from + i, 0) >= 0 ? 1.0 : e[i]) / sums[i]);
     }
+    if (!any_held(from, to)) return 0.0;
     logarithms(sums, scratch_.part(0, n));
     double loss = 0.0;
     for (Int i = 0; i < n; ++i)
@@ -90,12 +91,19 @@ class Probabilities {
       sums[i] = sum(e.part(i * classes, (i + 1) * classes));
       for (Int c = 0; c < classes; ++c) p_(from + i, c) = float(e[i * classes + c] / sums[i]);
     }
+    if (!any_held(from, to)) return 0.0;
     logarithms(sums, scratch_.part(0, n));
     double loss = 0.0;
     for (Int i = 0; i < n; ++i)
       if (const double held = data_.held[from + i]; held > 0)
         loss += held * (sums[i] + top_[i] - double(scores_(from + i, data_.labels[from + i])));
     return loss;
+  }
+
+  bool any_held(Int from, Int to) const {
+    for (double held : data_.held.part(from, to))
+      if (held > 0) return true;
+    return false;
   }
 
   const Data& data_;
@@ -112,7 +120,7 @@ class Booster {
         channels_(binary_ ? 1 : std::min(data.n_classes, MOST_CHANNELS)), p_(data, scores),
         grower_(data.bins, data.n_bins, data.numeric, {channels_, settings.penalty, settings.min_weight},
                 {settings.most_leaves, settings.most_columns, together}, least_weight(data.weights)),
-        gradients_(data.bins.shape(0)), projection_(data.n_classes, channels_), columns_(data.bins.shape(1)),
+        leaf_(data.bins.shape(0)), gradients_(data.bins.shape(0)), projection_(data.n_classes, channels_), columns_(data.bins.shape(1)),
         slopes_(settings.most_leaves, data.n_classes), curvatures_(settings.most_leaves, data.n_classes) {
     for (Int i = 0; i < data.weights.size(); ++i)
       if (data.weights[i] > 0) training_.push_back(std::int32_t(i));
@@ -132,10 +140,11 @@ class Booster {
     const Tree tree = trees[t];
     grower_.grow({gradients_.data(), {Int(gradients_.size())}}, {sample_.data(), {n}}, columns_.part(0, n_columns), tree);
     const TreeView grown = tree;
-    fill_values(grown, trees.values[t]);
+    for (Int i = 0; i < data_.bins.shape(0); ++i) leaf_[i] = std::int16_t(grown.leaf_of(data_.bins[i].data));
+    fill_values(trees.values[t]);
     const Int n_scores = scores_.shape(1);
     for (Int i = 0; i < data_.bins.shape(0); ++i) {
-      const float* value = trees.values[t][grown.leaf_of(data_.bins[i].data)].data;
+      const float* value = trees.values[t][leaf_[i]].data;
       float* score = scores_[i].data;
       for (Int c = 0; c < n_scores; ++c) score[c] += value[c];
     }
@@ -205,12 +214,12 @@ class Booster {
   }
 
   // Newton steps of the leaves, from all training rows.
-  void fill_values(const TreeView& tree, Matrix<float> values) {
+  void fill_values(Matrix<float> values) {
     const Int n_scores = scores_.shape(1);
     slopes_.fill(0.0);
     curvatures_.fill(0.0);
     for (std::int32_t i : training_) {
-      const Int leaf = tree.leaf_of(data_.bins[i].data);
+      const Int leaf = leaf_[i];
       const float* p = p_[i];
       const double w = data_.weights[i];
       double *slope = slopes_[leaf].data, *curvature = curvatures_[leaf].data;
@@ -239,6 +248,7 @@ class Booster {
   Probabilities p_;
   Grower<WIDTH> grower_;
   std::vector<std::int32_t> training_, sample_;
+  std::vector<std::int16_t> leaf_;  // of each row in the tree of the round
   std::vector<Sums<WIDTH>> gradients_;
   Array<float, 2> projection_;
   Array<Int, 1> columns_;

@@ -59,6 +59,11 @@ class BoostedFit(NamedTuple):
         """The number of trees."""
         return len(self.curve)
 
+    def first(self, rounds: int) -> BoostedFit:
+        """The fit with its first trees only."""
+        trees = kernels.Trees(*(array[:rounds] for array in self.trees))
+        return BoostedFit(trees, self.start, self.curve[:rounds])
+
     def scores(self, bins: Array, rounds: int) -> Floats:
         """Scores of rows after some rounds, (rows, scores)."""
         scores = np.repeat(self.start[None], len(bins), axis=0)
@@ -75,10 +80,13 @@ def boost_once(
     seed: int,
     rounds: int = MOST_ROUNDS,
     sets: Sequence[Sequence[int]] = (),
+    base: Floats | None = None,
 ) -> BoostedFit:
     """One fit to rows of some weights, followed on the rows that are held out.
 
-    Without held-out rows it has `rounds` trees. `sets` confines paths to sets of columns.
+    Without held-out rows it has `rounds` trees. `sets` confines paths to sets of columns. `base`,
+    (rows, scores), are scores of another model that the trees are added to; by default trees start
+    from the log-shares of classes.
     """
     n_scores = 1 if rows.n_classes == 2 else rows.n_classes
     n_rows, n_columns = rows.bins.shape
@@ -94,8 +102,9 @@ def boost_once(
         patience=PATIENCE,
         enough=NEARLY_ZERO,
     )
-    start = rows.start(weights)
-    scores = np.repeat(start[None].astype(np.float32), n_rows, axis=0)
+    start = rows.start(weights) if base is None else np.zeros(n_scores)
+    scores = np.repeat(start[None], n_rows, axis=0) if base is None else base
+    scores = scores.astype(np.float32)
     trees = empty_trees(rounds, shape.leaves, n_scores)
     curve: Floats = np.empty(rounds)
     data = kernels.Data(

@@ -2,23 +2,29 @@
 
 ln P(x_v | rest) is a sum of trees grown by gradient boosting (Friedman 2001; boosted conditionals
 are Natarajan et al., MLJ 2012, and Libra's `dnboost`). A path asks for at most three columns, so
-all leaves with the same columns add up to one table over these columns and x_v. The number of trees
-is that of the least loss on rows that are held out: the validation rows, or a tenth of all.
+all leaves with the same columns add up to one table over these columns and x_v. The trees are added
+to the shares of x_v, or to one probability tree of any depth, which tells what three columns cannot
+("at least one of these sixteen is there"). The start and the number of trees are those of the least
+loss on rows that are held out: the validation rows, or a tenth of all.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane._core import boosting as kernels
+from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
-from counterpane.features import Potential
+from counterpane.features import Potential, Tree
+from counterpane.features.blanket import Blanket
 from counterpane.learn.boosting.fold_boosting import (
+    MOST_ROUNDS,
     RATE,
     BinnedRows,
     BoostedFit,
@@ -27,6 +33,7 @@ from counterpane.learn.boosting.fold_boosting import (
     by_class,
     log_softmax,
 )
+from counterpane.learn.dependency.tree_growth import TreeSearch
 from counterpane.learn.dependency.variable_search import LearnedConditionals, VariableSearch
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
@@ -46,29 +53,41 @@ class BoostedState(NamedTuple):
     """The tables of the first `done` variables, end to end, with trees and log-likelihoods."""
 
     done: int
+    starts: Ints  # the place of κ among the settings of the tree at the start, −1 for the shares
     rounds: Ints
     table_counts: Ints
     scope_sizes: Ints
     scopes: Ints
     log_values: Floats
-    own: Floats  # of the training rows
-    told: Floats  # of the validation rows
+    train_scores: Floats
+    held_scores: Floats
 
 
 class BoostedVariable(NamedTuple):
     """What was learned of one variable."""
 
     tables: list[Potential]
+    start: int
     rounds: int
-    own: float
-    told: float
+    train_score: float
+    held_score: float
+
+
+class Start(NamedTuple):
+    """Where the boosting of a variable starts, how many trees are best from there, and the loss."""
+
+    place: int  # of κ among the settings of the tree, −1 for the shares
+    fit: BoostedFit
+    rounds: int
+    loss: float
 
 
 class BoostedSearch(VariableSearch[BoostedState]):
     """Boosts trees for some variables a step.
 
     `table` has distinct rows, and column `order[i]` at place i. `relatives`, shape (variables, k),
-    are the columns that the trees of each variable may ask for, −1 for none; None means all.
+    are the columns that the trees of each variable may ask for, −1 for none; None means all. κ,
+    `min_count` and `prior` are those of the tree at the start, see `TreeSearch`.
     """
 
     def __init__(
@@ -78,6 +97,9 @@ class BoostedSearch(VariableSearch[BoostedState]):
         *,
         validation: Table | None,
         relatives: Ints | None,
+        kappas: Sequence[float],
+        min_count: float,
+        prior: float,
         seed: int,
         n_jobs: int,
     ) -> None:
@@ -85,22 +107,36 @@ class BoostedSearch(VariableSearch[BoostedState]):
         self.order: Ints = np.array(order, dtype=np.int64)
         self.place: Ints = np.argsort(self.order)
         self.relatives, self.seed = relatives, seed
+        self.kappas, self.min_count, self.prior = kappas, min_count, prior
         self.cards = table.schema.cards[self.place]
-        self.codes, self.weights = table.codes, _row_weights(table)
-        self.held: Floats | None = None
-        self.n_train = table.n_rows
-        if validation is not None:
-            rows = validation.select(self.order.tolist()).distinct()
-            self.codes = np.concatenate([self.codes, rows.codes], axis=1)
-            own, other = self.weights, _row_weights(rows)
-            self.weights = np.append(own, np.zeros_like(other))
-            self.held = np.append(np.zeros_like(own), other)
-        usable = np.minimum(self.codes, MOST_STATES - 1) + 1  # wider columns are not asked for
+        self.validated = validation is not None
+        rows, total = table.select(self.place.tolist()), _row_weights(table)
+        if validation is None:
+            self.held = _tenth(total, seed)
+            self.weights, self.final = total - self.held, total
+        else:
+            held = validation.distinct()
+            codes = np.concatenate([rows.codes, held.codes], axis=1)
+            rows, other = Table(rows.schema, codes), _row_weights(held)
+            self.weights = self.final = np.append(total, np.zeros_like(other))
+            self.held = np.append(np.zeros_like(total), other)
+        self.rows = rows
+        usable = np.minimum(rows.codes, MOST_STATES - 1) + 1  # wider columns are not asked for
         self.bins: Array = np.ascontiguousarray(usable.T, dtype=np.uint8)
+
+    @cached_property
+    def trees(self) -> TreeSearch:
+        """Trees of the training rows, judged on the rows that are held out."""
+        return self._tree_search(self.weights, self.held)
+
+    @cached_property
+    def final_trees(self) -> TreeSearch:
+        """Trees of all rows but those of the validation."""
+        return self.trees if self.validated else self._tree_search(self.final, None)
 
     def start(self) -> BoostedState:
         none, zero = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return BoostedState(0, none, none, none, none, zero, zero, zero)
+        return BoostedState(0, none, none, none, none, none, zero, zero, zero)
 
     def done(self, state: BoostedState) -> bool:
         return state.done == self.cards.size
@@ -120,29 +156,33 @@ class BoostedSearch(VariableSearch[BoostedState]):
                   "tables": len(tables)}  # fmt: skip
         return BoostedState(
             batch.stop,
+            flatten([state.starts, [one.start for one in fits]]),
             flatten([state.rounds, [one.rounds for one in fits]]),
             flatten([state.table_counts, [len(one.tables) for one in fits]]),
             flatten([state.scope_sizes, [len(t.scope) for t in tables]]),
             flatten([state.scopes, *(t.scope for t in tables)]),
             flatten([state.log_values, *(t.log_values.reshape(-1) for t in tables)], np.float64),
-            flatten([state.own, [one.own for one in fits]], np.float64),
-            flatten([state.told, [one.told for one in fits]], np.float64),
+            flatten([state.train_scores, [one.train_score for one in fits]], np.float64),
+            flatten([state.held_scores, [one.held_score for one in fits]], np.float64),
         ), record
 
     def validation_scores(self, state: BoostedState) -> dict[float, float]:
-        if self.held is None or not self.done(state):
+        if not self.validated or not self.done(state):
             return {}
-        return {RATE: float(state.told.sum() / self.held.sum())}
+        return {RATE: float(state.held_scores.sum() / self.held.sum())}
 
     def conditionals(self, state: BoostedState, setting: float) -> LearnedConditionals:
         tables = iter(self._read(state))
         parts: list[Any] = [[next(tables) for _ in range(n)] for n in state.table_counts.tolist()]
-        score = float(state.own.sum())
+        for v, place in enumerate(state.starts.tolist()):
+            if place >= 0:
+                parts[v].append(self._tree(self.final_trees, v, place))
+        score = float(state.train_scores.sum())
         for v in range(state.done, self.cards.size):
             rows = self._rows(v, np.zeros(0, dtype=np.int64))
-            start = rows.start(self.weights)
+            start = rows.start(self.final)
             parts.append([Potential((v,), _state_scores(start[None])[0])])
-            score += _log_likelihood(start[None].repeat(len(rows.labels), 0), rows, self.weights)
+            score += _log_likelihood(start[None].repeat(len(rows.labels), 0), rows, self.final)
         return LearnedConditionals(parts, score)
 
     def _read(self, state: BoostedState) -> list[Potential]:
@@ -157,16 +197,93 @@ class BoostedSearch(VariableSearch[BoostedState]):
 
     def _fit(self, v: int) -> BoostedVariable:
         if self.cards[v] == 1:
-            return BoostedVariable([], 0, 0.0, 0.0)
+            return BoostedVariable([], -1, 0, 0.0, 0.0)
         columns, longest = self._columns(v)
         rows = self._rows(v, columns)
         seed = self.seed + int(self.place[v])
-        fit = self._boost(rows, TreeShape(LEAVES, longest, COLUMN_SHARE), seed)
+        shape = TreeShape(LEAVES, longest, COLUMN_SHARE)
+        start = min(self._starts(v, rows, shape, seed), key=lambda s: s.loss)
+        tree = None if start.place < 0 else self._tree(self.final_trees, v, start.place)
+        base = None if tree is None else self._tree_scores(tree)
+        fit = start.fit.first(start.rounds)
+        if not self.validated:
+            fit = self._boost(rows, self.final, shape, seed, rounds=start.rounds, base=base)
         scores = fit.scores(rows.bins, fit.rounds)
-        own = _log_likelihood(scores, rows, self.weights)
-        told = 0.0 if self.held is None else _log_likelihood(scores, rows, self.held)
+        scores = scores if base is None else scores + base
+        train, held = (_log_likelihood(scores, rows, w) for w in (self.final, self.held))
         tables = leaf_tables(fit, columns, v, self.cards)
-        return BoostedVariable(tables, fit.rounds, own, told)
+        return BoostedVariable(tables, start.place, fit.rounds, train, held)
+
+    def _starts(self, v: int, rows: BinnedRows, shape: TreeShape, seed: int) -> Iterator[Start]:
+        """The boosting from the shares and, if there is one with questions, from a tree."""
+        if not (rows.bins.shape[1] and self.held.sum() > 0 and self.weights.sum() > 0):
+            yield Start(-1, self._boost(rows, self.final, shape, seed, rounds=0), 0, 0.0)
+            return
+        yield self._start(-1, None, rows, shape, seed)
+        grown, held_scores = self.trees.grow(v)
+        place = int(held_scores.argmax())
+        tree, _ = self.trees.cut(v, grown, float(self.trees.prices[place]))
+        if tree.depth:
+            yield self._start(place, self._tree_scores(tree), rows, shape, seed)
+
+    def _start(
+        self, place: int, base: Floats | None, rows: BinnedRows, shape: TreeShape, seed: int
+    ) -> Start:
+        """The boosting of the training rows from one start, up to the least held-out loss."""
+        fit = self._boost(rows, self.weights, shape, seed, held=self.held, base=base)
+        scores = fit.scores(rows.bins, 0) if base is None else base
+        before = -_log_likelihood(scores, rows, self.held) / self.held.sum()
+        best = int(fit.curve.argmin())
+        if fit.curve[best] < before:
+            return Start(place, fit, best + 1, float(fit.curve[best]))
+        return Start(place, fit, 0, before)
+
+    def _boost(
+        self,
+        rows: BinnedRows,
+        weights: Floats,
+        shape: TreeShape,
+        seed: int,
+        *,
+        held: Floats | None = None,
+        rounds: int = MOST_ROUNDS,
+        base: Floats | None = None,
+    ) -> BoostedFit:
+        followed = np.zeros_like(weights) if held is None else held
+        return boost_once(rows, weights, followed, shape, seed=seed, rounds=rounds, base=base)
+
+    def _tree_search(self, weights: Floats, held: Floats | None) -> TreeSearch:
+        table = self._weighted(weights)
+        bits = BitColumns(table.codes, self.cards)
+        return TreeSearch(
+            table,
+            bits,
+            self.order.tolist(),
+            self.kappas,
+            min_count=self.min_count,
+            prior=self.prior,
+            validation=None if held is None else self._weighted(held),
+            relatives=self.relatives,
+            n_jobs=1,
+        )
+
+    def _weighted(self, weights: Floats) -> Table:
+        """The rows whose weight is not zero, with integers as weights if they are."""
+        rows = np.flatnonzero(weights)
+        whole = weights[rows].astype(np.int64)
+        same = (whole == weights[rows]).all()
+        return Table(self.rows.schema, self.rows.codes[:, rows], whole if same else weights[rows])
+
+    def _tree(self, search: TreeSearch, v: int, place: int) -> Tree:
+        return search.cut(v, search.grow(v)[0], float(search.prices[place]))[0]
+
+    def _tree_scores(self, tree: Tree) -> Floats:
+        """The scores of all rows by a tree: log-odds of two states, logs of more."""
+        conditionals: list[list[Tree]] = [[] for _ in self.cards]
+        conditionals[tree.target].append(tree)
+        blanket = Blanket.of_conditionals(self.cards, conditionals)
+        logs = blanket.full_conditionals(self.rows.codes, [tree.target])
+        return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
 
     def _columns(self, v: int) -> tuple[Ints, int]:
         """(columns for the trees of v, in `order`; how many of them a path may have)."""
@@ -182,34 +299,10 @@ class BoostedSearch(VariableSearch[BoostedState]):
 
     def _rows(self, v: int, columns: Ints) -> BinnedRows:
         """The rows with v as the class."""
-        bins = np.ascontiguousarray(self.bins[:, self.place[columns]])
-        n_bins, labels = self.cards[columns] + 1, self.codes[self.place[v]].astype(np.int64)
+        bins = np.ascontiguousarray(self.bins[:, columns])
+        n_bins, labels = self.cards[columns] + 1, self.rows.codes[v].astype(np.int64)
         unordered = np.zeros(columns.size, dtype=np.bool_)
         return BinnedRows(bins, n_bins, unordered, labels, int(self.cards[v]))
-
-    def _boost(self, rows: BinnedRows, shape: TreeShape, seed: int) -> BoostedFit:
-        """Trees up to the least held-out loss; without validation rows fitted again to all."""
-        held = self._held_out(seed) if self.held is None else self.held
-        weights = self.weights - held if self.held is None else self.weights
-        nothing = np.zeros_like(weights)
-        useful = rows.bins.shape[1] > 0 and held.sum() > 0 and weights.sum() > 0
-        if not useful:
-            return boost_once(rows, self.weights, nothing, shape, seed=seed, rounds=0)
-        fit = boost_once(rows, weights, held, shape, seed=seed)
-        prior = _log_likelihood(fit.scores(rows.bins, 0), rows, held)
-        best = int(fit.curve.argmin())
-        rounds = best + 1 if fit.curve[best] < -prior / held.sum() else 0
-        if self.held is None:
-            return boost_once(rows, self.weights, nothing, shape, seed=seed, rounds=rounds)
-        trees = kernels.Trees(*(array[:rounds] for array in fit.trees))
-        return BoostedFit(trees, fit.start, fit.curve[:rounds])
-
-    def _held_out(self, seed: int) -> Floats:
-        """The weights of a tenth of the rows; copies of a row are drawn one by one."""
-        rng = random_generator(seed)
-        if (self.weights == np.floor(self.weights)).all():
-            return rng.binomial(self.weights.astype(np.int64), HELD_OUT).astype(np.float64)
-        return np.where(rng.random(self.weights.size) < HELD_OUT, self.weights, 0.0)
 
 
 def leaf_tables(fit: BoostedFit, columns: Ints, target: int, cards: Ints) -> list[Potential]:
@@ -292,3 +385,11 @@ def _log_likelihood(scores: Floats, rows: BinnedRows, weights: Floats) -> float:
 
 def _row_weights(table: Table) -> Floats:
     return np.ones(table.n_rows) if table.weights is None else table.weights.astype(np.float64)
+
+
+def _tenth(weights: Floats, seed: int) -> Floats:
+    """The weights of a tenth of the rows; copies of a row are drawn one by one."""
+    rng = random_generator(seed)
+    if (weights == np.floor(weights)).all():
+        return rng.binomial(weights.astype(np.int64), HELD_OUT).astype(np.float64)
+    return np.where(rng.random(weights.size) < HELD_OUT, weights, 0.0)

@@ -32,9 +32,11 @@ from counterpane.learn.order import Relatives, intrinsic_order
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.typing import Ints
 
+KAPPA = 0.01
 KAPPAS = tuple(10.0**k for k in range(-8, 1))
 L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
 
+LEAST_PRIOR = 1e-6  # of the tree that boosting starts from: no state is impossible
 PARTNERS = 50  # columns that boosted trees of one variable may ask for
 
 Local = Literal["tree", "logistic", "boosted"]
@@ -49,8 +51,9 @@ class DependencyNetworkLearner(DensityLearner):
     intercepts in the sum; each variable's first state has the weight 0. If `kappa` or `l1` is a
     list, `fit` needs `validation` rows and chooses the value with the largest likelihood of these
     rows. Trees for all κ are grown at once. Boosted trees have at most three columns on a path and
-    add up to tables over them; their number is that of the least loss on the `validation` rows, or
-    on a tenth of the rows, after which trees are grown from all rows.
+    add up to tables over them. They are added to the shares of the variable or to one tree as
+    above; this start and their number are those of the least loss on the `validation` rows, or on a
+    tenth of the rows, after which trees are grown from all rows.
 
     Parameters
     ----------
@@ -173,7 +176,7 @@ class DependencyNetworkLearner(DensityLearner):
         if self.local == "boosted":
             return [RATE]
         name, value = ("kappa", self.kappa) if by_tree else ("l1", self.l1)
-        grid, default, most = (KAPPAS, 0.01, 1.0) if by_tree else (L1S, 1.0, math.inf)
+        grid, default, most = (KAPPAS, KAPPA, 1.0) if by_tree else (L1S, 1.0, math.inf)
         if value is None:
             return list(grid) if validated else [default]
         values = sorted({float(number) for number in np.atleast_1d(value)}, reverse=not by_tree)
@@ -219,6 +222,9 @@ class DependencyNetworkLearner(DensityLearner):
                 order,
                 validation=validation,
                 relatives=self._relatives(source, order),
+                kappas=KAPPAS if validation is not None else [KAPPA],
+                min_count=self.min_count,
+                prior=max(self.prior, LEAST_PRIOR),
                 seed=self.random_state,
                 n_jobs=self.n_jobs,
             )

@@ -90,7 +90,7 @@ class TreeSearch(VariableSearch[Forest]):
 
     def step(self, state: Forest, ctl: Control) -> tuple[Forest, dict[str, Any]]:
         batch = self.batch(state.done, self.cards.size)
-        trees = list(map_in_workers(self._grow, batch, self.n_jobs, ctl))
+        trees = list(map_in_workers(self._fields, batch, self.n_jobs, ctl))
         fields = [
             np.concatenate([old, *(tree[k] for tree in trees)]) for k, old in enumerate(state[1:])
         ]
@@ -118,13 +118,13 @@ class TreeSearch(VariableSearch[Forest]):
                 start, read = nodes.stop, cells.stop
             else:
                 tree = self._bare(v)
-            cut, log_likelihood = self._cut(v, tree, price)
+            cut, log_likelihood = self.cut(v, tree, price)
             parts.append([cut])
             score += log_likelihood
         return LearnedConditionals(parts, score)
 
-    def _grow(self, v: int) -> tuple[Array, ...]:
-        """The fields of `Forest` for the tree of column v."""
+    def grow(self, v: int) -> tuple[GrownTree, Floats]:
+        """The tree of column v, and the log-likelihood of the validation rows at each price."""
         r = int(self.cards[v])
         terms = self._terms(r)
         columns = self.rows.columns
@@ -138,11 +138,16 @@ class TreeSearch(VariableSearch[Forest]):
         told: Floats = np.zeros(self.prices.size)
         if self.validation is not None:
             self.validation.add(v, tree, self.rows, self.prices, terms, told)
-        size = np.array([n], dtype=np.int64)
+        return tree, told
+
+    def _fields(self, v: int) -> tuple[Array, ...]:
+        """The fields of `Forest` for the tree of column v."""
+        tree, told = self.grow(v)
+        size = np.array([tree.questions.size], dtype=np.int64)
         nodes = (tree.questions, tree.children, tree.gains, tree.counts.reshape(-1))
         return (size, *(array.copy() for array in nodes), told)
 
-    def _cut(self, v: int, tree: GrownTree, price: float) -> tuple[Tree, float]:
+    def cut(self, v: int, tree: GrownTree, price: float) -> tuple[Tree, float]:
         """The tree of column v at a higher price, and its log-likelihood."""
         size, states = tree.counts.shape
         tests, children = np.empty((2, size, 2), dtype=np.int64)
