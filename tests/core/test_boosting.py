@@ -225,6 +225,34 @@ def test_list_boxes_and_add_parts_tell_what_the_trees_do():
     assert out[0] == pytest.approx(np.tile(p.prod() * values[box], (300, 1)))
 
 
+def test_add_edges_lays_out_the_parts_of_boxes():
+    bins, n_bins, numeric, labels = make_rows(3, rows=300)
+    _, trees, *_ = run(bins, n_bins, numeric, labels, 3, 6, most_leaves=24, min_weight=1.0)
+    boxes, values = boxes_of(trees)
+    rng = np.random.default_rng(0)
+    shares = np.where(boxes.columns >= 0, rng.random(boxes.columns.shape), 1.0)
+    sets, counts = np.unique(boxes.columns, axis=0, return_counts=True)
+    face = sets[(sets >= 0).all(axis=1)][counts[(sets >= 0).all(axis=1)].argmax()]
+    which = np.flatnonzero((boxes.columns == face).all(axis=1))
+    columns = face[[0, 2]]  # the part of two of three columns, at some of their bins
+    at = [np.arange(0, n_bins[c], 2) for c in columns]
+    sizes = [len(a) + 1 for a in at]
+    out = np.zeros((sizes[0] * sizes[1], 3))
+    ends = np.array([0, len(at[0]), len(at[0]) + len(at[1])])
+    boosting.add_edges(boxes, shares, values, which, columns, np.concatenate(at), ends, out)
+    table = out.reshape(*sizes, 3)
+    table[:-1] = table[:-1].cumsum(axis=0)
+    table[:, :-1] = table[:, :-1].cumsum(axis=1)
+    expected = np.zeros_like(table)
+    for box in which:
+        u = [
+            np.append(inside(boxes, box, j, a), shares[box, j])
+            for j, a in zip((0, 2), at, strict=True)
+        ]
+        expected += shares[box, 1] * np.outer(*u)[:, :, None] * values[box]
+    assert table == pytest.approx(expected, abs=1e-12)
+
+
 def test_list_boxes_refuses_longer_paths():
     bins, n_bins, numeric, labels = make_rows(2, rows=600)
     _, trees, _, _, _ = run(bins, n_bins, numeric, labels, 2, 5, most_columns=4, most_leaves=16)

@@ -78,3 +78,16 @@ def add_parts(
     /,
 ) -> None:
     """Add the pure part of each subset T of each box's columns to out[parts[box, T]]."""
+
+def add_edges(
+    boxes: Boxes,
+    shares: Floats,
+    values: Array,
+    which: Ints,
+    face: Ints,
+    at: Ints,
+    at_from: Ints,
+    out: Floats,
+    /,
+) -> None:
+    """Add the edges of boxes to a table over the bins `at` of a face, with a mean on each axis."""

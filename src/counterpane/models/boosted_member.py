@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
 from typing import Self
 
 import numpy as np
 
 from counterpane._core import boosting as kernels
 from counterpane.models.binning import Binning
-from counterpane.typing import Array, Bools, Codes, Floats, Ints
+from counterpane.models.box_parts import BoxParts
+from counterpane.typing import Array, Codes, Floats, Ints
 
 Face = tuple[int, ...]
 
@@ -88,42 +88,21 @@ class BoostedMember:
         return np.ascontiguousarray(self.trees.values[there])
 
     @cached_property
-    def box_shares(self) -> Floats:
-        """The share of rows that are in a box by each of its columns, (boxes, columns)."""
+    def parts(self) -> BoxParts:
+        """The parts of the boxes that belong to each set of columns."""
         bits = np.unpackbits(self.boxes.bins.view(np.uint8), axis=-1, bitorder="little")
         known = self.boxes.columns >= 0
         measure = self.shares[np.where(known, self.boxes.columns, 0)]
         inside: Floats = np.einsum("bqk,bqk->bq", bits, measure)
-        return np.where(known, inside, 1.0)
+        return BoxParts(self.boxes, self.box_values, np.where(known, inside, 1.0))
 
     @cached_property
     def all_faces(self) -> frozenset[Face]:
         """The sets of columns that have a part, subsets included, by positions of features."""
-        return frozenset(self._subsets())
-
-    def _subsets(self) -> dict[Face, int]:
-        """The sets of columns that have a part, in the order of `_parts`."""
-        found: dict[Face, int] = {}
-        for columns in np.unique(self.boxes.columns, axis=0).tolist():
-            own = [c for c in columns if c >= 0]
-            for size in range(1, len(own) + 1):
-                for subset in combinations(own, size):
-                    found.setdefault(self._face(subset), len(found))
-        return found
+        return frozenset(self._face(columns) for columns in self.parts.holders if columns)
 
     def _face(self, columns: Sequence[int]) -> Face:
         return tuple(sorted(self.binning.columns[list(columns)].tolist()))
-
-    def _parts(self, places: Mapping[Face, int]) -> Ints:
-        """The place of each subset of each box's columns, (boxes, 2 ** columns); −1: left out."""
-        distinct, where = np.unique(self.boxes.columns, axis=0, return_inverse=True)
-        rows = np.full((len(distinct), 1 << distinct.shape[1]), -1, dtype=np.int64)
-        for k, columns in enumerate(distinct.tolist()):
-            own = [c for c in columns if c >= 0]
-            for subset in range(1 << len(own)):
-                chosen = [c for j, c in enumerate(own) if subset >> j & 1]
-                rows[k, subset] = places.get(self._face(chosen), -1)
-        return np.ascontiguousarray(rows[where.reshape(-1)])
 
     def predictor(self, codes: Codes, numbers: Floats) -> Floats:
         """The scores of the classes, (rows, classes), up to a constant of the row."""
@@ -136,46 +115,15 @@ class BoostedMember:
 
         The sum over all faces and `constant` is `predictor`.
         """
-        places = {(): 0} | {face: 1 + k for face, k in self._subsets().items()}
-        out = np.zeros((len(places), codes.shape[1], self.trees.values.shape[2]))
-        self._add_parts(self.binning(codes, numbers), places, out)
-        for face, place in places.items():
-            yield face, self._by_class(out[place])
+        bins = self.binning(codes, numbers)
+        for columns in self.parts.holders:
+            yield self._face(columns), self._by_class(self.parts.part(columns, bins))
 
     def pure_part(self, face: Face, codes: Codes, numbers: Floats) -> Floats:
         """What one purified face adds to the scores of the classes, (rows, classes)."""
-        out = np.zeros((1, codes.shape[1], self.trees.values.shape[2]))
-        self._add_parts(self.binning(codes, numbers), {face: 0}, out)
-        return self._by_class(out[0])
-
-    def table(self, face: Face) -> tuple[tuple[Ints, ...], Floats]:
-        """(bins, values): the bins of each column of a face, and its part by cell and class.
-
-        Adjacent bins that no box separates stand as one, by the first of them.
-        """
-        columns = [int(np.flatnonzero(self.binning.columns == c)[0]) for c in face]
-        firsts = tuple(np.flatnonzero(self._separated(c)) for c in columns)
-        cells = np.array(list(product(*firsts)), dtype=np.uint8).reshape(-1, len(face))
-        rows = np.zeros((len(cells), len(self.binning.columns)), dtype=np.uint8)
-        rows[:, columns] = cells
-        out = np.zeros((1, len(cells), self.trees.values.shape[2]))
-        self._add_parts(rows, {face: 0}, out)
-        shape = (*(len(f) for f in firsts), self.n_classes)
-        return firsts, self._by_class(out[0]).reshape(shape)
-
-    def _separated(self, column: int) -> Bools:
-        """Which bins of a column some box tells from the bin before; bins 0 and 1 always."""
-        at = self.boxes.columns == column
-        bits = np.unpackbits(self.boxes.bins[at].view(np.uint8), axis=-1, bitorder="little")
-        bits = bits[:, : int(self.binning.n_bins[column])]
-        changes = np.ones(bits.shape[1], dtype=np.bool_)
-        changes[2:] = (bits[:, 2:] != bits[:, 1:-1]).any(axis=0)
-        return changes
-
-    def _add_parts(self, bins: Array, places: Mapping[Face, int], out: Floats) -> None:
-        kernels.add_parts(
-            bins, self.boxes, self.box_shares, self.box_values, self._parts(places), out
-        )
+        columns = np.flatnonzero(np.isin(self.binning.columns, face))
+        bins = self.binning(codes, numbers)
+        return self._by_class(self.parts.part(tuple(columns.tolist()), bins))
 
     def _by_class(self, scores: Floats) -> Floats:
         if scores.shape[1] == self.n_classes:

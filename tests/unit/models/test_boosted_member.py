@@ -8,6 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane._core import boosting as kernels
 from counterpane.learn.boosting.fold_boosting import BinnedRows, TreeShape, boost_once
+from counterpane.models import box_parts
 from counterpane.models.binning import Binning
 from counterpane.models.boosted_member import BoostedMember
 
@@ -56,24 +57,29 @@ def test_parts_add_up_and_have_mean_zero(member_and_rows):
     total = member.constant + sum(parts.values())
     assert total == pytest.approx(member.predictor(codes, numbers), abs=1e-6)
     assert set(parts) - {()} == set(member.all_faces)
-    for face in member.all_faces:
-        firsts, values = member.table(face)
-        for axis, column in enumerate(face):
-            shares = np.add.reduceat(member.shares[column], firsts[axis])
-            means = np.tensordot(shares, np.moveaxis(values, axis, 0), 1)
+    everything = np.indices(member.binning.n_bins).reshape(3, -1).T.astype(np.uint8)
+    for columns in member.parts.holders:
+        part = member.parts.part(columns, everything)
+        shape = (*member.binning.n_bins, -1)
+        for column in columns:
+            shares = member.shares[column][: member.binning.n_bins[column]]
+            means = np.tensordot(shares, np.moveaxis(part.reshape(shape), column, 0), 1)
             assert means == pytest.approx(0.0, abs=1e-6)
 
 
-def test_tables_are_the_parts_of_rows(member_and_rows):
-    member, codes, numbers, _, bins = member_and_rows
-    parts = dict(member.pure_parts(codes, numbers))
-    face = max(member.all_faces, key=len)
-    firsts, values = member.table(face)
-    cells = tuple(
-        np.searchsorted(first, bins[:, column], side="right") - 1
-        for first, column in zip(firsts, face, strict=True)
-    )
-    assert values[cells] == pytest.approx(parts[face], abs=1e-9)
+def test_tables_and_single_boxes_tell_the_same_parts(member_and_rows, monkeypatch):
+    member, codes, numbers, *_ = member_and_rows
+    monkeypatch.setattr(box_parts, "MOST_ENTRIES", 0)
+    by_boxes = dict(member.pure_parts(codes, numbers))
+    monkeypatch.setattr(box_parts, "MOST_ENTRIES", 2**40)
+    laid_out = 0
+    for face, part in member.pure_parts(np.tile(codes, 20), np.tile(numbers, 20)):
+        assert part[:600] == pytest.approx(by_boxes[face], abs=1e-9)
+        laid_out += 1
+    assert laid_out == len(by_boxes) > 6
+    for face, part in by_boxes.items():
+        few = member.pure_part(face, codes[:, :1], numbers[:, :1])
+        assert few == pytest.approx(part[:1], abs=1e-9)
 
 
 def test_arrays_and_back(member_and_rows):

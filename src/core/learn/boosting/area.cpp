@@ -17,4 +17,5 @@ static const Area area("boosting", {
     KERNEL(add_scores, "bins[rows,] trees count scores[rows,trees.s]"),
     KERNEL(list_boxes, "trees boxes"),
     KERNEL(add_parts, "rows[n,] boxes shares[boxes.boxes,boxes.q] values[boxes.boxes,s] parts[boxes.boxes,] out[,n,s]"),
+    KERNEL(add_edges, "boxes shares[boxes.boxes,boxes.q] values[boxes.boxes,s] which[] face[t] at[] at_from[t+1] out[,s]"),
 });

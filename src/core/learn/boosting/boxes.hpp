@@ -94,4 +94,46 @@ inline void add_parts(Matrix<const Bin> rows, const Boxes& boxes, Matrix<const d
   }
 }
 
+// Add the boxes `which`, all of which have the columns `face`, to a table over these columns, (cells, scores): an axis has a
+// cell for each of its bins `at`, and a last one for the mean over the column. A box is added where it begins and ends along
+// an axis, so that running sums over the cells but the last complete the table.
+inline void add_edges(const Boxes& boxes, Matrix<const double> shares, Matrix<const float> values, Ints which, Ints face,
+                      Ints at, Ints at_from, Matrix<double> out) {
+  struct Corner {
+    Int cell;
+    double factor;
+  };
+  const Int n_scores = values.shape(1), q = boxes.columns.shape(1);
+  const Ragged<const Int> cells{at, at_from};
+  std::vector<Corner> corners, next, edges;
+  Pulse pulse;
+  for (Int b : which) {
+    corners.assign(1, {0, 1.0});
+    Int axis = 0;
+    for (Int j = 0; j < q && boxes.columns(b, j) >= 0; ++j) {
+      if (axis == face.size() || boxes.columns(b, j) != face[axis]) {
+        for (Corner& corner : corners) corner.factor *= shares(b, j);
+        continue;
+      }
+      const Ints bins = cells[axis++];
+      edges.clear();
+      bool inside = false;
+      for (Int k = 0; k < bins.size(); ++k)
+        if (holds(&boxes.bins(b, j, 0), Bin(bins[k])) != inside) {
+          inside = !inside;
+          edges.push_back({k, inside ? 1.0 : -1.0});
+        }
+      edges.push_back({bins.size(), shares(b, j)});
+      next.clear();
+      for (const Corner& corner : corners)
+        for (const Corner& edge : edges)
+          next.push_back({corner.cell * (bins.size() + 1) + edge.cell, corner.factor * edge.factor});
+      std::swap(corners, next);
+    }
+    pulse(Int(corners.size()) * (n_scores + 8));
+    for (const Corner& corner : corners)
+      for (Int c = 0; c < n_scores; ++c) out(corner.cell, c) += corner.factor * double(values(b, c));
+  }
+}
+
 }  // namespace cp::boosting

@@ -27,8 +27,8 @@ from counterpane.typing import Codes, Floats
 
 EFFECT_ROWS = 2**15  # at most, for the effects of interactions
 EFFECT_ENTRIES = 2**23  # rows × interactions × classes, at most
-BOX_TERMS = 2**29  # rows × boxes × subsets of their columns × scores, at most
-LEAST_ROWS = 64  # for effects, however many boxes there are
+BOX_WORK = 2**29  # rows × boxes × (scores + columns), at most
+LEAST_ROWS = 1024  # for effects, however many boxes there are
 
 
 class SortedTraining(NamedTuple):
@@ -148,13 +148,10 @@ def _effects(
 ) -> Effects:
     """The effects of a model's interactions on rows, or on some of them where they are many."""
     most = EFFECT_ENTRIES // ((1 + len(model.faces)) * model.n_classes)
-    terms = sum(
-        member.box_values.size << int((member.boxes.columns >= 0).sum(axis=1).max(initial=0))
-        for member in model.members
-        if isinstance(member, BoostedMember)
-    )
-    if terms:
-        most = min(most, max(BOX_TERMS // terms, LEAST_ROWS))
+    boxes = [m.box_values for m in model.members if isinstance(m, BoostedMember)]
+    if boxes:
+        work = sum(len(values) * (values.shape[1] + 3) for values in boxes)
+        most = min(most, max(BOX_WORK // max(work, 1), LEAST_ROWS))
     weights = sorted_training.weights
     size = min(len(weights), EFFECT_ROWS, max(most, 1))
     rows = np.linspace(0, len(weights) - 1, size).astype(np.int64)
