@@ -82,7 +82,7 @@ MUTATIONS = (
              (T + "unit/models/test_evidence_ranges.py", T + "unit/models/test_models_queries.py")),
     Mutation("Gibbs: the conditional", C + "inference/gibbs.hpp",
              "std::exp(logits[s] - top) : 1.0", "std::exp(0.5 * (logits[s] - top)) : 1.0",
-             (T + "core/test_inference.py",)),
+             (T + "core/test_approximate_inference.py",)),
     Mutation("classifier: softmax", P + "models/additive.py",
              "eta - np.log(np.exp(eta).sum(axis=1, keepdims=True))",
              "eta - np.log(np.exp(eta).sum(axis=0, keepdims=True))",

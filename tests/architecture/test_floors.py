@@ -104,5 +104,6 @@ def test_no_vague_names() -> None:
 
 
 def test_files_stay_small() -> None:
-    long = {p.name: n for p in FILES if (n := len(p.read_text().splitlines())) > 500}
+    files = [*FILES, *(Path(__file__).parents[1]).rglob("*.py")]
+    long = {p.name: n for p in files if (n := len(p.read_text("utf-8").splitlines())) > 500}
     assert not long

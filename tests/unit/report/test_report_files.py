@@ -1,0 +1,240 @@
+"""Reports: no name can do harm, what fits and what does not, held-out rows, large models."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from counterpane.errors import DataError, ParameterError, UnknownNameError
+from counterpane.features import Potential
+from counterpane.graphs import Dag
+from counterpane.models.base import Provenance
+from counterpane.models.mixture import Mixture
+from counterpane.report.measures import rebuilt_learner
+from counterpane.report.picture import picture_of
+from counterpane.report.rows import measured_links, report_rows
+from report_page import content, report
+
+HOSTILE = "</script><img src=x onerror=\"document.title='broken'\">"
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 200)
+    frame = {
+        HOSTILE: np.where(a, "<b>&amp;", "\u2028</script>"),
+        "%%SCRIPT%%": np.where(a ^ (rng.random(200) < 0.1), "x", "y"),
+        "列の名前": rng.choice(["ä", "ß"], 200),
+    }
+    model = cp.ChowLiu().fit(frame).model_
+    path = cp.write_report(model, frame, tmp_path / "report.html", title=HOSTILE)
+    page = path.read_text(encoding="utf-8")
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "<img" not in page and "\u2028" not in page
+    found = content(path)
+    assert [c["n"] for c in found["columns"]] == list(frame)
+    assert found["title"] == HOSTILE
+    assert "&lt;/script&gt;" in page
+
+
+def test_nothing_may_load_from_elsewhere(titanic: cp.Table, tmp_path: Path) -> None:
+    page = cp.write_report(cp.ChowLiu().fit(titanic), path=tmp_path / "r.html").read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None and policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy[1]
+    addresses = set(re.findall(r"https?://[^\"'\s)]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<link|@import|url\(|\bfetch\(|XMLHttpRequest|\ssrc=", page)
+
+
+def test_same_model_and_data_give_the_same_bytes(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.MarkovClassifier().fit(titanic, "survived").model_
+    first = cp.write_report(model, titanic, tmp_path / "a.html").read_bytes()
+    assert cp.write_report(model, titanic, tmp_path / "b.html").read_bytes() == first
+    other = cp.write_report(model, titanic, tmp_path / "c.html", random_state=1).read_bytes()
+    assert other != first
+
+
+def test_data_that_does_not_fit(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.ChowLiu().fit(titanic).model_
+    for lacking, words in ((["age", "sex"], "'status' and 1 more"), (["age", "sex", "status"], "")):
+        with pytest.raises(DataError, match="the data lacks the column") as error:
+            cp.write_report(model, titanic.select(lacking), tmp_path / "r.html")
+        assert words in str(error.value)
+    with pytest.raises(UnknownNameError, match="did you mean 'survived'"):
+        cp.write_report(model, titanic, tmp_path / "r.html", target="survive")
+    with pytest.raises(ParameterError, match="held_out=1"):
+        cp.write_report(model, titanic, tmp_path / "r.html", held_out=1)
+    with pytest.raises(ParameterError, match="not of a Table"):
+        cp.write_report(titanic, path=tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_missing_cells_and_unknown_states(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.ChowLiu().fit(titanic).model_
+    frame = {c.name: np.array(c.states, object)[c.codes] for c in titanic.labels()}
+    frame["sex"][:100] = None
+    frame["age"][:50] = "unborn"
+    rows = report_rows(frame, model.schema)
+    assert (~rows.complete).sum() == 100
+    assert rows.shares[model.schema.index("sex")].sum() == pytest.approx(1)
+    found = report(tmp_path, model, frame)
+    assert "100 rows have a missing cell" in found["measures"]["note"]
+
+
+def test_what_was_held_out_is_told(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.StructureSearch().fit(titanic).model_
+    assert (
+        "learned structure and parameters" in report(tmp_path, model, titanic)["measures"]["held"]
+    )
+    model.provenance = None
+    told = report(tmp_path, model, titanic)["measures"]
+    assert "The structure was kept" in told["held"] and "parameters" in told["held"]
+    markov = cp.PairwiseMarkovLearner().fit(titanic).model_
+    markov.provenance = {"learner": "fit_weights(prior_sd=1)"}
+    told = report(tmp_path, markov, titanic)["measures"]
+    assert told["held"] == "" and told["note"].startswith("Nothing was held out")
+    assert all(line[2] is None for line in told["lines"])
+    told = report(tmp_path, model, titanic, held_out=0)["measures"]
+    assert told["held"] == "" and "as asked" in told["note"]
+
+
+def test_held_out_measures_are_of_the_rows_held_out(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.ChowLiu().fit(titanic).model_
+    line = report(tmp_path, model, titanic, random_state=5)["measures"]["lines"][0]
+    chance = np.random.default_rng(5).permutation(2201)
+    test, train = np.sort(chance[:440]), np.sort(chance[440:])
+    again = cp.ChowLiu().fit(titanic.take(train)).model_
+    assert line[0] == "log-likelihood"
+    assert line[2] == pytest.approx(again.score_samples(titanic.take(test)).mean())
+    assert line[3] == pytest.approx(model.score_samples(titanic).mean())
+
+
+def test_learners_are_rebuilt_from_plain_parameters_only() -> None:
+    learner = cp.StructureSearch("bdeu", max_parents=3, required_edges=[("a", "b")], n_jobs=2)
+    again = rebuilt_learner(Provenance.of({"learner": repr(learner), "seconds": 1.0}))
+    assert repr(again) == repr(learner.set_params(random_state=0))
+    assert rebuilt_learner(Provenance.of({"learner": repr(learner), "seconds": 1e4})) is None
+    for text in (
+        "",
+        "open('x')",
+        "__import__('os')",
+        "write_report(path='x')",
+        "TAN(1)",
+        "TAN(no=1)",
+    ):
+        assert rebuilt_learner(Provenance.of({"learner": text})) is None
+
+
+def test_large_models_show_a_part(tmp_path: Path) -> None:
+    n = 10_000
+    rng = np.random.default_rng(0)
+    schema = cp.Schema.from_cards([2] * n, prefix="some_long_column_name_")
+    edges = [(max(0, v - 1 - int(rng.integers(0, 9))), v) for v in range(1, n)]
+    tables: list[Any] = [np.array([0.5, 0.5])]
+    for _ in edges:
+        p = rng.uniform(0.05, 0.95, 2)
+        tables.append(np.column_stack([p, 1 - p]))
+    model = cp.BayesianNetwork(schema, Dag(n, edges), tables)
+    path = cp.write_report(model, model.sample(200, random_state=0), tmp_path / "r.html")
+    assert path.stat().st_size < 5_000_000
+    found = content(path)
+    assert len(found["columns"]) == n and len(found["links"]) == n - 1
+    assert 10 < len(found["picture"]["nodes"]) <= 60
+    assert "of 10,000 columns are drawn: those of the strongest" in found["picture"]["note"]
+    strongest = max(found["links"], key=lambda k: k[-2])
+    assert {strongest[0], strongest[1]} <= {node[0] for node in found["picture"]["nodes"]}
+
+
+def test_tables_are_kept_up_to_a_size(
+    titanic: cp.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = cp.StructureSearch().fit(titanic).model_
+    monkeypatch.setattr("counterpane.report.content.PANEL_BYTES", 300)
+    found = report(tmp_path, model)
+    assert 1 <= len(found["panels"]["of"]) < 4
+    first = found["links"][0]
+    assert set(found["panels"]["of"]) <= {str(c) for k in found["links"] for c in k[:2]}
+    assert str(first[0]) in found["panels"]["of"]
+
+
+def test_dense_graphs_are_thinned_but_do_not_fall_apart() -> None:
+    n = 30
+    rng = np.random.default_rng(0)
+    potentials = [
+        Potential((a, b), rng.normal() * np.eye(2)) for a in range(n) for b in range(a + 1, n)
+    ]
+    model = cp.MarkovNetwork(cp.Schema.from_cards([2] * n), potentials)
+    links = measured_links(model, None, None, [None] * n)
+    picture = picture_of(model.schema.names, links, None)
+    assert len(picture["edges"]) == 45
+    assert {c for e in picture["edges"] for c in e["c"]} == set(range(n))
+    assert "The strongest 45 of 435 links are drawn." in picture["note"]
+    boxes = np.array([[x - w / 2, y - 19, x + w / 2, y + 19] for _, x, y, w in picture["nodes"]])
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            assert (a[2:] < b[:2]).any() or (b[2:] < a[:2]).any()
+
+
+def test_a_mixture_tells_the_weight_of_its_edges(tmp_path: Path) -> None:
+    two = cp.Schema.from_cards([2, 2])
+    apart = cp.BayesianNetwork(two, Dag(2), [[0.5, 0.5], [0.5, 0.5]])
+    joined = cp.BayesianNetwork(two, Dag(2, [(0, 1)]), [[0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]])
+    found = report(tmp_path, Mixture([apart, joined], [1, 3]))
+    ((parent, child, directed, _, share),) = found["links"]
+    assert (parent, child, directed, share) == (0, 1, 1, 0.75)
+    turned = cp.BayesianNetwork(two, Dag(2, [(1, 0)]), [[[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]])
+    for weights, expected in (([2, 1, 1], [0, 1, 0, 0.5]), ([4, 1, 11], [1, 0, 1, 0.75])):
+        mixed = report(tmp_path, Mixture([apart, joined, turned], weights))["links"]
+        assert [[*k[:3], k[-1]] for k in mixed] == [expected]
+
+
+def test_alarm_is_small_and_drawn_whole(shared_data: Path, tmp_path: Path) -> None:
+    table = cp.read(shared_data / "bnlearn" / "alarm.csv.gz")
+    path = cp.write_report(cp.ChowLiu().fit(table), table, tmp_path / "alarm.html")
+    assert path.stat().st_size < 2_000_000
+    assert len(content(path)["picture"]["nodes"]) == 37
+
+
+def test_trace_and_seed_are_kept_in_the_model(titanic: cp.Table, tmp_path: Path) -> None:
+    model = cp.OrderMCMC(random_state=3, n_samples=700).fit(titanic).model_
+    model.save(tmp_path / "m.cp")
+    told = cp.load(tmp_path / "m.cp").provenance
+    assert told is not None and told["random_state"] == 3
+    assert 1 < len(told["trace"]) <= 200
+    assert told["trace"][0]["step"] == 0 and "log_score" in told["trace"][-1]
+    assert model.provenance == told
+
+
+def test_command(run: Any, titanic: cp.Table, tmp_path: Path) -> None:
+    assert run("learn", "titanic", "--target", "survived", "-o", "t.cp")[0] == 0
+    code, out, _ = run("report", "t.cp", "--data", "titanic", "-o", "out.html")
+    assert code == 0 and "out.html" in out
+    found = content(tmp_path / "out.html")
+    assert found["title"] == "t" and found["measures"]["confusion"]
+    code, out, _ = run("report", "t.cp", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["report"] == "t.html"
+    assert told["bytes"] == (tmp_path / "t.html").stat().st_size
+    (tmp_path / "few.csv").write_text("sex,age\nmale,adult\n")
+    code, _, said = run("report", "t.cp", "--data", "few.csv")
+    assert code == 2 and "the data lacks the column 'status'" in " ".join(said.split())
+
+
+def test_ctrl_c_while_learning_again_writes_nothing(tmp_path, monkeypatch):
+    def stopped(self, X, y=None):
+        warnings.warn("searching was stopped (Ctrl-C)", cp.StoppedEarly, 2)
+
+    table = cp.load_dataset("titanic")
+    model = cp.ChowLiu().fit(table).model_
+    monkeypatch.setattr(cp.ChowLiu, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        cp.write_report(model, table, tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
