@@ -69,7 +69,8 @@ ALLOWED_IN_PYTHON = {
         "learn/classifiers/interactions/staged_searches.py",
         "learn/boosting/find_binning.py", "learn/boosting/fold_boosting.py",
         "learn/classifiers/additive_learner.py", "learn/classifiers/boosted_tables.py",
-        "learn/classifiers/training_data.py", "learn/dependency/logistic.py",
+        "learn/classifiers/training_data.py", "learn/classifiers/tree_cuts.py",
+        "learn/dependency/logistic.py",
         "learn/dependency/tree_growth.py", "models/training_rows.py", "report/rows.py",
     },
     "predictions and their bins, not rows of a table": {

@@ -212,6 +212,8 @@ def _learner_options(
         options["random_state"] = search.seed
     if columns.bins is not None and method in CLASSIFIERS and columns.by_class:
         options["max_bins"] = columns.bins
+    if columns.discretize == "trees" and method in CLASSIFIERS:
+        options["discretize"] = "trees"
     if method == "interaction":
         options["bootstrap"] = "auto" if search.bootstrap is None else search.bootstrap
     if method == "chow-liu":

@@ -203,8 +203,9 @@ class ColumnOptions:
     discretize: Annotated[
         str,
         _option(
-            help="How to cut numeric columns into intervals: mdl (by the target), quantile (equal "
-            "counts), none, or auto: mdl with a target, else quantile.",
+            help="How to cut numeric columns into intervals: mdl (by the target), trees (by "
+            "boosted trees, if that helps held-out rows; for naive-bayes, tan, bnc and markov), "
+            "quantile (equal counts), none, or auto: mdl with a target, else quantile.",
             panel=COLUMNS,
         ),
     ] = "auto"
@@ -248,7 +249,7 @@ class ColumnOptions:
     @property
     def by_class(self) -> bool:
         """Whether classifiers cut the numbers themselves, by the class."""
-        return self.discretize in ("auto", "mdl")
+        return self.discretize in ("auto", "mdl", "trees")
 
     def to_provenance(self, text: TextFormat) -> dict[str, Any]:
         """What a model's file records of the options."""

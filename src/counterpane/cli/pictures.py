@@ -30,7 +30,10 @@ def show_learned(
     """Print how the table was prepared, the model, its size, and what to do next."""
     method = facts["method"]
     schema = learner.schema_ if method in CLASSIFIERS else source.schema
-    show_preparation(schema, getattr(learner, "missing_note_", ""), table)
+    choice = getattr(learner, "cut_choice_", None)
+    show_preparation(
+        schema, getattr(learner, "missing_note_", ""), table, choice.sentence if choice else ""
+    )
     name = quote(facts["target"] or schema.names[0])
     step = f"query {{}} {name}"
     if method in CLASSIFIERS:
@@ -61,7 +64,7 @@ def show_learned(
     say_saved(path, more=f"; next: {escape(command)}")
 
 
-def show_preparation(schema: Any, missing_note: str, table: Any) -> None:
+def show_preparation(schema: Any, missing_note: str, table: Any, cuts_note: str = "") -> None:
     """Print what was left out, cut or converted, and how gaps were treated; a line each."""
     if notes.quiet:
         return
@@ -71,6 +74,7 @@ def show_preparation(schema: Any, missing_note: str, table: Any) -> None:
     lines += [f"Read {name} as {words}." for name, words in prepared.read_as.items()]
     cut = [v.name for v in schema if v.cuts is not None]
     lines += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
+    lines += [cuts_note] if cuts_note else []
     lines += prepare.gap_word_notes(schema)
     lines += [missing_note] if missing_note else []
     for line in lines:

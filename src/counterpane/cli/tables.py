@@ -57,6 +57,11 @@ class InputTable:
 
     def to_table(self, target: str | None, discretize: str, bins: int | None = None) -> Any:
         """The rows with all columns as states; numbers in `bins` intervals of equal counts."""
+        if discretize == "trees":
+            raise ParameterError(
+                "--discretize trees is for the classifiers naive-bayes, tan, bnc and markov; "
+                "use quantile, or mdl with --target."
+            )
         if discretize not in CUTS:
             raise unknown_name("--discretize", discretize, CUTS)
         if self.source is not None:

@@ -137,6 +137,16 @@ class AdditiveClassifier(ClassModel):
         about = {"title": self.target.name, "note": CAPTION if self.effects is not None else ""}
         return draw_plot("hypergraph", records, **about | options)
 
+    def plot_effects(self, columns: Any = None, **options: Any) -> Any:
+        """What interactions add to the log-odds, as curves, bars and maps.
+
+        With `columns`, names of one interaction, see `counterpane.plots.effects`; without, the
+        largest effects on one page, see `counterpane.plots.top_effects`.
+        """
+        if columns is None:
+            return draw_plot("top_effects", self, **options)
+        return draw_plot("effects", self, columns, **options)
+
     @property
     def target(self) -> Variable:
         """The class."""

@@ -172,6 +172,12 @@ class Member:
         """Rising values of a column of numbers, by its row among them."""
         return self.coding.values[row]
 
+    def cuts_within(self, face: Face, column: int) -> Floats:
+        """Rising cuts of a column of numbers at which the part of a face may change."""
+        if not any(set(face) <= set(other) for other in self.faces):
+            return np.zeros(0)
+        return self.coding.cuts[int(np.flatnonzero(self.coding.numeric == column)[0])]
+
     def _check_table(self, face: Face, keys: Ints, table: Floats) -> None:
         n_columns = len(self.coding.cards)
         rising = all(a < b for a, b in pairwise(face))
@@ -213,13 +219,13 @@ class Member:
             yield moved.source, -part
             yield moved.target, part
 
-    def pure_part(self, face: Face, codes: Codes, numbers: Floats) -> Floats:
-        """What one purified face adds to the predictors, (rows, classes)."""
-        total = np.zeros((codes.shape[1], len(self.constant)))
+    def fit_parts(self, face: Face, codes: Codes, numbers: Floats) -> tuple[Floats, Floats]:
+        """(shares, values): what a purified face adds to the predictors, of this one fit."""
+        total = np.zeros((1, codes.shape[1], len(self.constant)))
         for other, part in self.pure_parts(codes, numbers):
             if other == face:
-                total += part
-        return total
+                total[0] += part
+        return np.ones(1), total
 
     def term_parts(self, numbers: Floats) -> Iterator[tuple[Face, Floats]]:
         """What the numeric terms of each column add to the predictors."""

@@ -41,12 +41,18 @@ class BoostedMember:
     shares
         The share of training rows in each bin of each column, (columns, 256): the measure under
         which parts have the mean zero.
+    fits
+        The number of trees of each fit, in order; by default all are of one.
+    scales
+        The share of each fit in the sum; the values of its trees are multiplied by it.
     """
 
     binning: Binning
     constant: Floats
     trees: kernels.Trees
     shares: Floats
+    fits: Ints | None = None
+    scales: Floats | None = None
 
     @property
     def n_classes(self) -> int:
@@ -68,6 +74,18 @@ class BoostedMember:
     def values_of(self, row: int) -> Floats:
         """Rising values of a column of numbers, by its row among them: its cuts."""
         return self.binning.cuts[int(np.flatnonzero(self.binning.numbers == row)[0])]
+
+    def cuts_within(self, face: Face, column: int) -> Floats:
+        """Rising cuts of a column of numbers at which the part of a face may change."""
+        columns = tuple(np.flatnonzero(np.isin(self.binning.columns, face)).tolist())
+        which = self.parts.holders.get(columns)
+        if which is None:
+            return np.zeros(0)
+        j = int(np.flatnonzero(self.binning.columns == column)[0])
+        words = self.boxes.bins[which][self.boxes.columns[which] == j]
+        bits = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")
+        bits = bits[:, 1 : int(self.binning.n_bins[j])]  # without the missing cells
+        return self.binning.cuts[j][(bits[:, 1:] != bits[:, :-1]).any(axis=0)]
 
     @cached_property
     def boxes(self) -> kernels.Boxes:
@@ -119,11 +137,26 @@ class BoostedMember:
         for columns in self.parts.holders:
             yield self._face(columns), self._by_class(self.parts.part(columns, bins))
 
-    def pure_part(self, face: Face, codes: Codes, numbers: Floats) -> Floats:
-        """What one purified face adds to the scores of the classes, (rows, classes)."""
-        columns = np.flatnonzero(np.isin(self.binning.columns, face))
+    def fit_parts(self, face: Face, codes: Codes, numbers: Floats) -> tuple[Floats, Floats]:
+        """(shares, values): what a purified face adds to the scores, by the fits alone.
+
+        `values` are (fits, rows, classes); their sum, weighed by the shares, is that of the model.
+        """
+        columns = tuple(np.flatnonzero(np.isin(self.binning.columns, face)).tolist())
         bins = self.binning(codes, numbers)
-        return self._by_class(self.parts.part(tuple(columns.tolist()), bins))
+        scales = np.ones(1) if self.scales is None else self.scales
+        values = [
+            self._by_class(self.parts.part(columns, bins, self._box_fits == k)) / scale
+            for k, scale in enumerate(scales.tolist())
+        ]
+        return scales, np.reshape(values, (len(scales), len(bins), self.n_classes))
+
+    @cached_property
+    def _box_fits(self) -> Ints:
+        """The fit of each box."""
+        leaves = (self.trees.column >= 0).sum(axis=1) + 1
+        n_trees = np.array([len(leaves)]) if self.fits is None else self.fits
+        return np.repeat(np.repeat(np.arange(len(n_trees)), n_trees), leaves)
 
     def _by_class(self, scores: Floats) -> Floats:
         if scores.shape[1] == self.n_classes:
@@ -142,7 +175,10 @@ class BoostedMember:
             for name, (_, kept) in _TREE_ARRAYS.items()
         }
         binning = {f"bins.{name}": array for name, array in self.binning.to_arrays().items()}
-        return {"constant": self.constant, "shares": self.shares, **trees, **binning}
+        arrays = {"constant": self.constant, "shares": self.shares, **trees, **binning}
+        if self.fits is not None and self.scales is not None:
+            arrays |= {"fits": self.fits, "scales": self.scales}
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
@@ -151,4 +187,5 @@ class BoostedMember:
         trees = kernels.Trees._make(
             arrays[f"trees.{name}"].astype(used) for name, (used, _) in _TREE_ARRAYS.items()
         )
-        return cls(Binning.from_arrays(own), arrays["constant"], trees, arrays["shares"])
+        fits = arrays.get("fits"), arrays.get("scales")
+        return cls(Binning.from_arrays(own), arrays["constant"], trees, arrays["shares"], *fits)

@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpane._core import boosting as kernels
 from counterpane.ragged import join
-from counterpane.typing import Array, Floats, Ints
+from counterpane.typing import Array, Bools, Floats, Ints
 
 Columns = tuple[int, ...]
 
@@ -46,13 +46,16 @@ class BoxParts:
                     lists.setdefault(subset, []).append(places)
         return {subset: np.concatenate(lists[subset]) for subset in lists}
 
-    def part(self, columns: Columns, bins: Array) -> Floats:
+    def part(self, columns: Columns, bins: Array, among: Bools | None = None) -> Floats:
         """What a set of columns adds to the scores of rows of bins, (rows, scores).
 
-        By a table over the bins that occur, or box by box where that is less work.
+        By a table over the bins that occur, or box by box where that is less work. `among` tells
+        which boxes count; by default all do.
         """
         n_rows, n_scores = len(bins), self.values.shape[1]
         which = self.holders.get(columns)
+        if which is not None and among is not None:
+            which = which[among[which]]
         if which is None or not n_rows:
             return np.zeros((n_rows, n_scores))
         at = [np.flatnonzero(np.bincount(bins[:, c])) for c in columns]

@@ -15,17 +15,54 @@ from counterpane.models.additive_member import Face
 from counterpane.models.effects import log_odds
 from counterpane.typing import Codes, Floats
 
-POINTS = {1: 241, 2: 61, 3: 31}  # of a column of numbers, by the number of columns
-MOST_CELLS = 2**17
+POINTS = 201  # of a curve, besides both sides of each cut
+MOST_EDGES = {2: 81, 3: 33}  # of a column of numbers, by the number of columns
+MOST_CELLS = 2**18
+TAIL = 0.005  # the share of rows beyond each end of an axis, where a few rows lie far out
+FAR = 2.0  # times the range of the others that makes rows lie far out
 
 
 class EffectAxis(NamedTuple):
-    """The cells of one column: values of a number, or the states."""
+    """The cells of one column: points or intervals of a number, or the states.
+
+    Attributes
+    ----------
+    name
+        The column.
+    values
+        Rising numbers at which the effect is told; None for states. A cell of missing numbers has
+        none: it comes after those.
+    edges
+        The borders of the intervals around `values`; None for states, and for a curve, whose
+        `values` are points.
+    labels
+        The states, and "(missing)" for a cell of missing numbers.
+    rows
+        The share of the kept training rows in each state; empty where none are kept, and for
+        numbers.
+    seen
+        Rising numbers of kept training rows, for a rug; empty for states.
+    dated
+        Whether the numbers are dates, in days since 1970-01-01.
+    """
 
     name: str
-    values: Floats | None  # None for states
-    labels: tuple[str, ...]  # of states; empty for numbers
-    seen: Floats  # the numbers of kept training rows, for a rug; empty for states
+    values: Floats | None
+    edges: Floats | None
+    labels: tuple[str, ...]
+    rows: Floats
+    seen: Floats
+    dated: bool = False
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of cells of numbers; 0 for states."""
+        return 0 if self.values is None else len(self.values)
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return self.n_numbers + len(self.labels)
 
 
 class EffectTable(NamedTuple):
@@ -46,8 +83,14 @@ class EffectTable(NamedTuple):
     spread: Floats
 
 
-def effect_table(model: AdditiveClassifier, columns: Sequence[str]) -> EffectTable:
-    """The purified effect of an interaction at states and at values over the range of numbers.
+def effect_table(
+    model: AdditiveClassifier, columns: Sequence[str], *, most: int | None = None
+) -> EffectTable:
+    """The purified effect of an interaction at states and over the range of numbers.
+
+    A single number is told at points, on both sides of each cut. Of more columns a number has
+    intervals: those between all cuts, on which the effect is constant, or if these are many,
+    intervals of equal width, told at their centers.
 
     Parameters
     ----------
@@ -55,6 +98,8 @@ def effect_table(model: AdditiveClassifier, columns: Sequence[str]) -> EffectTab
         An additive classifier.
     columns
         The names of the interaction's columns; the axes are in this order.
+    most
+        The largest number of intervals of a number; by default it depends on the number of columns.
 
     Returns
     -------
@@ -66,18 +111,15 @@ def effect_table(model: AdditiveClassifier, columns: Sequence[str]) -> EffectTab
         raise ParameterError(
             f"the model has no interaction of {', '.join(columns)}; `interactions()` lists them."
         )
-    axes = [_axis(model, c, len(face)) for c in face]
-    sizes = [len(axis.labels) if axis.values is None else len(axis.values) for axis in axes]
-    if math.prod(sizes) > MOST_CELLS:
+    axes = [_axis(model, face, c, most) for c in face]
+    sizes = [axis.size for axis in axes]
+    if math.prod(sizes) * model.n_classes > MOST_CELLS:
         raise ParameterError(
-            f"{', '.join(columns)} have {math.prod(sizes):,} cells; at most {MOST_CELLS:,} can be "
-            "shown."
+            f"{', '.join(columns)} have {math.prod(sizes):,} cells of {model.n_classes} classes; "
+            f"at most {MOST_CELLS:,} numbers can be shown."
         )
-    codes, numbers = _grid(model, face, axes, sizes)
-    each = [log_odds(member.pure_part(face, codes, numbers)) for member in model.members]
-    values = np.tensordot(model.shares, np.stack(each), 1)
+    values, spread = _mean_and_spread(model, face, *_grid(model, face, axes, sizes))
     shape = (*sizes, model.n_classes)
-    spread = _spread(model, np.stack(each))
     order = [face.index(model.schema.index(name)) for name in columns]
     turn = [*order, len(face)]
     return EffectTable(
@@ -87,34 +129,75 @@ def effect_table(model: AdditiveClassifier, columns: Sequence[str]) -> EffectTab
     )
 
 
-def _spread(model: AdditiveClassifier, each: Floats) -> Floats:
-    """The deviation over members of one kind, weighed as these enter the model."""
-    kinds = [type(member) for member in model.members]
-    variance = np.zeros(each.shape[1:])
-    for kind in dict.fromkeys(kinds):
-        places = [k for k, other in enumerate(kinds) if other is kind]
-        variance += (model.shares[places].sum() * each[places].std(axis=0)) ** 2
-    return np.asarray(np.sqrt(variance))
+def _mean_and_spread(
+    model: AdditiveClassifier, face: Face, codes: Codes, numbers: Floats
+) -> tuple[Floats, Floats]:
+    """The effect, and its deviation over fits of one kind, weighed as these enter the model."""
+    kinds: dict[type, list[tuple[Floats, Floats]]] = {}
+    for share, member in zip(model.shares.tolist(), model.members, strict=True):
+        scales, each = member.fit_parts(face, codes, numbers)
+        kinds.setdefault(type(member), []).append((share * scales, log_odds(each)))
+    mean = np.zeros((codes.shape[1], model.n_classes))
+    variance = np.zeros_like(mean)
+    for parts in kinds.values():
+        weights = np.concatenate([w for w, _ in parts])
+        each = np.concatenate([values for _, values in parts])
+        total = float(weights.sum())
+        if total > 0:
+            own = np.tensordot(weights / total, each, 1)
+            mean += total * own
+            variance += total**2 * np.tensordot(weights / total, (each - own) ** 2, 1)
+    return mean, np.asarray(np.sqrt(variance))
 
 
-def _axis(model: AdditiveClassifier, c: int, order: int) -> EffectAxis:
+def _axis(model: AdditiveClassifier, face: Face, c: int, most: int | None) -> EffectAxis:
     variable, numeric = model.schema[c], model.numeric.tolist()
+    kept = model.rows
     if c not in numeric:
         labels = tuple(state_text(state) for state in variable.states)
-        return EffectAxis(variable.name, None, labels, np.zeros(0))
+        shares = np.zeros(0)
+        if kept is not None:
+            known = kept.shares(c)[: variable.card]
+            shares = np.append(known, np.zeros(variable.card - len(known)))
+        return EffectAxis(variable.name, None, None, labels, shares, np.zeros(0))
     row = numeric.index(c)
-    seen = model.rows.numbers[row] if model.rows is not None else np.zeros(0)
+    seen = kept.numbers[row] if kept is not None else np.zeros(0)
     seen = np.sort(seen[np.isfinite(seen)])
-    values = seen if len(seen) else model.members[0].values_of(row)
-    values = values[np.isfinite(values)]
+    cuts = np.unique(np.concatenate([m.cuts_within(face, c) for m in model.members]))
+    cuts = cuts[np.isfinite(cuts)]
+    low, high = shown_range(seen if len(seen) else cuts)
+    seen = seen[(seen >= low) & (seen <= high)]
+    cuts = cuts[(cuts > low) & (cuts < high)]
+    labels = (state_text(None),) if variable.find(None) is not None else ()
+    if len(face) == 1:
+        both = np.concatenate([cuts, np.nextafter(cuts, -np.inf)])
+        values = np.unique(np.concatenate([np.linspace(low, high, POINTS), both]))
+        edges = None
+    else:
+        most = most or MOST_EDGES[min(len(face), 3)] - 1
+        if len(cuts) < most:
+            edges = np.unique(np.concatenate([[low], cuts, [high]]))
+        else:
+            edges = np.linspace(low, high, most + 1)
+        if len(edges) < 2:
+            edges = np.array([low - 0.5, low + 0.5])
+        values = (edges[1:] + edges[:-1]) / 2
+    return EffectAxis(variable.name, values, edges, labels, np.zeros(0), seen, variable.dated)
+
+
+def shown_range(values: Floats) -> tuple[float, float]:
+    """The ends of an axis: those of rising values, without a few that lie far out.
+
+    >>> shown_range(np.append(np.arange(1000.0), 1e6)) == (5.0, 995.0)
+    True
+    """
     if not len(values):
-        values = np.zeros(1)
-    points = POINTS[min(order, 3)]
-    distinct = np.unique(values)
-    if len(distinct) > points:
-        low, high = np.quantile(values, [0.005, 0.995]) if order > 1 else distinct[[0, -1]]
-        distinct = np.linspace(low, high, points)
-    return EffectAxis(variable.name, distinct, (), seen)
+        return 0.0, 1.0
+    low, high = float(values[0]), float(values[-1])
+    near_low, near_high = np.quantile(values, [TAIL, 1 - TAIL], method="nearest").tolist()
+    if near_high > near_low and high - low > FAR * (near_high - near_low):
+        return near_low, near_high
+    return low, high
 
 
 def _grid(
@@ -131,5 +214,7 @@ def _grid(
             codes[c] = place
         else:
             codes[c] = 0
-            numbers[numeric.index(c)] = axis.values[place]
+            numbers[numeric.index(c)] = np.append(axis.values, np.nan)[
+                np.minimum(place, axis.n_numbers)
+            ]
     return codes, numbers

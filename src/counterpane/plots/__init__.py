@@ -2,7 +2,7 @@
 
 from counterpane.plots.bars import answer, comparison, interactions, marginals
 from counterpane.plots.calibration import calibration
-from counterpane.plots.effects import effects
+from counterpane.plots.effects import effects, top_effects
 from counterpane.plots.graph import graph
 from counterpane.plots.hypergraph import hypergraph
 from counterpane.plots.learned import learned, trace
@@ -21,5 +21,6 @@ __all__ = [
     "interactions",
     "learned",
     "marginals",
+    "top_effects",
     "trace",
 ]

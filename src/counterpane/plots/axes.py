@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from counterpane.errors import MissingExtraError
+from counterpane.typing import Array
 
 BLUE = "#1f6fb4"
 MAX_INCHES = (16.0, 14.0)  # of a new figure
 MAX_LETTERS = 32  # of a name beside an axis
+LONG = 10_000  # from which numbers are written as 10k
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] = (6.4, 4.0)) -> Any:
@@ -71,6 +75,37 @@ def literal(text: str) -> str:
 def axis_label(name: str) -> str:
     """A name that fits beside an axis, not read as a formula."""
     return literal(name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…")
+
+
+def number_ticks(
+    side: Any,
+    low: float,
+    high: float,
+    *,
+    dated: bool = False,
+    missing: tuple[float, float] | None = None,
+) -> None:
+    """Set a few ticks of numbers, or of dates in days, and one in a strip of missing cells."""
+    from matplotlib import dates, ticker
+
+    days: Any = dates
+    ticks: Array
+    if dated:
+        locator = days.AutoDateLocator(minticks=2, maxticks=5)
+        ticks = np.asarray(locator.tick_values(days.num2date(low), days.num2date(high)))
+    else:
+        ticks = np.asarray(ticker.MaxNLocator(5).tick_values(low, high))
+    last = high if missing is None else high - 0.08 * (high - low)
+    ticks = ticks[(ticks >= low) & (ticks <= last)]
+    if dated:
+        labels = days.ConciseDateFormatter(locator).format_ticks(ticks)
+    elif np.abs(ticks).max(initial=0.0) >= LONG:
+        labels = [ticker.EngFormatter(sep="")(x) for x in ticks]
+    else:
+        labels = [f"{x:.6g}" for x in ticks.tolist()]
+    if missing is not None:
+        ticks, labels = np.append(ticks, sum(missing) / 2), [*labels, "missing"]
+    side.set_ticks(ticks.tolist(), labels)
 
 
 def write_note(ax: Any, note: str) -> None:

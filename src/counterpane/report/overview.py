@@ -37,6 +37,7 @@ TITLES = {
     "frame": "frame learned from",
     "constraints": "constraints on edges",
     "day_first": "day first in dates",
+    "cuts": "cuts of numbers",
 }
 
 

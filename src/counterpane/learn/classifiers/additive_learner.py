@@ -71,6 +71,7 @@ class AdditiveLearner(Classifier):
     model_: AdditiveClassifier
     held_out_: HeldOut | None
     keep_rows: bool
+    _takes_trees = False
 
     def _build(
         self,
@@ -115,6 +116,11 @@ class AdditiveLearner(Classifier):
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))
         return self.model_.explain_cells(codes, numbers)
+
+    def plot_effects(self, columns: Any = None, **options: Any) -> Any:
+        """What interactions add to the log-odds; see `AdditiveClassifier.plot_effects`."""
+        self._check_fitted()
+        return self.model_.plot_effects(columns, **options)
 
     def plot(self, kind: str = "hypergraph", **options: Any) -> Any:
         """The hypergraph of the largest interactions; see `counterpane.plots.hypergraph`.

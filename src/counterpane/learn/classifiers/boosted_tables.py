@@ -183,7 +183,14 @@ class BoostedPart:
             [np.bincount(column, weights, kernels.MOST_BINS) for column in self.rows.bins.T]
         ).reshape(-1, kernels.MOST_BINS)
         trees = trees._replace(values=np.ascontiguousarray(values))
-        return BoostedMember(self.binning, constant[back], trees, shares / weights.sum())
+        return BoostedMember(
+            self.binning,
+            constant[back],
+            trees,
+            shares / weights.sum(),
+            np.array([min(n, fit.rounds) for fit, n in fits], dtype=np.int64),
+            np.array(scales, dtype=np.float64),
+        )
 
 
 def joined_trees(parts: Sequence[tuple[kernels.Trees, int, float]]) -> kernels.Trees:

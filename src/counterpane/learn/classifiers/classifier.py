@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from counterpane.counts.open import read, read_blocks
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reordered, resolved
-from counterpane.data.columns import Column, Numbers, n_rows
+from counterpane.data.columns import Column, Labels, Numbers, n_rows
 from counterpane.data.encoder import check_weights, encode_column, encode_rows
 from counterpane.data.export import frame_kind_of
 from counterpane.data.prepare import Prepared, preparation_notes, prepare_like
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, NotFittedError, ParameterError
+from counterpane.errors import DataError, NotFittedError, ParameterError, Setting
 from counterpane.learn.base import Learner, LearnerOptions
+from counterpane.learn.classifiers.cut_choice import CutChoice, CutSearch, choose_cuts
 from counterpane.learn.classifiers.training_data import (
     Training,
     check_policy,
@@ -58,8 +59,10 @@ class Classifier(Learner):
 
     With discretize="auto" the columns are first prepared, as the command does: texts that are
     numbers or dates are converted, and ids, constants and columns with too many states are left out
-    (unless named in `categorical`); `notes_` lists this. "mdl" takes all columns as they are; any
-    other value cuts them as `counterpane.read` does.
+    (unless named in `categorical`); `notes_` lists this. "mdl" takes all columns as they are.
+    "trees" prepares columns as "auto" does, and takes cuts from boosted trees, also of columns that
+    matter only together with others, if that lowers the log-loss of held-out rows of inner folds;
+    `cut_choice_` and `notes_` tell the choice. Any other value cuts as `counterpane.read` does.
 
     If training rows have missing cells, these are a state (`missing`; "auto" is "state"). A state
     that was not seen in training has no effect on predictions. Rows of weight zero are ignored.
@@ -71,6 +74,9 @@ class Classifier(Learner):
 
     # Learns from counts alone, the class last, and sets the results; None where rows are needed.
     _learn_counts: Callable[[CountSource], None] | None = None
+    _takes_trees = True  # whether discretize="trees" is allowed
+    _judged_with: ClassVar[dict[str, Any]] = {}  # parameters of the fits that judge cuts
+    cut_choice_: CutChoice | None = None
 
     def __init__(
         self,
@@ -122,11 +128,12 @@ class Classifier(Learner):
                 "the classes, or the name of their column."
             )
         source = X if isinstance(X, CountSource) else read_blocks(X, y)
+        by_trees = self._check_trees(rows=source is None or isinstance(X, CountSource))
         if source is not None:
             return self._fit_source(source, y, sample_weight)
         if not isinstance(X, Table) and not _cuts_by_class(self.discretize):
             X = read(X, discretize=self.discretize, target=y if isinstance(y, str) else None)
-        auto = not isinstance(X, Table) and self.discretize == "auto"
+        auto = not isinstance(X, Table) and (by_trees or self.discretize == "auto")
         unusable: dict[str, str] | None = {} if auto else None
         named, columns = read_features(X, unusable)
         dtype: Any = object
@@ -147,17 +154,19 @@ class Classifier(Learner):
         names = [*(c.name for c in columns), *(unusable or ())]
         categorical = column_names(names, self.categorical)
         prepared = prepare_features(columns, unusable, categorical) if auto else Prepared(columns)
-        training = make_training(
-            prepared.columns,
-            target,
-            weights,
-            categorical=categorical,
-            max_states=self.max_states,
-            max_bins=self.max_bins,
-            missing=self.missing,
-        )
+        options: dict[str, Any] = {
+            "categorical": categorical,
+            "max_states": self.max_states,
+            "max_bins": self.max_bins,
+            "missing": self.missing,
+        }
+        rows = (prepared.columns, target, weights)
+        self.cut_choice_ = self._choose_cuts(*rows, options) if by_trees else None
+        cuts = self.cut_choice_.cuts if self.cut_choice_ else None
+        training = make_training(*rows, **options, cuts=cuts)
         self._preparation = X.preparation if isinstance(X, Table) else prepared.facts()
         self._notes = preparation_notes(self._preparation, training.table.schema)
+        self._notes += [self.cut_choice_.sentence] if self.cut_choice_ else []
         self._places = [names.index(c.name) for c in prepared.columns]
         kind = X.frame_kind if isinstance(X, Table) else frame_kind_of(X)
         training.table.frame_kind = kind
@@ -168,6 +177,45 @@ class Classifier(Learner):
             policy_of_columns(prepared.columns, weights, self.missing),
             n_features=len(names),
         )
+
+    def _check_trees(self, *, rows: bool) -> bool:
+        """Whether cuts are to be chosen; refuses learners and data without this choice."""
+        if not (isinstance(self.discretize, str) and self.discretize == "trees"):
+            return False
+        if not self._takes_trees:
+            raise ParameterError(
+                Setting("discretize", "trees"),
+                f"; {type(self).__name__} finds its intervals itself. NaiveBayes, TAN, "
+                "BayesNetClassifier and MarkovClassifier take it.",
+            )
+        if not rows:
+            raise ParameterError(
+                Setting("discretize", "trees"),
+                "; trees need the rows in memory, and these are read block by block. Pass a frame, "
+                "or leave it out for cuts by minimum description length.",
+            )
+        return True
+
+    def _choose_cuts(
+        self,
+        columns: Sequence[Column],
+        target: Labels,
+        weights: Array | None,
+        options: Mapping[str, Any],
+    ) -> CutChoice:
+        """The cuts with which this learner predicts held-out rows best."""
+
+        def fit(training: Training) -> Any:
+            copy = type(self)(**self.get_params(deep=False))
+            quiet = {"progress": False, "checkpoint": None, "time_limit": None}
+            copy.set_params(**quiet, **self._judged_with)
+            copy._preparation, copy._notes, copy._places = {}, [], []
+            described = (training.table.schema, training.target, training.numeric, object)
+            copy._fit_named(None, described, lambda: copy._learn(training), GapPolicy("none"))
+            return copy._log_proba
+
+        search = CutSearch(fit, columns, target, weights, options, n_jobs=self.n_jobs)
+        return choose_cuts(search, time_limit=self.time_limit, progress=self.progress)
 
     def _fit_source(self, source: CountSource, y: Any, sample_weight: Any) -> Self:
         """Learn from counts where these are enough, else from the distinct rows."""
@@ -304,7 +352,8 @@ class Classifier(Learner):
             raise kind(f"this {type(self).__name__} is not fitted yet; call fit first.")
 
     def _provenance(self, source: CountSource, seconds: float) -> dict[str, Any]:
-        return {**super()._provenance(source, seconds), "target": self.target_.name}
+        record = {**super()._provenance(source, seconds), "target": self.target_.name}
+        return record | ({"cuts": self.cut_choice_.sentence} if self.cut_choice_ else {})
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # slow to import
@@ -318,7 +367,7 @@ class Classifier(Learner):
 
 
 def _cuts_by_class(discretize: Any) -> bool:
-    return isinstance(discretize, str) and discretize in ("auto", "mdl")
+    return isinstance(discretize, str) and discretize in ("auto", "mdl", "trees")
 
 
 def _dtype_of(states: Sequence[State]) -> Any:

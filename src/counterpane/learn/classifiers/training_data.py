@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -211,8 +211,12 @@ def make_training(
     max_states: int,
     max_bins: int | None,
     missing: Missing,
+    cuts: Mapping[str, Floats] | None = None,
 ) -> Training:
-    """The training rows of columns and a class; parameters are those of `Classifier`."""
+    """The training rows of columns and a class; parameters are those of `Classifier`.
+
+    With `cuts`, numbers are cut there, and columns that it leaves out are not cut at all.
+    """
     if max_states < 0 or (max_bins is not None and max_bins < 1):
         raise ParameterError(
             f"max_states={max_states}, max_bins={max_bins}; 0 or more states and 1 or more bins "
@@ -227,12 +231,15 @@ def make_training(
         weights = None
     labels = target.codes.astype(np.int64)
     numeric = _numeric(columns, categorical, max_states)
-    variables = [
-        _cut_variable(column, labels, weights, len(target.states), max_bins)
-        if i in numeric and isinstance(column, Numbers)
-        else _state_variable(column)
-        for i, column in enumerate(columns)
-    ]
+    variables = []
+    for i, column in enumerate(columns):
+        if i not in numeric or not isinstance(column, Numbers):
+            variables.append(_state_variable(column))
+        elif cuts is not None:
+            own = cuts.get(column.name, np.zeros(0))
+            variables.append(_with_gap_state(cut_variable(column, own, weights), column))
+        else:
+            variables.append(_cut_variable(column, labels, weights, len(target.states), max_bins))
     codes, numbers = encode_rows(columns, variables, numeric)
     class_variable = Variable(target.name, target.states)
     if target.cut is not None:
@@ -348,9 +355,14 @@ def _cut_variable(
         cells = np.searchsorted(cuts, values[rows], side="right") * n_classes + labels[rows]
         counts = np.bincount(cells, row_weights[rows], (len(cuts) + 1) * n_classes).astype(float)
         cuts = _fewer_cuts(cuts, counts.reshape(-1, n_classes), max_bins)
-    gap_state = () if rows.all() else (None,)
-    variable = cut_variable(column, cuts, weights)
-    return replace(variable, states=(*variable.states, *gap_state))
+    return _with_gap_state(cut_variable(column, cuts, weights), column)
+
+
+def _with_gap_state(variable: Variable, column: Numbers) -> Variable:
+    """The variable with a last state for missing cells, if the column has some."""
+    if not column.missing.any():
+        return variable
+    return replace(variable, states=(*variable.states, None))
 
 
 def _fewer_cuts(cuts: Floats, counts: Floats, max_bins: int) -> Floats:

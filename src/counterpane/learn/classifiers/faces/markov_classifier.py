@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
-from typing import Any, Literal, Self, Unpack
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
@@ -109,6 +109,7 @@ class MarkovClassifier(Classifier):
     """
 
     _vector: ClassVector | None = None
+    _judged_with: ClassVar[dict[str, Any]] = {"floor": False, "keep_rows": False}
 
     def __init__(
         self,
