@@ -85,7 +85,8 @@ class BoostedMember:
         words = self.boxes.bins[which][self.boxes.columns[which] == j]
         bits = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")
         bits = bits[:, 1 : int(self.binning.n_bins[j])]  # without the missing cells
-        return self.binning.cuts[j][(bits[:, 1:] != bits[:, :-1]).any(axis=0)]
+        cuts: Floats = self.binning.cuts[j][(bits[:, 1:] != bits[:, :-1]).any(axis=0)]
+        return cuts
 
     @cached_property
     def boxes(self) -> kernels.Boxes:
