@@ -26,7 +26,7 @@ GROUPS = {  # the longest home that a name's own begins with decides
     "counterpane.report": "Reports",
     "counterpane.errors": "Errors and warnings",
 }
-WARNINGS = ("StoppedEarly", "InexactAnswer")
+WARNINGS = ("StoppedEarly", "CheckpointWarning", "InexactAnswer")
 MODULES = ("evaluate", "plots")
 
 

@@ -19,6 +19,9 @@ UNKNOWN = 2**32  # bytes that are taken to be available where the system does no
 GROUPS = Path("/sys/fs/cgroup")
 PROCESS = Path("/proc/self")
 
+FEWER_COLUMNS = "select fewer columns"
+FEWER_STATES = "merge rare states, or leave out columns with thousands of states"
+
 Result = TypeVar("Result")
 
 

@@ -240,6 +240,6 @@ def test_too_many_rows_are_refused_by_name(monkeypatch):
     assert stream_of_tables(table).rows(range(4)).n_rows == 16
     assert MemoryCounts(table).rows() is table
     monkeypatch.undo()
-    monkeypatch.setattr("counterpane.counts.source._physical_memory", lambda: 8000)
+    monkeypatch.setattr("counterpane.counts.source.available_memory", lambda: 8000)
     with pytest.raises(TableSizeError, match=r"more than 100 distinct rows of 12 .*2,000 bytes"):
         stream_of_tables(table).rows()

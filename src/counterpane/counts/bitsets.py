@@ -8,6 +8,7 @@ import numpy as np
 
 from counterpane._core import counts as kernels
 from counterpane.counts.layout import CountLayout
+from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Codes, Ints, Words
 
@@ -39,13 +40,14 @@ class BitColumns:
 
     def pack(self, columns: Iterable[int]) -> None:
         """Pack those of `columns` that are not packed yet."""
+        columns = [v for v in columns if not self.packed[v]]
+        states = int(self.cards[columns].sum())
+        need_memory(8 * states * self.n_words, f"the bit sets of {states:,} states", FEWER_STATES)
         n_bytes = -(-self.codes.shape[1] // 8)
         as_bytes = self.words.view(np.uint8)
         # Allocated once: fresh pages cost more than sums.
         in_state = np.empty(self.codes.shape[1], dtype=bool)
         for v in columns:
-            if self.packed[v]:
-                continue
             for state in range(self.cards[v]):
                 np.equal(self.codes[v], state, out=in_state)
                 row = self.first[v] + state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 from counterpane._core import counts as kernels
 from counterpane.data.schema import Schema
 from counterpane.errors import ScopeError, TableSizeError
+from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Ints
 
@@ -95,6 +97,7 @@ def lay_out_counts(
             f"{layout.n_tables} tables have {layout.n_cells:,} cells together; the limit is "
             f"{MAX_BATCH_CELLS:,}: ask for fewer at a time, or lower max_cells."
         )
+    need_memory(8 * layout.n_cells, f"tables of {layout.n_cells:,} cells", FEWER_STATES)
     return layout
 
 
@@ -166,6 +169,8 @@ class CountBatch:
         if i not in self._sparse:
             return self[i]
         cells = self._sparse[i]
+        size = math.prod(cells.shape)
+        need_memory(8 * size, f"a table of {size:,} cells", FEWER_STATES)
         table = np.zeros(cells.shape, dtype=cells.values.dtype)
         table[tuple(cells.codes)] = cells.values
         return table

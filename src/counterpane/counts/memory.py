@@ -37,6 +37,7 @@ from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
 PACK_AFTER = 4  # a column is packed into bit sets after its use in this many tables
+PACKED_STATES = 256  # a column with more is packed only when it is counted
 PAIR_ROWS = 2**13  # the fewest rows of pairs that are worth a thread
 PLAN_ROWS = 2**16  # with fewer rows, counting is cheaper than planning
 CACHE_CELLS = 2**23  # cells of cached tables: 64 MB
@@ -96,7 +97,7 @@ class MemoryCounts(CountSource):
 
     def prepare(self) -> None:
         if self.table.weights is None:
-            self.bits.pack(range(len(self.schema)))
+            self.bits.pack(np.flatnonzero(self._cards <= PACKED_STATES).tolist())
 
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None

@@ -9,6 +9,7 @@ import numpy as np
 from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope, lay_out_counts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.view import SourceView
+from counterpane.memory import FEWER_COLUMNS, need_memory
 from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
@@ -136,6 +137,7 @@ def pair_blocks(cards: Ints, max_cells: int) -> list[tuple[int, ...]]:
     [(0, 1, 2), (0, 1, 3), (2, 3)]
     """
     n = len(cards)
+    need_memory(n * n, f"a list of all pairs of {n:,} columns", FEWER_COLUMNS)
     uncovered = ~np.eye(n, dtype=np.bool_)
     degrees = uncovered.sum(axis=1)
     blocks = []

@@ -6,7 +6,6 @@ answers a batch of tables in one scan, so a learner asks for all it can foresee 
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
@@ -29,6 +28,7 @@ from counterpane.counts.tasks import CountTask, PairTask
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
+from counterpane.memory import FEWER_STATES, available_memory, need_memory, size_text
 from counterpane.progress import Control
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Ints
@@ -124,9 +124,10 @@ class CountSource(ABC):
         cells = int(np.prod([self.counted_cards[side].sum() for side in sides]))
         if cells > MAX_BATCH_CELLS:
             raise TableSizeError(
-                f"pair counts of {len(sides[0])} by {len(sides[1])} columns need {cells:,} cells; "
-                f"the limit is {MAX_BATCH_CELLS:,}: ask for fewer columns at a time."
+                f"pair counts of {len(sides[0])} by {len(sides[1])} columns need {cells:,} cells, "
+                f"{size_text(8 * cells)}; the limit is {MAX_BATCH_CELLS:,}: {FEWER_STATES}."
             )
+        need_memory(8 * cells, f"the counts of {cells:,} pairs of states", FEWER_STATES)
         return self._pair_counts(left, right, ctl)
 
     def distinct(
@@ -142,8 +143,8 @@ class CountSource(ABC):
         """The rows of some columns (all by default): those of `table`, or weighted distinct rows.
 
         Distinct rows are sorted. A sum over rows is the same for both, to the last bit if weights
-        are whole numbers. At most `MAX_ROW_BYTES` are held, or a quarter of the machine's memory if
-        that is less.
+        are whole numbers. At most `MAX_ROW_BYTES` are held, or a quarter of the memory that is
+        available if that is less.
 
         >>> from counterpane.counts.stream import StreamCounts
         >>> table = Table.from_frame({"a": ["x", "y", "x"], "b": [0, 1, 0]})
@@ -154,7 +155,7 @@ class CountSource(ABC):
         if self.table is not None:
             return self.table if columns is None else self.table.select(where)
         row_bytes = code_dtype(self.schema.cards).itemsize * len(where) + 8
-        room = min(MAX_ROW_BYTES, _physical_memory() // 4)
+        room = min(MAX_ROW_BYTES, available_memory() // 4)
         try:
             return self.distinct(where, limit=room // row_bytes, ctl=ctl)
         except TableSizeError:
@@ -319,10 +320,3 @@ def _missing_error(schema: Schema, columns: Ints) -> DataError:
         Setting("missing", "state"),
         ".",
     )
-
-
-def _physical_memory() -> int:
-    """The memory of the machine in bytes; 4 * MAX_ROW_BYTES where the system does not tell."""
-    if not hasattr(os, "sysconf"):
-        return 4 * MAX_ROW_BYTES
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

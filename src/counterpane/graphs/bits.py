@@ -12,6 +12,7 @@ import numpy as np
 
 from counterpane.errors import GraphError, unknown_name
 from counterpane.lazy import lazy
+from counterpane.memory import FEWER_COLUMNS, need_memory
 from counterpane.typing import Bools, Words
 
 nx = lazy("networkx")
@@ -136,6 +137,7 @@ class BitGraph(ABC):
         return graph
 
     def _settle(self, n: int, edges: list[Edge], names: Sequence[Hashable]) -> None:
+        need_memory(2 * n * n, f"a graph of {n:,} nodes", FEWER_COLUMNS)
         flags = np.zeros((n, n), dtype=np.bool_)
         if edges:
             tails, heads = zip(*edges, strict=True)

@@ -212,8 +212,9 @@ class ExactPosterior(DensityLearner):
         source = self._source(X, sample_weight)
         n, names = len(source.schema), source.schema.names
         if n > MAX_VARIABLES:
+            families = f"{n * 2 ** (n - 1):,}" if n < 64 else f"{n} · 2^{n - 1}"
             raise TableSizeError(
-                f"{n} variables have {n * 2.0 ** (n - 1):,.0f} families; exact sums hold those of "
+                f"{n} variables have {families} families; exact sums hold those of "
                 f"{MAX_VARIABLES} variables: select fewer columns, or use OrderMCMC."
             )
         tables = FamilyTables(source, score, range(n), checked_limit(self.max_parents, n))

@@ -13,6 +13,7 @@ from counterpane.data.schema import Schema
 from counterpane.errors import GraphError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.graphs.bits import members, pack, unpack
+from counterpane.memory import FEWER_COLUMNS, need_memory
 from counterpane.progress import Control
 from counterpane.scores.base import LEAST_GAIN
 from counterpane.scores.row_cache import RowCache
@@ -31,6 +32,7 @@ def make_limits(
     are free.
     """
     n = len(schema)
+    need_memory(4 * n * n, f"a search over {n:,} columns", f"{FEWER_COLUMNS}, or use ChowLiu")
     allowed = ~np.eye(n, dtype=bool)  # allowed[x, p]: p may be a parent of x
     level: dict[int, int] = {}
     for k, tier in enumerate(tiers or ()):

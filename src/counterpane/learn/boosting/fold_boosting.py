@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpane._core import boosting as kernels
+from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.parallel import map_in_threads
 from counterpane.ragged import join
 from counterpane.typing import Array, Bools, Floats, Ints
@@ -101,6 +102,9 @@ def boost_once(
         seed=seed,
         patience=PATIENCE,
         enough=NEARLY_ZERO,
+    )
+    need_memory(
+        12 * n_scores * n_rows, f"boosting {n_scores:,} classes on {n_rows:,} rows", FEWER_STATES
     )
     start = rows.start(weights) if base is None else np.zeros(n_scores)
     scores = np.repeat(start[None], n_rows, axis=0) if base is None else base

@@ -20,6 +20,7 @@ from counterpane.data.table import Table
 from counterpane.errors import FitError
 from counterpane.features import Rules, Tree
 from counterpane.learn.dependency.variable_search import LearnedConditionals, VariableSearch
+from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.ragged import flatten, offsets_of
@@ -220,6 +221,7 @@ def logistic_design(table: Table, like: LogisticDesign | None = None) -> Logisti
         columns, values = like.columns, like.values
     sets = bits.first[columns[1:]] + values[1:]
     all_rows = np.bitwise_or.reduce(bits.words[: cards[0]])
+    need_memory(8 * sets.size * bits.n_words, f"{sets.size:,} logistic features", FEWER_STATES)
     words = np.concatenate([all_rows[None, :], bits.words[sets]])
     ones = np.append(table.n_rows, bits.total[sets])
     flipped = 2 * ones > table.n_rows

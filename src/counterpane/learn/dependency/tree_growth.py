@@ -22,6 +22,7 @@ from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.features import Rules, Tree
 from counterpane.learn.dependency.variable_search import LearnedConditionals, VariableSearch
+from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats, Ints
@@ -130,6 +131,7 @@ class TreeSearch(VariableSearch[Forest]):
         columns = self.rows.columns
         allowed = columns != v if self.relatives is None else np.isin(columns, self.relatives[v])
         most = 2 * min(self.rows.codes.shape[1], max(1, self.total // self.least))  # nodes
+        need_memory(8 * most * (r + 4), f"a tree of a column with {r:,} states", FEWER_STATES)
         questions, gains = np.empty(most, dtype=np.int64), np.empty(most)
         children, counts = (np.empty((most, k), dtype=np.int64) for k in (2, r))
         out = GrownTree(questions, children, gains, counts)

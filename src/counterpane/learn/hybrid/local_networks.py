@@ -12,6 +12,7 @@ from counterpane._core import hybrid as kernels
 from counterpane._core.hybrid import LEAST_ROOM, Data, Scratch, Terms
 from counterpane.data.table import Table
 from counterpane.features import Potential, check_cells
+from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
 from counterpane.scores.base import least_gain
@@ -109,6 +110,7 @@ class LocalNetworks:
             states, width = int(cards[-1]), cards.size
             rows = int(min(n_rows, np.prod(cards, dtype=np.float64)))
             room = max(LEAST_ROOM, rows) * states
+            need_memory(20 * room, f"the counts of a column with {states:,} states", FEWER_STATES)
             self._own.scratch = Scratch(
                 np.empty(n_rows, dtype=np.uint32),
                 np.empty(max(LEAST_NUMBERS, room), dtype=np.int32),
