@@ -253,6 +253,8 @@ class Mixture(JointModel):
             raise ParameterError("the mixture keeps no rows to average over.")
 
         def log_proba(codes: Codes, _: Floats) -> Floats:
+            if not codes.shape[1]:  # no row fits sets or likelihoods
+                return np.empty((0, self.schema[-1].card))
             unasked = np.zeros((1, codes.shape[1]), dtype=codes.dtype)
             table = Table(self.schema, np.concatenate([codes, unasked]))
             return self.full_conditionals(table, [self.schema.names[-1]])

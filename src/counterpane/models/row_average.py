@@ -23,6 +23,7 @@ from counterpane.typing import Bools, Codes, Floats, Ints
 ENOUGH = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)  # rows
 LEFT_OUT = 128  # rows at most, to choose one of them
 TINY = 1e-12
+ROUNDING = 1e-9  # losses that differ by less are equal, and the fewest rows are taken
 NEAREST = 128  # rows that do not fit are at most so many, the nearest
 CANDIDATES = 2**12  # they are looked for among so many rows
 BLOCK_CELLS = 2**22  # evidence × rows at a time
@@ -155,7 +156,9 @@ class RowAverage:
         """
         columns = frozenset(item.column for item in evidence)
         if columns not in self._enough:
-            self._enough[columns] = ENOUGH[int(np.argmin(self._losses(columns)))]
+            losses = np.array(self._losses(columns))
+            best = losses <= losses.min() + ROUNDING * abs(losses.min())
+            self._enough[columns] = ENOUGH[int(np.argmax(best))]
         return self._enough[columns]
 
     def _losses(self, columns: Iterable[int]) -> list[float]:

@@ -18,6 +18,14 @@ from counterpane.models.storage import load
 from counterpane.report.content import confidence_of, content_of, model_words, target_of
 from counterpane.report.rows import report_rows
 
+ENGINE_SCRIPTS = (
+    "arrays.js",
+    "tree_engine.js",
+    "class_engine.js",
+    "row_engine.js",
+    "gibbs_engine.js",
+)
+
 
 def write_report(
     model: Any,

@@ -434,3 +434,13 @@ def test_one_more_column_is_one():
     assert str(estimated) == (
         "Not given: a; averaged over about 12 training rows that fit the evidence."
     )
+
+
+def test_no_row_fits_a_likelihood_on_several_columns():
+    """A mixture that keeps rows answers from similar rows then."""
+    model = cp.MarkovClassifier().fit(cp.load_dataset("tictactoe"), "class").model_
+    state = {"top_left": "x", "top_middle": "x", "top_right": "x", "middle_left": "x"}
+    likely = {"middle_middle": {"x": 1.0, "o": 0.0, "b": 0.0}}
+    answer = model.query("class", state, virtual_evidence=likely)
+    assert answer.basis.rows_that_fit == 0
+    assert answer.probabilities.sum() == pytest.approx(1)

@@ -1,0 +1,198 @@
+"""What a page needs to infer by itself: clique trees, tables, rows or conditionals as arrays."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from counterpane.errors import CounterpaneError, TableSizeError
+from counterpane.features import Potential
+from counterpane.inference import plan_query
+from counterpane.models.additive import AdditiveClassifier
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.mixture import Mixture
+from counterpane.ragged import flatten, offsets_of
+from counterpane.report.class_engines import additive_engine, average_engine
+from counterpane.report.packing import Spec, packed
+from counterpane.typing import Floats
+
+MAX_TREE_CELLS = 2**22  # of all cliques, and of all models of a mixture together
+DRAWN = 20_000  # rows that stand for marginals beyond the reach of exact answers
+
+Clique = tuple[int, ...]
+
+
+def engine_of(model: Any) -> Spec:
+    """The engine of a model: what kind of inference the page does, and its arrays.
+
+    A model that is too large for a page gets `still`: its marginals, and a sentence that says why.
+
+    >>> import counterpane as cp
+    >>> engine_of(cp.ChowLiu().fit(cp.load_dataset("titanic")).model_)["kind"]
+    'tree'
+    """
+    try:
+        return _engine(model)
+    except TableSizeError:
+        return _still(model)
+
+
+def _engine(model: Any) -> Spec:
+    if isinstance(model, AdditiveClassifier):
+        return additive_engine(model) if model.rows is not None else _still(model)
+    if isinstance(model, DependencyNetwork):
+        arrays = {name: packed(_narrow(array)) for name, array in model.to_arrays().items()}
+        return {"kind": "gibbs", "cards": packed(model.schema.cards), "arrays": arrays}
+    if not isinstance(model, Mixture):
+        return _tree(model, MAX_TREE_CELLS)
+    if model.rows is not None:
+        return average_engine(model)
+    if any(isinstance(part, DependencyNetwork) for part in model.models):
+        return _still(model)
+    parts: list[Spec] = []
+    left = MAX_TREE_CELLS
+    for part in model.models:
+        parts.append(_tree(part, left))
+        left -= parts[-1]["cells"]
+    weights, fixed = packed(model.weights), int(model.fixed)
+    return {"kind": "mixture", "parts": parts, "weights": weights, "fixed": fixed}
+
+
+def _narrow(array: Any) -> Any:
+    return array.astype(np.int32) if array.dtype == np.int64 else array
+
+
+def _tree(model: Any, most: int) -> Spec:
+    """The tables of a network and a clique tree for them."""
+    schema, directed = model.schema, isinstance(model, BayesianNetwork)
+    factors: Sequence[Potential] = model.to_potentials()
+    scopes = [p.scope for p in factors]
+    plan = plan_query(scopes, schema.cards, (), max_cells=most, names=schema.names)
+    cliques, parents = clique_tree(scopes, plan.order)
+    sizes = [math.prod(schema.cards[list(clique)].tolist()) for clique in cliques]
+    if sum(sizes) > most:
+        raise TableSizeError(f"{sum(sizes):,} cells are more than {most:,}.")
+    owners = _owners(scopes, cliques, sizes)
+    values: Iterable[Floats] = model.tables if directed else (p.log_values for p in factors)
+    spec = {
+        "kind": "tree",
+        "cards": packed(schema.cards),
+        "scopes": packed(flatten(scopes)),
+        "scopeFrom": packed(offsets_of(map(len, scopes))),
+        "owners": packed(np.array(owners)),
+        "values": packed(flatten((v.reshape(-1) for v in values), np.float64)),
+        "cliques": packed(flatten(cliques)),
+        "cliqueFrom": packed(offsets_of(map(len, cliques))),
+        "parents": packed(np.array(parents)),
+        "normalized": int(directed),
+        "logs": int(not directed),
+        "cells": sum(sizes),
+    }
+    if directed:
+        spec["children"] = packed(np.array([scope[-1] for scope in scopes]))
+    return spec
+
+
+def clique_tree(
+    scopes: Sequence[Sequence[int]], order: Sequence[int]
+) -> tuple[list[Clique], list[int]]:
+    """(cliques, the parent of each, −1 for the first) of an order of elimination, parents first.
+
+    The axes of a clique are its new variables, then those of its parent, in the parent's order.
+
+    >>> clique_tree([(0, 1), (1, 2)], [0, 1, 2])
+    ([(2, 1), (0, 1)], [-1, 0])
+    """
+    neighbors: dict[int, set[int]] = {v: set() for v in order}
+    for scope in scopes:
+        for v in scope:
+            neighbors[v].update(u for u in scope if u != v)
+    rank = {v: k for k, v in enumerate(order)}
+    around: dict[int, set[int]] = {}
+    for v in order:
+        around[v] = neighbors.pop(v)
+        for u in around[v]:
+            neighbors[u] |= around[v]
+            neighbors[u] -= {u, v}
+    home: dict[int, int] = {}  # the clique in which a variable was eliminated
+    members: list[set[int]] = []
+    parents: list[int] = []
+    for v in reversed(order):  # the last eliminated is the root
+        above = home[min(around[v], key=rank.__getitem__)] if around[v] else 0
+        if members and around[v] == members[above]:
+            members[above].add(v)  # its clique holds all of the one above
+            home[v] = above
+            continue
+        home[v] = len(members)
+        parents.append(above if members else -1)
+        members.append({v, *around[v]})
+    return _with_axes(members, parents), parents
+
+
+def _with_axes(members: Sequence[set[int]], parents: Sequence[int]) -> list[Clique]:
+    cliques: list[Clique] = []
+    for own, parent in zip(members, parents, strict=True):
+        shared = [v for v in cliques[parent] if v in own] if parent >= 0 else []
+        cliques.append((*sorted(own - set(shared)), *shared))
+    return cliques
+
+
+def _owners(
+    scopes: Sequence[Sequence[int]], cliques: Sequence[Clique], sizes: Sequence[int]
+) -> list[int]:
+    """The smallest clique that holds each factor."""
+    holding: dict[int, set[int]] = {}
+    for k, clique in enumerate(cliques):
+        for v in clique:
+            holding.setdefault(v, set()).add(k)
+    return [
+        min(set.intersection(*(holding[v] for v in scope)), key=lambda k: (sizes[k], k))
+        if len(scope)
+        else 0
+        for scope in scopes
+    ]
+
+
+def _still(model: Any) -> Spec:
+    """Marginals, without evidence, of a model whose inference does not fit a page."""
+    schema = model.schema
+    marginals: list[Floats | None] = [None] * len(schema)
+    if isinstance(model, AdditiveClassifier):
+        reason = (
+            "This classifier keeps no training rows, so that it cannot average over columns that "
+            "are not given. Learn it again with its rows (keep_rows=True), or use `counterpane "
+            "predict` on complete rows."
+        )
+    else:
+        reason = (
+            f"Clicks do not set evidence here: exact answers of this model need more than the "
+            f"{MAX_TREE_CELLS:,} table cells that a page may hold. `counterpane query MODEL COLUMN "
+            "--given COLUMN=STATE` answers."
+        )
+        marginals = _drawn_marginals(model)
+    return {
+        "kind": "still",
+        "cards": packed(schema.cards),
+        "reason": reason,
+        "marginals": [None if p is None else packed(p) for p in marginals],
+    }
+
+
+def _drawn_marginals(model: Any) -> list[Floats | None]:
+    """The shares of states in rows drawn from a network, or None where none can be drawn."""
+    schema = model.schema
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            codes = model.sample(DRAWN, random_state=0, as_intervals=True).codes
+        except CounterpaneError:
+            return [None] * len(schema)
+    return [
+        np.bincount(row, minlength=card) / codes.shape[1]
+        for row, card in zip(codes, schema.cards.tolist(), strict=True)
+    ]
