@@ -64,7 +64,7 @@ _HOMES = {
     "counterpane.learn.ranking.ranker": ("LinkRanker",),
     "counterpane.models.estimate": ("InexactAnswer",),
     "counterpane.errors": ("CounterpaneError",),
-    "counterpane.report": ("write_report",),
+    "counterpane.report": ("explore_model", "write_report"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -167,6 +167,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.models import Mixture as Mixture
     from counterpane.models import load as load
     from counterpane.models.estimate import InexactAnswer as InexactAnswer
+    from counterpane.report import explore_model as explore_model
     from counterpane.report import write_report as write_report
     from counterpane.scores import AIC as AIC
     from counterpane.scores import BIC as BIC

@@ -1,4 +1,4 @@
-"""Pictures by `counterpane.plots`, loaded on request: the only import from a higher floor."""
+"""Pictures by `counterpane.plots`, and the explorer: the only imports from a higher floor."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def draw_plot(picture: str, *args: Any, **options: Any) -> Any:
     and models have a `plot` method.
     """
     return getattr(counterpane.plots, picture)(*args, **options)
+
+
+def open_explorer(model: Any, path: Any, **options: Any) -> Any:
+    """What `counterpane.explore_model` returns: a page for a notebook, or the path of its file."""
+    return counterpane.explore_model(model, path, **options)

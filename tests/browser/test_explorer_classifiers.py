@@ -1,4 +1,4 @@
-"""Classifiers, dependency networks and hybrid random fields in the page, beside Python's answers."""
+"""Classifiers, dependency networks and hybrid random fields, beside Python's answers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser.test_explorer_engines import Question, ask, random_network, random_question
 
 import counterpane as cp
-
-NUMBERS = {"breast_cancer_small", "wine_small"}
+from browser.test_explorer_engines import Question, ask, random_network, random_question
 
 
 def small(name: str, columns: int, rows: int) -> dict[str, Any]:
@@ -119,7 +117,9 @@ def test_learned_conditionals(browser: Any, local: str) -> None:
     questions: list[Question] = []
     for v in range(len(cards)):
         codes = rng.integers(cards)
-        questions.append([(u, np.eye(cards[u])[codes[u]].tolist(), False) for u in range(len(cards)) if u != v])
+        questions.append(
+            [(u, np.eye(cards[u])[codes[u]].tolist(), False) for u in range(len(cards)) if u != v]
+        )
     for v, answer in enumerate(ask(browser, [(model, questions)])):
         exact = model.query(model.schema.names[v], in_words(model, questions[v]))
         np.testing.assert_allclose(answer["p"][v], exact.probabilities, rtol=0, atol=1e-9)

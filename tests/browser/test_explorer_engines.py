@@ -91,7 +91,8 @@ def mutilated(network: cp.BayesianNetwork, question: Question) -> cp.BayesianNet
     edges = [(a, b) for a, b in network.dag.edges if b not in cut]
     cards = network.schema.cards
     tables = [
-        np.full(cards[v], 1 / cards[v]) if v in cut else network.tables[v] for v in range(len(cards))
+        np.full(cards[v], 1 / cards[v]) if v in cut else network.tables[v]
+        for v in range(len(cards))
     ]
     return cp.BayesianNetwork(network.schema, cp.Dag(len(cards), edges), tables)
 

@@ -2,7 +2,7 @@
 
 COMMANDS = (
     "learn", "query", "predict", "explain", "rank", "score", "sample", "impute", "compare",
-    "report", "convert", "fit-weights", "datasets", "doctor",
+    "explore", "report", "convert", "fit-weights", "datasets", "doctor",
 )  # fmt: skip
 """The commands in the order of `--help`; that of `learn` is `counterpane.cli.learn.run_learn`.
 

@@ -25,7 +25,7 @@ from counterpane.models.formats import (
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
-from counterpane.plotting import draw_plot
+from counterpane.plotting import draw_plot, open_explorer
 from counterpane.typing import Array, Floats
 
 if TYPE_CHECKING:
@@ -130,6 +130,14 @@ class Model(ABC):
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
         return draw_plot("graph", self, **options)
+
+    def explore(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """The explorer: a page in which a click is evidence and all bars show what follows.
+
+        A notebook shows it; with a `path` it is written to one HTML file that needs no server.
+        `options` are those of `counterpane.explore_model`.
+        """
+        return open_explorer(self, path, **options)
 
     def save_picture(self, path: str | os.PathLike[str]) -> None:
         """Write the graph as a picture: `.svg`, `.png` (by matplotlib) or `.dot` (Graphviz).

@@ -1,5 +1,6 @@
-"""A report of one model: a single HTML file that anyone can open, zoom, search and print."""
+"""Pages of one model: a report, and the explorer, each a single HTML file for anyone to open."""
 
+from counterpane.report.explore import explore_model
 from counterpane.report.page import write_report
 
-__all__ = ["write_report"]
+__all__ = ["explore_model", "write_report"]

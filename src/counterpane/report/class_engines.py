@@ -113,7 +113,9 @@ def _row_engine(
 
 
 def _member(member: Member | BoostedMember, numbers: list[Floats]) -> Spec:
-    return _boosted(member, numbers) if isinstance(member, BoostedMember) else _faces(member, numbers)
+    return (
+        _boosted(member, numbers) if isinstance(member, BoostedMember) else _faces(member, numbers)
+    )
 
 
 def _faces(member: Member, numbers: list[Floats]) -> Spec:

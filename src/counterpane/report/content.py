@@ -19,10 +19,11 @@ from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.links import Link, ModelLinks
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
+from counterpane.report.engines import engine_of
 from counterpane.report.measures import class_predictions, measures_of
 from counterpane.report.overview import how_learned, overview_of
 from counterpane.report.panels import MOST_STATES, panels_of, six_digits, three_digits
-from counterpane.report.picture import picture_of
+from counterpane.report.picture import box_size, picture_of
 from counterpane.report.rows import ReportRows, measured_links, pair_information, shares_of
 from counterpane.typing import Floats
 
@@ -55,37 +56,67 @@ def content_of(
     seed: int,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """Everything on the page; see `write_report`."""
-    schema = model.schema
-    place = None if target is None else schema.index(target)
-    marginals, how = _marginals(model, rows, target)
-    links = _confident(measured_links(model, target, rows, marginals), schema.names, confidence)
-    panels = _bounded_panels(model, links, place)
+    """Everything on the page of a report; see `write_report`."""
+    base, links, how = _explored(model, rows, title, target, confidence)
+    place = base["target"]
     measures = None
     if rows is not None:
         measures = measures_of(model, rows, target, held_out, seed, progress=progress)
-    return {
-        "title": title,
-        "kind": model_words(model),
-        "overview": overview_of(model, model_words(model), links, target, measures),
-        "target": place,
-        "shape": links.shape,
-        "measure": links.measure,
+    return base | {
+        "overview": overview_of(model, base["kind"], links, target, measures),
         "meaning": links.meaning,
-        "shares": links.shares,
         "samples": links.samples,
-        "rows": None if rows is None else rows.n_given,
-        "columns": [_column(v, marginals[i], rows, i) for i, v in enumerate(schema)],
-        "links": [_flat(k) for k in links.links[:MOST_LINKS]],
-        "nLinks": len(links.links),
         "marginals": how,
         "listed": _listed(links, rows, place),
-        "picture": picture_of(schema.names, links, place),
-        "panels": panels,
+        "panels": _bounded_panels(model, links, place),
         "measures": measures,
         "learned": how_learned(model),
         "trace": (model.provenance or {}).get("trace") or [],
     }
+
+
+def explorer_content(
+    model: Any,
+    rows: ReportRows | None,
+    *,
+    title: str,
+    target: str | None,
+    confidence: EdgeConfidence | None = None,
+) -> dict[str, Any]:
+    """Everything on the page of the explorer: the graph, and what the page infers with."""
+    return _explored(model, rows, title, target, confidence)[0]
+
+
+def _explored(
+    model: Any,
+    rows: ReportRows | None,
+    title: str,
+    target: str | None,
+    confidence: EdgeConfidence | None,
+) -> tuple[dict[str, Any], ModelLinks, str]:
+    """(what explorer and report share, links, how marginals were computed if not exactly)."""
+    schema = model.schema
+    place = None if target is None else schema.index(target)
+    marginals, how = _marginals(model, rows, target)
+    links = _confident(measured_links(model, target, rows, marginals), schema.names, confidence)
+    columns = [_column(v, marginals[i], rows, i) for i, v in enumerate(schema)]
+    boxes = [box_size(column["n"], column["s"]) for column in columns]
+    content = {
+        "title": title,
+        "kind": model_words(model),
+        "target": place,
+        "shape": links.shape,
+        "measure": links.measure,
+        "shares": links.shares,
+        "rows": None if rows is None else rows.n_given,
+        "columns": columns,
+        "links": [_flat(k) for k in links.links[:MOST_LINKS]],
+        "nLinks": len(links.links),
+        "boxes": boxes,
+        "picture": picture_of(schema.names, boxes, links, place),
+        "engine": engine_of(model),
+    }
+    return content, links, how
 
 
 def model_words(model: Any) -> str:

@@ -19,6 +19,7 @@ from counterpane.models.mixture import Mixture
 from counterpane.ragged import flatten, offsets_of
 from counterpane.report.class_engines import additive_engine, average_engine
 from counterpane.report.packing import Spec, packed
+from counterpane.report.rows import shares_of
 from counterpane.typing import Floats
 
 MAX_TREE_CELLS = 2**22  # of all cliques, and of all models of a mixture together
@@ -185,14 +186,9 @@ def _still(model: Any) -> Spec:
 
 def _drawn_marginals(model: Any) -> list[Floats | None]:
     """The shares of states in rows drawn from a network, or None where none can be drawn."""
-    schema = model.schema
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            codes = model.sample(DRAWN, random_state=0, as_intervals=True).codes
+            return [*shares_of(model.sample(DRAWN, random_state=0, as_intervals=True))]
         except CounterpaneError:
-            return [None] * len(schema)
-    return [
-        np.bincount(row, minlength=card) / codes.shape[1]
-        for row, card in zip(codes, schema.cards.tolist(), strict=True)
-    ]
+            return [None] * len(model.schema)

@@ -1,4 +1,4 @@
-"""Arrays as text in a page: base64 of little-endian numbers, with a letter and size for the type."""
+"""Arrays as text in a page: base64 of little-endian numbers, with the type of the numbers."""
 
 from __future__ import annotations
 

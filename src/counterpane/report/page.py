@@ -25,6 +25,18 @@ ENGINE_SCRIPTS = (
     "row_engine.js",
     "gibbs_engine.js",
 )
+PAGE_SCRIPTS = (
+    "dom.js",
+    *ENGINE_SCRIPTS,
+    "evidence.js",
+    "monitor.js",
+    "edges.js",
+    "graph.js",
+    "panel.js",
+    "list.js",
+    "tools.js",
+    "shell.js",
+)
 
 
 def write_report(
@@ -84,16 +96,9 @@ def write_report(
     ...     path.name, path.stat().st_size < 200_000
     ('titanic.html', True)
     """
-    if isinstance(model, str | os.PathLike):
-        model = load(model)
-    learner, model = model, getattr(model, "model_", model)
+    learner, model = model_of(model, "a report")
     if confidence is None and not isinstance(model, Mixture):  # which tells its own
         confidence = getattr(learner, "edge_probabilities_", None)
-    if not hasattr(model, "schema") or not hasattr(model, "kind"):
-        raise ParameterError(
-            f"a report is of a model, its file or a fitted learner, not of a "
-            f"{type(model).__name__}."
-        )
     if not 0 <= held_out < 1:
         raise ParameterError(
             Setting("held_out", held_out), "; a share from 0 to below 1 is allowed."
@@ -112,19 +117,32 @@ def write_report(
     return Path(path)
 
 
-def page_of(content: dict[str, Any]) -> str:
+def model_of(model: Any, what: str) -> tuple[Any, Any]:
+    """(what was passed, its model): a model, its file, or a fitted learner."""
+    if isinstance(model, str | os.PathLike):
+        model = load(model)
+    learner, model = model, getattr(model, "model_", model)
+    if not hasattr(model, "schema") or not hasattr(model, "kind"):
+        raise ParameterError(
+            f"{what} is of a model, its file or a fitted learner, not of a {type(model).__name__}."
+        )
+    return learner, model
+
+
+def page_of(content: dict[str, Any], *, report: bool = True) -> str:
     """The page around what it says. Only this very script and style may run; nothing may load."""
-    folder = files("counterpane.report")
-    skeleton, style, script = (
-        (folder / name).read_text(encoding="utf-8")
-        for name in ("page.html", "report.css", "report.js")
-    )
+    skeleton, style = _source("page.html"), _source("report.css")
+    scripts = [_source(f"explorer/{name}") for name in PAGE_SCRIPTS]
+    if report:
+        scripts.append(_source("report.js"))
+    script = "\n".join(['"use strict";', "{", *scripts, "start();", "}"])
     policy = (
         f"default-src 'none'; script-src '{_fingerprint(script)}'; "
         f"style-src '{_fingerprint(style)}'; base-uri 'none'; form-action 'none'"
     )
     parts = {
         "POLICY": policy,
+        "KIND": "report" if report else "explore",
         "TITLE": html.escape(content["title"]),
         "STYLE": style,
         "CONTENT": as_script(content),
@@ -132,6 +150,10 @@ def page_of(content: dict[str, Any]) -> str:
     }
     pieces = skeleton.split("%%")  # text and names by turns, so that no part is searched for names
     return "".join(parts[p] if i % 2 else p for i, p in enumerate(pieces))
+
+
+def _source(name: str) -> str:
+    return (files("counterpane.report") / name).read_text(encoding="utf-8")
 
 
 def as_script(content: Any) -> str:

@@ -173,11 +173,13 @@ def test_dense_graphs_are_thinned_but_do_not_fall_apart() -> None:
     ]
     model = cp.MarkovNetwork(cp.Schema.from_cards([2] * n), potentials)
     links = measured_links(model, None, None, [None] * n)
-    picture = picture_of(model.schema.names, links, None)
+    picture = picture_of(model.schema.names, [(120.0, 64.0)] * n, links, None)
     assert len(picture["edges"]) == 45
     assert {c for e in picture["edges"] for c in e["c"]} == set(range(n))
     assert "The strongest 45 of 435 links are drawn." in picture["note"]
-    boxes = np.array([[x - w / 2, y - 19, x + w / 2, y + 19] for _, x, y, w in picture["nodes"]])
+    boxes = np.array(
+        [[x - w / 2, y - h / 2, x + w / 2, y + h / 2] for _, x, y, w, h in picture["nodes"]]
+    )
     for i, a in enumerate(boxes):
         for b in boxes[:i]:
             assert (a[2:] < b[:2]).any() or (b[2:] < a[:2]).any()

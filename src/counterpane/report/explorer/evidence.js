@@ -1,0 +1,159 @@
+// What is known, what follows from it, and how it came about: evidence, answers, undo, cases, the page's address.
+//
+// A piece of evidence is { state, out, weights, cut }: one state, or states that are excluded, or likelihoods; `cut`
+// says that the state was set from outside (do).
+const engine = makeEngine(R.engine), cards = engine.cards;
+const classOnly = engine instanceof RowEngine; // tells the class, the last column, and nothing of it may be given
+const canSet = (c) => !engine.still && !(classOnly && c === cards.length - 1);
+const canDo = (c) => Boolean(R.engine.children) && canSet(c);
+const canRank = (c) => Boolean(engine.pairs) && (!classOnly || c === cards.length - 1);
+const store = {
+  evidence: new Map(), result: null, prior: null, conflict: null, best: null, past: [], future: [], cases: [], milliseconds: 0, watchers: [],
+};
+const watch = (watcher) => store.watchers.push(watcher);
+const notify = () => store.watchers.forEach((watcher) => watcher());
+const stateText = (c, s) => (s < R.columns[c].s.length ? R.columns[c].s[s] : `state ${s + 1}`);
+
+function weightsOf(c, piece) {
+  const weights = new Float64Array(cards[c]).fill(1);
+  if (piece.weights) weights.set(piece.weights);
+  for (const s of piece.out) weights[s] = 0;
+  if (piece.state >= 0) weights.forEach((_, s) => { weights[s] = s === piece.state ? 1 : 0; });
+  return weights;
+}
+function asEvidence(pieces) {
+  return new Map([...pieces].map(([c, piece]) => [c, { weights: weightsOf(c, piece), state: piece.state, cut: piece.cut }]));
+}
+function pieceText(c, piece) {
+  const sign = R.columns[c].cut ? " " : " = "; // intervals are read as they are
+  if (piece.state >= 0) return `${piece.cut ? "do: " : ""}${names[c]}${sign}${stateText(c, piece.state)}`;
+  if (piece.weights) return `${names[c]}: likelihoods ${piece.weights.slice(0, 6).map((w) => number(w, 2)).join(", ")}${piece.weights.length > 6 ? ", …" : ""}`;
+  return `${names[c]} not ${piece.out.map((s) => stateText(c, s)).join(", ")}`;
+}
+
+let timer = 0;
+function recompute() {
+  const begin = performance.now();
+  clearTimeout(timer);
+  store.best = null;
+  const result = engine.run(asEvidence(store.evidence));
+  store.conflict = result ? null : conflicts();
+  store.result = result;
+  if (!store.evidence.size && result) store.prior = result.marginals;
+  notify();
+  store.milliseconds = performance.now() - begin;
+  document.body.dataset.milliseconds = store.milliseconds.toFixed(2);
+  if (result && result.done === false) timer = setTimeout(refine, 30);
+}
+function refine() { // sampling goes on while nothing else happens
+  store.result = engine.more(60);
+  if (!store.evidence.size) store.prior = store.result.marginals;
+  notify();
+  if (!store.result.done) timer = setTimeout(refine, 30);
+}
+// Of impossible evidence, the pieces without which the rest is possible; if there is none, all of a smallest conflict.
+function conflicts() {
+  const without = (c) => new Map([...store.evidence].filter(([u]) => u !== c));
+  const single = [...store.evidence.keys()].filter((c) => engine.run(asEvidence(without(c))));
+  if (single.length) return single;
+  let pieces = new Map(store.evidence);
+  for (const c of store.evidence.keys()) {
+    const rest = new Map([...pieces].filter(([u]) => u !== c));
+    if (!engine.run(asEvidence(rest))) pieces = rest;
+  }
+  return [...pieces.keys()];
+}
+
+function commit(evidence) {
+  store.past.push(store.evidence);
+  if (store.past.length > 500) store.past.shift();
+  store.future = [];
+  store.evidence = evidence;
+  recompute();
+  writeAddress();
+}
+function change(c, piece) {
+  const evidence = new Map(store.evidence);
+  if (piece) evidence.set(c, piece);
+  else evidence.delete(c);
+  commit(evidence);
+}
+const blank = () => ({ state: -1, out: [], weights: null, cut: false });
+const pieceOf = (c) => store.evidence.get(c) || blank();
+function setState(c, s) {
+  if (!canSet(c)) return;
+  const piece = pieceOf(c);
+  change(c, piece.state === s ? null : { ...blank(), state: s, cut: piece.cut && canDo(c) });
+}
+function exclude(c, s) {
+  if (!canSet(c)) return;
+  const piece = pieceOf(c), out = piece.out.includes(s) ? piece.out.filter((x) => x !== s) : [...piece.out, s].sort((a, b) => a - b);
+  if (out.length === cards[c]) return; // one state has to remain
+  change(c, out.length || piece.weights ? { ...piece, state: -1, cut: false, out } : null);
+}
+function setWeights(c, weights) {
+  if (!canSet(c) || !weights.some((w) => w > 0)) return;
+  const same = weights.every((w) => w === weights[0]), { out } = pieceOf(c);
+  change(c, same && !out.length ? null : { ...blank(), out, weights: same ? null : weights });
+}
+function toggleCut(c) {
+  const piece = pieceOf(c);
+  if (canDo(c) && piece.state >= 0) change(c, { ...piece, cut: !piece.cut });
+}
+const retract = (c) => change(c, null);
+const clearAll = () => { if (store.evidence.size) commit(new Map()); };
+function travel(from, to) {
+  if (!from.length) return;
+  to.push(store.evidence);
+  store.evidence = from.pop();
+  recompute();
+  writeAddress();
+}
+const undo = () => travel(store.past, store.future);
+const redo = () => travel(store.future, store.past);
+
+// The address: evidence by the names of columns and the numbers of states, and the named cases.
+function plain(evidence) {
+  return Object.fromEntries([...evidence].map(([c, { state, out, weights, cut }]) =>
+    [names[c], state >= 0 ? (cut ? { do: state } : state) : { ...(out.length ? { not: out } : {}), ...(weights ? { w: weights } : {}) }]));
+}
+function restored(record) {
+  const evidence = new Map();
+  for (const [name, value] of Object.entries(record || {})) {
+    const c = names.indexOf(name), known = (s) => Number.isInteger(s) && s >= 0 && s < cards[c];
+    if (c < 0 || !canSet(c) || value === null) continue;
+    if (known(value)) evidence.set(c, { ...blank(), state: value });
+    else if (known(value.do)) evidence.set(c, { ...blank(), state: value.do, cut: canDo(c) });
+    else {
+      const out = (Array.isArray(value.not) ? value.not : []).filter(known);
+      const fits = Array.isArray(value.w) && value.w.length === cards[c] && value.w.every((w) => w >= 0 && w < Infinity) && value.w.some((w) => w > 0);
+      if (out.length < cards[c] && (out.length || fits)) evidence.set(c, { ...blank(), out, weights: fits ? value.w : null });
+    }
+  }
+  return evidence;
+}
+function writeAddress() {
+  const record = { e: plain(store.evidence), cases: store.cases.map(({ name, evidence }) => [name, plain(evidence)]) };
+  const empty = !store.evidence.size && !store.cases.length;
+  try {
+    history.replaceState(null, "", empty ? location.pathname + location.search : "#" + encodeURIComponent(JSON.stringify(record)));
+  } catch { /* a page inside another page has no address of its own */ }
+}
+function readAddress() {
+  let record = null;
+  try { record = JSON.parse(decodeURIComponent(location.hash.slice(1))); } catch { /* an anchor, or nothing */ }
+  if (!record || typeof record !== "object") return false;
+  store.evidence = restored(record.e);
+  store.cases = (Array.isArray(record.cases) ? record.cases : []).map(([name, e]) => ({ name: String(name), evidence: restored(e) }));
+  return true;
+}
+function keepCase(name) {
+  store.cases = [...store.cases.filter((k) => k.name !== name), { name, evidence: store.evidence }];
+  writeAddress();
+  notify();
+}
+function dropCase(name) {
+  store.cases = store.cases.filter((k) => k.name !== name);
+  writeAddress();
+  notify();
+}

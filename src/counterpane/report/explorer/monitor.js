@@ -1,0 +1,81 @@
+// A column with its states, their bars and numbers: in the graph, in the list and in the panel.
+const monitors = new Set(); // those on the page
+
+function makeMonitor(c, onName) {
+  const column = R.columns[c], settable = canSet(c);
+  const name = button("", onName, { class: "monitor-name", title: column.n, "aria-label": `${column.n}: details` });
+  name.append(bdi(column.n));
+  const mark = el("span", { class: "monitor-mark" });
+  const rows = el("div", { class: "monitor-rows" });
+  const states = column.s.map((text, s) => {
+    const bar = el("i", { class: "bar" }), ghost = el("i", { class: "ghost" }), value = el("span", { class: "value" });
+    const label = el("span", { class: "label" });
+    label.append(bdi(text));
+    const row = el("button", { type: "button", class: "state", title: text, "data-state": s, "aria-disabled": settable ? null : "true" },
+      label, el("span", { class: "track" }, bar, ghost), value);
+    rows.append(row);
+    return { row, bar, ghost, value };
+  });
+  if (column.more) rows.append(el("span", { class: "monitor-more" }, `… ${column.more} more`));
+  const node = el("div", { class: "monitor" + (c === R.target ? " target" : ""), role: "group", "aria-label": column.n, "data-column": c },
+    el("div", { class: "monitor-head" }, name, mark), rows);
+  const longest = column.s.reduce((most, text) => Math.max(most, [...text].reduce((n, x) => n + wideness(x), 0)), 1);
+  node.style.setProperty("--label", `${(0.57 * Math.min(13, longest) + 0.3).toFixed(2)}em`);
+  rows.addEventListener("click", (event) => {
+    const row = event.target.closest(".state");
+    if (row) act(c, Number(row.dataset.state), event.shiftKey);
+  });
+  node.addEventListener("keydown", (event) => {
+    const row = event.target.closest(".state");
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "x" && row) exclude(c, Number(row.dataset.state));
+    else if (event.key === "d" && canDo(c)) toggleCut(c);
+    else if (row && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      const next = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling || name;
+      if (next && next.focus) next.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const monitor = { c, node, name, mark, states };
+  monitors.add(monitor);
+  updateMonitor(monitor);
+  return monitor;
+}
+const wideness = (letter) => (letter.codePointAt(0) > 0x2e7f ? 2 : letter !== letter.toLowerCase() ? 1.25 : 1);
+const act = (c, s, shifted) => (shifted ? exclude(c, s) : setState(c, s));
+
+function updateMonitor({ c, node, mark, states }) {
+  const result = store.result, piece = store.evidence.get(c), told = result && result.marginals[c], prior = store.prior && store.prior[c];
+  node.classList.toggle("given", Boolean(piece));
+  node.classList.toggle("set", Boolean(piece && piece.cut));
+  node.classList.toggle("impossible", !result);
+  mark.textContent = !piece ? "" : piece.cut ? "do" : piece.state >= 0 ? "●" : piece.weights ? "≈" : "≠";
+  states.forEach(({ row, bar, ghost, value }, s) => {
+    const p = told ? told[s] : null, chosen = Boolean(piece && piece.state === s), out = Boolean(piece && piece.out.includes(s));
+    bar.style.width = p === null ? "0" : `${(100 * p).toFixed(2)}%`;
+    ghost.style.left = prior ? `${(100 * prior[s]).toFixed(2)}%` : "0";
+    ghost.hidden = !prior || !store.evidence.size;
+    const error = result && result.errors ? result.errors[c][s] : 0;
+    value.textContent = p === null ? "–" : (100 * p).toFixed(1);
+    row.classList.toggle("chosen", chosen);
+    row.classList.toggle("out", out);
+    row.classList.toggle("best", Boolean(store.best && store.best.row[c] === s));
+    row.setAttribute("aria-pressed", String(chosen));
+    const was = prior && store.evidence.size ? `, before ${percent(prior[s])}` : "";
+    const sure = error > 0.00005 ? ` ± ${percent(error)}` : "";
+    row.setAttribute("aria-label", `${names[c]} ${stateText(c, s)}: ${percent(p)}${sure}${was}${out ? ", excluded" : ""}${chosen ? ", given" : ""}`);
+    row.title = `${stateText(c, s)}: ${percent(p)}${sure}${was}`;
+  });
+}
+function dropMonitors(root) { // those that left the page
+  for (const monitor of monitors) if (!root || root.contains(monitor.node)) monitors.delete(monitor);
+}
+watch(() => monitors.forEach(updateMonitor));
+
+// How far the evidence moves a column: half of the sum of the changes of its states.
+function changeOf(c) {
+  const now = store.result && store.result.marginals[c], prior = store.prior && store.prior[c];
+  if (!now || !prior) return 0;
+  return now.reduce((total, p, s) => total + Math.abs(p - prior[s]), 0) / 2;
+}
