@@ -1,7 +1,7 @@
 """Folds for all classifiers: how rows are dealt into them, and predictions of held-out rows.
 
 Neither the order of rows, columns and states matters, nor whether a row is written twice or has
-weight 2.
+weight 2. The names of states matter: rows are dealt in their order.
 """
 
 from __future__ import annotations

@@ -266,3 +266,16 @@ def test_a_thousand_columns():
     assert learner.hyperedges_[0] == ("x17",)
     pairs = [r for r in learner.trace_ if r["order"] == 3]
     assert pairs[0]["candidates"] == 1000
+
+
+def test_the_posterior_of_the_floor_is_that_of_the_class_alone():
+    """The search went on and was discarded; it must leave no trace in the posterior."""
+    rng = np.random.default_rng(0)
+    noise = {name: rng.integers(0, 3, 300).astype(str) for name in ("a", "b")}
+    noise["y"] = rng.choice(["no", "yes"], 300)
+    learner, alone = (
+        cp.MarkovClassifier(max_order=order).fit(noise, "y") for order in (4, 1)
+    )  # fmt: skip
+    assert cp.MarkovClassifier(floor=False).fit(noise, "y").hyperedges_
+    assert learner.hyperedges_ == []
+    assert learner.log_posterior_ == alone.log_posterior_

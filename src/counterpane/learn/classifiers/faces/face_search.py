@@ -163,6 +163,7 @@ class FaceSearch(Search[FaceClimb]):
 
     def start(self) -> FaceClimb:
         """The structure of the class alone; candidates are all single columns."""
+        self._back_to([])
         score = self.odds.log_likelihood - float(self.penalty(np.array(self.odds.free)))
         none: Ints = np.empty(0, dtype=np.int64)
         state = FaceClimb(
@@ -288,14 +289,18 @@ class FaceSearch(Search[FaceClimb]):
 
     def _catch_up(self, state: FaceClimb) -> None:
         """Bring tables and odds to `state`; only a resumed climb has many steps to repeat."""
-        if self._path != state.path[: len(self._path)].tolist():  # an earlier state, or another
-            self.odds, self._path = ClassOdds(self.tables), []
-            self.odds.admit()
+        self._back_to(state.path.tolist())
         if len(self.tables) < len(state.faces):
             self.tables.add(state.faces[len(self.tables) :])
             self.odds.admit()
         for face in state.path[len(self._path) :].tolist():
             self._choose(face)
+
+    def _back_to(self, path: list[int]) -> None:
+        """Drop the odds of another path than the beginning of this one."""
+        if self._path != path[: len(self._path)]:
+            self.odds, self._path = ClassOdds(self.tables), []
+            self.odds.admit()
 
     def _open(self, state: FaceClimb, size: int) -> FaceClimb:
         """The stage of candidates of `size` attributes; beyond the last, all of any size."""
