@@ -35,11 +35,12 @@ class BoxParts:
     @cached_property
     def holders(self) -> dict[Columns, Ints]:
         """The sets of columns that have a part, each with the boxes over all its columns."""
-        sets, where = np.unique(self.boxes.columns, axis=0, return_inverse=True)
+        sets, where, sizes = np.unique(
+            self.boxes.columns, axis=0, return_inverse=True, return_counts=True
+        )
         order = np.argsort(where.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(where.reshape(-1), minlength=len(sets)))
         lists: dict[Columns, list[Ints]] = {}
-        for row, places in zip(sets.tolist(), np.split(order, ends[:-1]), strict=True):
+        for row, places in zip(sets.tolist(), np.split(order, np.cumsum(sizes)[:-1]), strict=True):
             columns = [c for c in row if c >= 0]
             for size in range(len(columns) + 1):
                 for subset in combinations(columns, size):
@@ -58,7 +59,7 @@ class BoxParts:
             which = which[among[which]]
         if which is None or not n_rows:
             return np.zeros((n_rows, n_scores))
-        at = [np.flatnonzero(np.bincount(bins[:, c])) for c in columns]
+        at = [np.unique(bins[:, c]) for c in columns]
         entries = math.prod(len(bins_of) + 1 for bins_of in at) * n_scores
         direct = n_rows * len(which) * (len(columns) + n_scores)
         if entries > MOST_ENTRIES or entries * (2 * len(columns) + 1) > direct:
@@ -67,7 +68,7 @@ class BoxParts:
         cells = tuple(np.searchsorted(b, bins[:, c]) for b, c in zip(at, columns, strict=True))
         return table[cells] if columns else np.repeat(table[None], n_rows, axis=0)
 
-    def _table(self, columns: Columns, which: Ints, at: list[Ints]) -> Floats:
+    def _table(self, columns: Columns, which: Ints, at: list[Array]) -> Floats:
         """The part by cell: bins `at` of each column, then scores."""
         shape = (*(len(bins_of) + 1 for bins_of in at), self.values.shape[1])
         out = np.zeros((math.prod(shape[:-1]), shape[-1]))
@@ -87,6 +88,7 @@ class BoxParts:
         subsets = inside @ (1 << np.arange(inside.shape[1]))
         parts = np.full((len(which), 1 << inside.shape[1]), -1, dtype=np.int64)
         parts[np.arange(len(which)), subsets] = 0
-        out = np.zeros((1, len(bins), self.values.shape[1]))
+        out: Floats = np.zeros((1, len(bins), self.values.shape[1]))
         kernels.add_parts(bins, boxes, self.shares[which], self.values[which], parts, out)
-        return out[0]
+        total: Floats = out[0]
+        return total

@@ -10,6 +10,7 @@ import counterpane as cp
 from counterpane.errors import ParameterError
 from counterpane.learn import StoppedEarly
 from counterpane.learn.boosting.boosting_search import MANY_ROWS, BoostingSearch
+from counterpane.learn.classifiers.interactions import table_trial
 from counterpane.models.boosted_member import BoostedMember
 
 
@@ -163,3 +164,39 @@ def test_boosted_is_a_switch(frame):
     assert always.pool_["trees"] > 0
     with pytest.raises(ParameterError, match="boosted='yes'; True, False or 'auto'"):
         cp.InteractionClassifier(boosted="yes").fit(frame, "y")
+
+
+@pytest.mark.parametrize("least", [0.05, 2.0])
+def test_costly_tables_are_tried_first(frame, monkeypatch, tmp_path, least):
+    many = crescents(1200)
+    monkeypatch.setattr(table_trial, "COSTLY", 1)
+    monkeypatch.setattr(table_trial, "TRIAL", 4000)
+    monkeypatch.setattr(table_trial, "LEAST_WEIGHT", least)
+    classifier = cp.InteractionClassifier().fit(many, "y")
+    trial = classifier.trace_[0]
+    assert trial["trial_rows"] == 1000
+    if trial["weight_of_tables"] < least:
+        assert classifier.structure_ == "none"
+        assert (classifier.pool_["tables"], classifier.pool_["log_loss_tables"]) == (0.0, None)
+        assert "a trial on 1,000 rows gave them the weight" in classifier.pool_note_
+        assert [type(m) for m in classifier.model_.members] == [BoostedMember]
+    else:
+        assert classifier.structure_ == trial["structures"]
+        assert f"only {classifier.structure_!r} was fitted" in classifier.pool_note_
+        assert sum("structure" in r for r in classifier.trace_) == 1
+    assert classifier.inner_log_loss_ < 0.2
+    calls, plain = [], BoostingSearch.step
+
+    def step(self, state, ctl):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return plain(self, state, ctl)
+
+    monkeypatch.setattr(BoostingSearch, "step", step)
+    path = tmp_path / "state.cp"
+    with pytest.warns(StoppedEarly):
+        cp.InteractionClassifier(checkpoint=path).fit(many, "y")
+    resumed = cp.InteractionClassifier(checkpoint=path).fit(many, "y")
+    assert (resumed.predict_proba(many) == classifier.predict_proba(many)).all()
+    assert resumed.pool_note_ == classifier.pool_note_

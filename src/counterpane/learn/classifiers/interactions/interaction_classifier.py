@@ -24,6 +24,7 @@ from counterpane.learn.classifiers.interactions.interaction_search import (
     StructureFit,
 )
 from counterpane.learn.classifiers.interactions.pooled_search import (
+    NO_TABLES,
     Pool,
     PooledSearch,
     PooledState,
@@ -59,7 +60,8 @@ class InteractionClassifier(AdditiveLearner):
     Numbers that act together finely need more than intervals that were cut before: boosted trees,
     no path of which looks at more than three columns (rarely four), are learned on the same folds.
     They are, exactly, a sum of tables too. The logs of both probabilities are added with two
-    weights that are fitted to held-out rows.
+    weights that are fitted to held-out rows. Where tables would take long (many rows, columns and
+    classes), a trial on one fold of some rows decides whether they are fitted.
 
     Parameters
     ----------
@@ -96,7 +98,8 @@ class InteractionClassifier(AdditiveLearner):
         `share`, the share of `samples` half samples on which it was selected, if there were at
         least twenty.
     structure_, penalty_, inner_log_loss_
-        The chosen structure and penalty, and their log-loss on the held-out rows.
+        The chosen structure and penalty, and the log-loss on the held-out rows. The structure is
+        "none" where tables were left out.
     pool_ : dict or None
         The weights of the log-probabilities of the tables ("tables") and of the boosted trees
         ("trees"), the shape of the trees and their number, the log-loss of held-out rows with the
@@ -192,13 +195,17 @@ class InteractionClassifier(AdditiveLearner):
             held_out = tables.held_out(choice._replace(strength=PRIOR_ONLY))
             choice = choice._replace(strength=PRIOR_ONLY, log_loss=held_out.log_loss)
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
-        pool = None if held_out is None else search.pool(state, held_out)
+        left_out = state.structures == NO_TABLES
+        pool = search.pool(state, held_out) if held_out is not None or left_out else None
         used = pool is not None and (self.boosted is True or pool.pays)
         self.pool_ = None if pool is None else pool.to_dict(used=used)
         self.pool_note_ = _pool_note(self.pool_, search, outcome, choice.log_loss)
         if pool is not None and used:
             held_out, self.inner_log_loss_ = pool.held_out, pool.held_out.log_loss
         self.held_out_ = None if held_out is None else held_out.with_classes(rows.layout.classes)
+        if left_out and pool is not None:
+            self.structure_, self.penalty_ = NO_TABLES, float("nan")
+            return [], pool
         folds = not self.single_fit and state.done > 0
         all_rows = outcome.stopped is None or not folds
         return tables.fits(choice, folds=folds, all_rows=all_rows), pool if used else None
@@ -231,7 +238,7 @@ class InteractionClassifier(AdditiveLearner):
     ) -> tuple[dict[Interaction, float], int]:
         """The share of half samples on which each interaction is selected, and their number."""
         samples = auto_samples(rows.rows) if self.bootstrap == "auto" else self.bootstrap
-        if not samples:
+        if not samples or self.structure_ == NO_TABLES:
             return {}, 0
         search = SelectionSearch(
             rows.rows, rows.weights, self.structure_, samples, rng, n_jobs=self.n_jobs

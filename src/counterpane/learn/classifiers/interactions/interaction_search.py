@@ -169,15 +169,21 @@ class InteractionSearch(Search[ChoiceState]):
     def __init__(
         self, rows: RawRows, weights: Floats, rng: np.random.Generator, *, n_jobs: int = 1
     ) -> None:
-        self.weights = weights
-        self.names = WITH_NUMBERS if len(rows.numeric) else PLAIN
+        self.rows, self.weights = rows, weights
+        self.names: tuple[str, ...] = WITH_NUMBERS if len(rows.numeric) else PLAIN
         n_folds = N_FOLDS if rows.n_classes > 1 else 0
         self.held = deal_folds(rows.labels, weights, n_folds, rng)
         self.n_jobs = n_jobs
-        folds = [FoldData(rows, weights - held, held) for held in self.held]
-        self._folds = [FoldStructures(fold) for fold in folds]
-        self._all_rows = FoldStructures(FoldData(rows, weights, np.zeros_like(weights)))
         self._paths: dict[tuple[str, int], PenaltyPath] = {}
+
+    @cached_property
+    def _folds(self) -> list[FoldStructures]:
+        folds = [FoldData(self.rows, self.weights - held, held) for held in self.held]
+        return [FoldStructures(fold) for fold in folds]
+
+    @cached_property
+    def _all_rows(self) -> FoldStructures:
+        return FoldStructures(FoldData(self.rows, self.weights, np.zeros_like(self.weights)))
 
     def start(self) -> ChoiceState:
         """No structure tried."""

@@ -17,6 +17,7 @@ from counterpane.learn.classifiers.interactions.interaction_search import (
     InteractionSearch,
 )
 from counterpane.learn.classifiers.interactions.ridge import smooth
+from counterpane.learn.classifiers.interactions.table_trial import costly, try_tables
 from counterpane.learn.driver import Search
 from counterpane.progress import Control
 from counterpane.typing import Floats
@@ -26,9 +27,19 @@ LEAST_NATS = 0.001  # of held-out loss per row, by which a pool must be better
 NOTHING_LEFT = 0.005  # nats of held-out loss of the tables at which no trees are tried
 
 
-class PooledState(NamedTuple):
-    """The state of the search for interactions, and that of the search for trees."""
+EVERY, NO_TABLES = "every", "none"
 
+
+class PooledState(NamedTuple):
+    """The state of the search for interactions, and that of the search for trees.
+
+    `structures` says which structures of tables are fitted: "" before the trial that tells, EVERY,
+    NO_TABLES, or the name of one; `trial_weight` and `trial_rows` are those of the trial.
+    """
+
+    structures: str
+    trial_weight: float
+    trial_rows: int
     done: int
     scores: Floats
     shapes_done: int
@@ -49,7 +60,8 @@ class Pool(NamedTuple):
     """Weights of the log-probabilities of tables and of trees, and what they were judged by.
 
     `held_out` has the pooled predictions of held-out rows, smoothed as predictions are; the losses
-    are those of tables and trees alone on the same rows.
+    are those of tables and trees alone on the same rows. `table_loss` is NaN where a trial left the
+    tables out; `trial` says so in words.
     """
 
     table_weight: float
@@ -59,6 +71,7 @@ class Pool(NamedTuple):
     held_out: HeldOut
     table_loss: float
     tree_loss: float
+    trial: str
 
     @property
     def pays(self) -> bool:
@@ -66,6 +79,8 @@ class Pool(NamedTuple):
 
         Several shapes of trees were tried: some are better than the shares by chance.
         """
+        if np.isnan(self.table_loss):
+            return True
         gain = self.table_loss - self.held_out.log_loss
         least = max(LEAST_SHARE * self.table_loss, LEAST_NATS)
         return gain > least and self.held_out.beats_prior(errors=2.0)
@@ -78,21 +93,22 @@ class Pool(NamedTuple):
             "shape": self.shape,
             "rounds": self.fits.rounds,
             "log_loss": self.held_out.log_loss if used else self.table_loss,
-            "log_loss_tables": self.table_loss,
+            "log_loss_tables": None if np.isnan(self.table_loss) else self.table_loss,
             "log_loss_trees": self.tree_loss,
-            "note": self.sentence(used=used),
+            "note": f"{self.trial} {self._sentence(used=used)}".strip(),
         }
 
-    def sentence(self, *, used: bool) -> str:
+    def _sentence(self, *, used: bool) -> str:
         """What the pool weighs, and why."""
         loss, tables, trees = self.held_out.log_loss, self.table_loss, self.tree_loss
+        if np.isnan(tables):
+            return f"The log-loss of held-out rows is {loss:.4f}."
         if not used:
             return (
                 f"Boosted trees were tried and left out: the log-loss of held-out rows would be "
                 f"{loss:.4f} with them, and is {tables:.4f} without."
             )
         a, b = self.table_weight, self.tree_weight
-        alone = f"{tables:.4f} with the tables alone and {trees:.4f} with the trees alone"
         if b == 0:
             return (
                 f"Boosted trees were tried and left out; the log-probabilities of the tables are "
@@ -107,7 +123,8 @@ class Pool(NamedTuple):
             )
         return (
             f"Log-probabilities are {a:.2f} times those of tables plus {b:.2f} times those of "
-            f"boosted trees: the log-loss of held-out rows is {loss:.4f}, and {alone}."
+            f"boosted trees: the log-loss of held-out rows is {loss:.4f}, and {tables:.4f} with "
+            f"the tables alone and {trees:.4f} with the trees alone."
         )
 
 
@@ -115,7 +132,8 @@ class PooledSearch(Search[PooledState]):
     """All steps of the search for interactions, then all steps of the search for trees.
 
     Trees are judged by the pool with the tables of the chosen interactions, since they need only be
-    good at what the tables do not tell. None are tried where the tables leave no loss.
+    good at what the tables do not tell. None are tried where the tables leave no loss. Where tables
+    are costly, the first step is a trial that may leave them out, or all structures but one.
     """
 
     def __init__(self, tables: InteractionSearch, trees: BoostedPart | None) -> None:
@@ -127,53 +145,103 @@ class PooledSearch(Search[PooledState]):
     def start(self) -> PooledState:
         """Nothing tried."""
         losses = np.zeros(0) if self.trees is None else self.trees.search.start().losses
-        return PooledState(*self.tables.start(), 0, losses)
+        structures = "" if self.trees is not None and costly(self.tables) else EVERY
+        return PooledState(structures, 0.0, 0, *self.tables.start(), 0, losses)
 
     def done(self, state: PooledState) -> bool:
         """Whether both searches are done."""
-        if not self.tables.done(state.tables):
+        if not self._tables_done(state):
             return False
         if self.trees is None or self.trees.search.done(state.trees):
             return True
+        if state.structures == NO_TABLES:
+            return False
         return self.tables.choose(state.tables).log_loss < NOTHING_LEFT
+
+    def _tables_done(self, state: PooledState) -> bool:
+        if state.structures not in ("", EVERY, NO_TABLES):
+            self.tables.names = (state.structures,)
+        return state.structures == NO_TABLES or (
+            state.structures != "" and self.tables.done(state.tables)
+        )
 
     def size(self, state: PooledState) -> tuple[float, float | None]:
         """Candidates done, of all."""
-        total = len(self.tables.names) + len(state.losses)
-        return float(state.done + state.shapes_done), float(total)
+        n_tables = 0 if state.structures == NO_TABLES else len(self.tables.names)
+        return float(state.done + state.shapes_done), float(n_tables + len(state.losses))
 
     def step(self, state: PooledState, ctl: Control) -> tuple[PooledState, dict[str, Any]]:
-        """One more structure of interactions, or one more shape of trees."""
-        if not self.tables.done(state.tables):
+        """The trial, one more structure of interactions, or one more shape of trees."""
+        if state.structures == "":
+            return self._try_tables(state)
+        if not self._tables_done(state):
             tables, record = self.tables.step(state.tables, ctl)
             return state._replace(done=tables.done, scores=tables.scores), record
         assert self.trees is not None
-        if self._tables_held_out is None:
+        if self._tables_held_out is None and state.done:
             self._tables_held_out = self.tables.held_out(self.tables.choose(state.tables))
         trees, record = self.trees.search.step(state.trees, ctl)
         return state._replace(shapes_done=trees.done, losses=trees.losses), record
 
+    def _try_tables(self, state: PooledState) -> tuple[PooledState, dict[str, Any]]:
+        assert self.trees is not None
+        trial = try_tables(self.tables, self.trees)
+        structures = trial.structure if trial.pays else NO_TABLES
+        tried = state._replace(
+            structures=structures,
+            trial_weight=trial.weight,
+            trial_rows=trial.rows,
+            scores=state.scores[:1] if trial.pays else state.scores[:0],
+        )
+        record = {"trial_rows": trial.rows, "weight_of_tables": trial.weight}
+        return tried, record | {"structures": structures}
+
     def pooled_loss(self, log_proba: Sequence[Floats]) -> float:
         """The log-loss of the pool on the held-out rows of some folds."""
         tables = self._tables_held_out
-        assert tables is not None
+        if tables is None:
+            assert self.trees is not None
+            return self.trees.search.mean_loss(log_proba)
         there = tables.folds < len(log_proba)
         logs = [tables.log_proba[there], np.concatenate(log_proba)]
         return pool_weights(logs, tables.labels[there], tables.weights[there])[1]
 
-    def pool(self, state: PooledState, tables: HeldOut) -> Pool | None:
-        """The pool of the best trees with the predictions of tables; None without trees."""
+    def pool(self, state: PooledState, tables: HeldOut | None) -> Pool | None:
+        """The pool of the best trees with the predictions of tables, or of the trees alone.
+
+        None without trees.
+        """
         if self.trees is None or not state.shapes_done:
             return None
         fits = self.trees.folds(state.trees)
-        parts = self.trees.log_proba(fits)
-        tables = tables.of_folds(len(parts))
-        logs = [tables.log_proba, np.concatenate(parts)]
-        weights, _ = pool_weights(logs, tables.labels, tables.weights)
+        alone = self.trees.held_out(fits)
+        assert alone is not None
+        logs, table_loss = [alone.log_proba], float("nan")
+        if tables is not None:
+            known = tables.of_folds(len(fits.fits))
+            logs, table_loss = [known.log_proba, *logs], known.log_loss
+        weights, _ = pool_weights(logs, alone.labels, alone.weights)
         mixed = log_softmax(np.tensordot(weights, np.stack(logs), 1))
         total = float(self.tables.weights.sum())
-        pooled = tables._replace(log_proba=smooth(mixed.T, total).T)
-        trees_alone = tables._replace(log_proba=smooth(logs[1].T, total).T)
+        pooled = alone._replace(log_proba=smooth(mixed.T, total).T)
+        alone = alone._replace(log_proba=smooth(alone.log_proba.T, total).T)
+        a, b = weights.tolist() if tables is not None else (0.0, float(weights[0]))
         shape = self.trees.search.best_shape(state.trees)
-        a, b = weights.tolist()
-        return Pool(a, b, shape, fits, pooled, tables.log_loss, trees_alone.log_loss)
+        trial = trial_note(state)
+        return Pool(a, b, shape, fits, pooled, table_loss, alone.log_loss, trial)
+
+
+def trial_note(state: PooledState) -> str:
+    """What a trial left out, in a sentence; empty without one."""
+    if not state.trial_rows:
+        return ""
+    where = f"a trial on {state.trial_rows:,} rows"
+    if state.structures == NO_TABLES:
+        return (
+            f"Tables of intervals would take long and were left out: {where} gave them the weight "
+            f"{state.trial_weight:.2f} beside boosted trees."
+        )
+    return (
+        f"Of the structures of tables only {state.structures!r} was fitted, the best in {where}, "
+        "since all would take long."
+    )
