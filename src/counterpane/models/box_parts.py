@@ -35,12 +35,11 @@ class BoxParts:
     @cached_property
     def holders(self) -> dict[Columns, Ints]:
         """The sets of columns that have a part, each with the boxes over all its columns."""
-        sets, where, sizes = np.unique(
-            self.boxes.columns, axis=0, return_inverse=True, return_counts=True
-        )
+        sets, where = np.unique(self.boxes.columns, axis=0, return_inverse=True)
         order = np.argsort(where.reshape(-1), kind="stable")
+        ends = np.searchsorted(where.reshape(-1)[order], np.arange(1, len(sets)))
         lists: dict[Columns, list[Ints]] = {}
-        for row, places in zip(sets.tolist(), np.split(order, np.cumsum(sizes)[:-1]), strict=True):
+        for row, places in zip(sets.tolist(), np.split(order, ends), strict=True):
             columns = [c for c in row if c >= 0]
             for size in range(len(columns) + 1):
                 for subset in combinations(columns, size):

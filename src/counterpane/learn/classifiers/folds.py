@@ -37,7 +37,9 @@ class HeldOut(NamedTuple):
     def of_folds(self, n: int) -> HeldOut:
         """The rows of the first n folds."""
         there = self.folds < n
-        return HeldOut(*(array[there] for array in self))
+        return HeldOut(
+            self.log_proba[there], self.labels[there], self.weights[there], self.folds[there]
+        )
 
     @property
     def log_loss(self) -> float:
