@@ -43,9 +43,15 @@ def table(record: dict[str, Any]) -> str:
             cells.append(target(row))
         lines.append("| " + " | ".join(cells) + " |")
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    source = f"`{record['script']}`, {record['date']}, commit {record['commit']}"
+    source = f"`{record['script']}`, {record['date']}, {commit_words(record['commit'])}"
     lines += ["", *wide_table(record["details"])] if "details" in record else []
     return "\n".join([*lines, "", f"*Source: {source}; {record['machine']}; {versions}.*", ""])
+
+
+def commit_words(commit: str) -> str:
+    """The commit of a measurement, and whether its tree had changes that no commit holds."""
+    clean = commit.removesuffix("-dirty")
+    return f"commit {clean}" if clean == commit else f"commit {clean} with changes not committed"
 
 
 def target(row: dict[str, Any]) -> str:

@@ -76,8 +76,10 @@ def test_figures_name_their_source(path: Path) -> None:
     record = json.loads(path.read_text(encoding="utf-8"))
     assert (ROOT / record["script"]).exists() or not (ROOT / "benchmarks").exists()
     text = script("figures").table(record)
-    for told in (record["script"], record["commit"], record["date"], record["machine"]):
+    commit = record["commit"].removesuffix("-dirty")
+    for told in (record["script"], commit, record["date"], record["machine"]):
         assert told in text
+    assert ("with changes not committed" in text) == record["commit"].endswith("-dirty")
     details = record.get("details", [])
     assert len(record["figures"]) + len(details) + bool(details) == text.count("\n| ")
     assert all(f"| {row['learner']} |" in text for row in details)
