@@ -82,3 +82,30 @@ def expected_logits(cards, log_weight, q, v):
         others = np.prod([q[u][s] for u, s in enumerate(row) if u != v])
         out[row[v]] += others * log_weight(row)
     return out
+
+
+def log_joint(cards, tables, evidence):
+    """The sum of all tables of logs at all joint states; −∞ where they contradict evidence."""
+    total = np.zeros(tuple(cards))
+    for states in np.ndindex(*total.shape):
+        if any(code >= 0 and states[v] != code for v, code in enumerate(evidence)):
+            total[states] = -np.inf
+            continue
+        total[states] = sum(logs[tuple(states[v] for v in scope)] for scope, logs in tables)
+    return total
+
+
+def order_cells(cards, scopes, order):
+    """The number of cells of all cliques when variables are eliminated in an order."""
+    neighbors = {v: set() for v in order}
+    for scope in scopes:
+        for v in scope:
+            neighbors[v] |= set(scope) - {v}
+    total = 0
+    for v in order:
+        around = neighbors.pop(v)
+        total += int(np.prod([cards[u] for u in (v, *around)]))
+        for u in around:
+            neighbors[u] |= around - {u}
+            neighbors[u] -= {v}
+    return total

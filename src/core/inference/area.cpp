@@ -5,6 +5,7 @@
 #include "inference/mean_field.hpp"
 #include "inference/propagation.hpp"
 #include "inference/clique_tree.hpp"
+#include "inference/exact_answer.hpp"
 
 using namespace cp;
 using namespace cp::inference;
@@ -35,6 +36,11 @@ static const Area area("inference", {
     KERNEL(multiply_messages, "graph messages[] v but out[]"),
     KERNEL(sweep, "graph messages[] maximize damping"),
     KERNEL(bethe, "graph messages[]"),
+
+    TUPLE(FactorList),
+    KERNEL(plan_exact, "factors evidence[factors.n] stages[factors.n] most_words most_cells limit order[factors.n] conditioned[factors.n] report[]"),
+    KERNEL(solve_exact, "factors evidence[factors.n] stages[factors.n] targets[] order[] conditioned[] segment pool_cells task first last out[] best[factors.n]"),
+    CONSTANT(PLAN_ENTRIES),
 
     KERNEL(climb, "parts free[] sweeps rows[parts.n,]"),
 });

@@ -6,6 +6,7 @@ from counterpane._core.features import Parts, RuleMasks
 from counterpane.typing import Bools, Codes, Floats, Ints, Words
 
 IMPOSSIBLE: int
+PLAN_ENTRIES: int
 
 class Tree(NamedTuple):
     """A rooted junction tree as flat arrays; parents come before children, siblings in a row.
@@ -99,6 +100,18 @@ class FactorGraph(NamedTuple):
     first: Ints
     edges_offsets: Ints
     edges_of: Ints
+
+class FactorList(NamedTuple):
+    """Tables of natural logs: factor f is over scopes[scope_from[f]] … , the last fastest.
+
+    Its values begin at value_from[f].
+    """
+
+    cards: Ints
+    scope_from: Ints
+    scopes: Ints
+    value_from: Ints
+    logs: Floats
 
 def answer_rows(
     tree: Tree,
@@ -222,3 +235,31 @@ def multiply_messages(
 def sweep(graph: FactorGraph, messages: Floats, maximize: bool, damping: float, /) -> float: ...
 def bethe(graph: FactorGraph, messages: Floats, /) -> float: ...
 def climb(parts: Parts, free: Ints, sweeps: int, rows: Codes, /) -> None: ...
+def plan_exact(
+    factors: FactorList,
+    evidence: Ints,
+    stages: Ints,
+    most_words: float,
+    most_cells: float,
+    limit: float,
+    order: Ints,
+    conditioned: Ints,
+    report: Floats,
+    /,
+) -> bool: ...
+def solve_exact(
+    factors: FactorList,
+    evidence: Ints,
+    stages: Ints,
+    targets: Ints,
+    order: Ints,
+    conditioned: Ints,
+    segment: float,
+    pool_cells: float,
+    task: int,
+    first: int,
+    last: int,
+    out: Floats,
+    best: Ints,
+    /,
+) -> float: ...

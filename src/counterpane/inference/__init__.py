@@ -3,8 +3,10 @@
 from counterpane.inference.belief_propagation import BeliefPropagation
 from counterpane.inference.calibration import JunctionMarginals, query_rows
 from counterpane.inference.elimination import eliminate, map_query, marginal, sample_exactly
+from counterpane.inference.exact_run import ExactPlan, ExactRun
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.inference.junction import CliqueTree
+from counterpane.inference.limits import Limits, limited
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
 from counterpane.inference.plan import Plan, plan_query
@@ -13,13 +15,17 @@ __all__ = [
     "ICM",
     "BeliefPropagation",
     "CliqueTree",
+    "ExactPlan",
+    "ExactRun",
     "Gibbs",
     "JunctionMarginals",
+    "Limits",
     "MaxProduct",
     "MeanField",
     "Plan",
     "Sampler",
     "eliminate",
+    "limited",
     "map_query",
     "marginal",
     "plan_query",

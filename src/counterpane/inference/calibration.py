@@ -7,6 +7,7 @@ comes near the smallest float is the run repeated in logs. So nothing is lost to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +15,15 @@ import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane.features import MAX_CELLS, Potential, check_cells
+from counterpane.inference.exact_run import ExactRun
 from counterpane.inference.junction import CliqueTree
+from counterpane.inference.limits import current_limits
 from counterpane.ragged import join, split
-from counterpane.typing import Array, Bools, Floats, Ints
+from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 RUN_CELLS = 2**27  # cells filled between two checks for an interruption
-REBUILD_CELLS = 2**21  # above this a tree built for the evidence saves more than it costs
+TREE_CELLS = 2**20  # above this a plan for the evidence saves more than it costs
+LARGE_CELLS = 2**25  # above this each row has a plan for itself
 ROW_CELLS = 2**19  # cells of a tree below which a row costs less than building another tree
 
 
@@ -68,6 +72,7 @@ class JunctionMarginals:
     ) -> None:
         sizes = np.asarray(cards)
         self._names = names
+        self._potentials = list(potentials)
         self._slot = len(potentials)  # the factors of likelihoods, one for each variable, follow
         self._scopes = [*(p.scope for p in potentials), *((v,) for v in range(sizes.size))]
         self.tree = CliqueTree(self._scopes, sizes)
@@ -84,14 +89,13 @@ class JunctionMarginals:
         """(P(v | evidence) for each v in `targets`, ln of the weight of the evidence).
 
         The tree was compiled without evidence, which then only shrinks its tables: that was
-        measured faster than a new tree for each evidence, unless the tables are very large.
+        measured faster than a new plan for each evidence, unless the tables are very large.
         """
         cards = self.tree.cards.copy()
         cards[list(evidence)] = 1
         tree = self.tree
-        if tree.cells(cards) > REBUILD_CELLS:
-            other = CliqueTree(self._scopes, tree.cards, observed=evidence)
-            tree = min(tree, other, key=lambda t: t.cells(cards))
+        if tree.cells(cards) > TREE_CELLS:
+            return self._run_within_limits(targets, evidence, likelihoods or {})
         factors = self._with_likelihoods(likelihoods) if likelihoods else self._factors
         codes = [list(evidence.values())]
         answers, log_weights = run_tree(
@@ -99,6 +103,17 @@ class JunctionMarginals:
         )
         ends = np.cumsum(tree.cards[list(targets)])
         return np.split(answers[0], ends)[:-1], float(log_weights[0])
+
+    def _run_within_limits(
+        self, targets: Sequence[int], evidence: Mapping[int, int], likelihoods: Mapping[int, Floats]
+    ) -> tuple[list[Floats], float]:
+        with np.errstate(divide="ignore"):
+            weights = [Potential((v,), np.log(w)) for v, w in likelihoods.items()]
+        every = range(self.tree.cards.size)
+        run = ExactRun(
+            [*self._potentials, *weights], self.tree.cards, evidence, every=every, names=self._names
+        )
+        return run.marginals(targets)
 
     def _with_likelihoods(self, likelihoods: Mapping[int, Floats]) -> FactorTables:
         old = self._factors
@@ -214,10 +229,37 @@ def _answer_distinct(
     """The answers of one tree for all rows; each distinct row is computed once."""
     radices = [*[2] * len(columns), *(tree.cards[list(columns)] + 1).tolist()]
     first, inverse = _distinct([*seen, *codes], radices, codes.shape[1])
-    factors = FactorTables.of(p.log_values for p in potentials)
     rows = codes[:, first].T
+    observed = tree.cards.copy()
+    observed[[v for v, flags in zip(columns, seen, strict=True) if flags.all()]] = 1
+    if tree.cells(observed) > LARGE_CELLS:
+        answers, weights = _answer_within_limits(tree, potentials, targets, columns, rows, names)
+        return answers[inverse], weights[inverse]
+    factors = FactorTables.of(p.log_values for p in potentials)
     answers, weights = run_tree(tree, factors, targets, columns, rows, joint=True, names=names)
     return answers[inverse], weights[inverse]
+
+
+def _answer_within_limits(
+    tree: CliqueTree,
+    potentials: Sequence[Potential],
+    targets: Sequence[int],
+    columns: Sequence[int],
+    rows: Codes,
+    names: Sequence[str] | None,
+) -> tuple[Floats, Floats]:
+    """The answers row by row; together they may take as long as one answer."""
+    limits = current_limits()
+    each = replace(limits, seconds=limits.seconds / len(rows))
+    answers, weights = [], []
+    for row in rows.tolist():
+        cells = zip(columns, row, strict=True)
+        evidence = {v: code for v, code in cells if code < tree.cards[v]}
+        run = ExactRun(potentials, tree.cards, evidence, keep=targets, limits=each, names=names)
+        table, log_weight = run.joint()
+        answers.append(table.reshape(-1))
+        weights.append(log_weight)
+    return np.array(answers), np.array(weights)
 
 
 def _distinct(columns: Iterable[Array], radices: Iterable[int], n: int) -> tuple[Ints, Ints]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from counterpane.errors import ParameterError
 from counterpane.features import MAX_CELLS, Potential, check_cells
+from counterpane.inference.exact_run import ExactRun
 from counterpane.inference.plan import Plan, plan_query
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -73,11 +74,8 @@ def marginal(
     The weight is Σ exp(Σ potentials) over all rows that agree with the evidence: the probability
     of the evidence for a normalized model. If it is zero the probabilities are all zero.
     """
-    reduced = at_evidence(potentials, cards, evidence)
-    plan = plan_query([p.scope for p in reduced], cards, keep, names=names)
-    logs = eliminate(plan, reduced).log_values
-    log_weight = float(log_sum(logs.reshape(-1)))
-    return np.exp(logs - (log_weight if log_weight > -np.inf else 0.0)), log_weight
+    run = ExactRun(potentials, cards, evidence, keep=tuple(keep), names=names)
+    return run.joint()
 
 
 def map_query(
@@ -93,16 +91,7 @@ def map_query(
     Other variables are summed out first. If several rows are equally probable, one is returned.
     """
     targets = tuple(variables)
-    reduced = at_evidence(potentials, cards, evidence)
-    summation = plan_query([p.scope for p in reduced], cards, targets, joint=False, names=names)
-    factors = [Potential(*factor) for factor in _fold_buckets(summation, reduced, _sum_out)]
-    factors += [Potential((v,), np.zeros(r)) for v, r in zip(targets, summation.shape, strict=True)]
-    maximization = plan_query([p.scope for p in factors], cards, (), names=names)
-    buckets, log_weight = eliminate_all(maximization, factors, maximize=True)
-    best: dict[int, int] = {}
-    for variable, others, table in buckets:
-        best[variable] = int(np.argmax(table[tuple(best[u] for u in others)]))
-    return {v: best[v] for v in targets}, log_weight
+    return ExactRun(potentials, cards, evidence, maximize=targets, names=names).best()
 
 
 def at_evidence(

@@ -1,0 +1,235 @@
+// Exact answers within a limit of memory: a plan, and its passes for each assignment of the columns conditioned on.
+#pragma once
+#include "inference/order_search.hpp"
+#include "inference/separator_passes.hpp"
+
+namespace cp::inference {
+
+enum Task : Int { TASK_WEIGHT, TASK_MARGINALS, TASK_JOINT, TASK_BEST };
+
+// What plan_exact reports, in this order.
+enum PlanEntry : Int { PLAN_ORDERED, PLAN_CONDITIONED, PLAN_CELLS, PLAN_LARGEST, PLAN_PEAK, PLAN_SEGMENT, PLAN_RUNS, PLAN_REPEATED, PLAN_ENTRIES };
+
+constexpr Int MOST_CONDITIONED = 40;
+constexpr double HOPELESS = 0x1p52;  // cells beyond which no more planning is worth it
+
+// A lower bound on the bits of the largest clique: the node of fewest neighbors is removed again and again, and the
+// largest number of neighbors at a removal bounds the width (Bodlaender & Koster 2011).
+inline Int least_width(const ScopeGraph& graph) {
+  std::vector<Int> degree(graph.size());
+  std::vector<char> left(graph.size(), 1);
+  Int widest = 0;
+  for (Int v = 0; v < graph.size(); ++v) degree[v] = size_of(graph.row(v));
+  std::vector<std::vector<Int>> by_degree(graph.size() + 1);
+  for (Int v = 0; v < graph.size(); ++v) by_degree[degree[v]].push_back(v);
+  for (Int d = 0; d < Int(by_degree.size());) {
+    if (by_degree[d].empty()) {
+      ++d;
+      continue;
+    }
+    const Int v = by_degree[d].back();
+    by_degree[d].pop_back();
+    if (!left[v] || degree[v] != d) continue;
+    left[v] = 0;
+    widest = std::max(widest, d);
+    for_each_row(graph.row(v), [&](Int u) { if (left[u]) by_degree[--degree[u]].push_back(u); });
+    d = std::max<Int>(0, d - 1);
+  }
+  return widest + 1;
+}
+
+// A plan while columns to condition on are chosen.
+class ExactPlan {
+ public:
+  ScopeGraph graph;
+  EliminationOrder order;
+  std::vector<Int> conditioned;  // nodes
+  double runs = 1.0, peak = 0.0, segment = INF, cells = 0.0, largest = 0.0, repeated = 0.0;
+
+  ExactPlan(const ReducedModel& model, Ints stages, double most_words, double most_cells)
+      : graph(model, stages), model_(model), maximizes_(contains(stages, 1)) {
+    const double least = std::exp2(double(least_width(graph)));
+    if (least > std::min(most_cells, HOPELESS)) {  // no order can be good enough
+      cells = largest = least;
+      return;
+    }
+    order = best_order(graph, most_words);
+  }
+
+  void fit(double limit) {
+    if (cells > 0.0) return;
+    measure(limit);
+    while (peak > limit && Int(conditioned.size()) < MOST_CONDITIONED && runs * cells < HOPELESS) {
+      const Int v = cheapest_column();
+      if (v < 0) return;
+      runs *= double(graph.cards[v]);
+      conditioned.push_back(v);
+      graph.isolate(v);
+      std::erase(order.order, v);
+      order = weigh_order(graph, order.order);
+      Word random = 3;
+      if (order.total > 1e5) order = search_order(graph, order, .1 * WORDS_PER_SECOND, 1.0, random);
+      measure(limit);
+    }
+  }
+
+ private:
+  const ReducedModel& model_;
+  bool maximizes_;
+
+  void measure(double limit) {
+    const SeparatorTree tree(graph, model_, order.order);
+    segment = tree.best_segment(limit, peak);
+    tree.peak_cells(segment, &repeated);
+    cells = tree.cells;
+    largest = tree.largest;
+  }
+
+  // The column of a large clique that multiplies the cells of all runs least; −1 if there is none.
+  Int cheapest_column() const {
+    std::vector<char> candidate(graph.size(), 0);
+    const EliminationOrder now = weigh_order(graph, order.order);
+    eliminate_in_order(graph, order.order, [&](Int k, Words row, Int) {
+      double log2_cells = graph.bits[order.order[k]];
+      for_each_row(row, [&](Int u) { log2_cells += graph.bits[u]; });
+      if (graph.cells(log2_cells) * 64 < now.largest) return;
+      candidate[order.order[k]] = 1;
+      for_each_row(row, [&](Int u) { candidate[u] = 1; });
+    });
+    Int best = -1;
+    double least = INF;
+    for (Int v : order.order) {
+      if (!candidate[v] || (maximizes_ && graph.stages[v] == 0)) continue;  // a sum inside a maximum is not a sum of runs
+      ScopeGraph rest = graph;
+      rest.isolate(v);
+      std::vector<Int> others = order.order;
+      std::erase(others, v);
+      const double total = weigh_order(rest, std::move(others)).total * double(graph.cards[v]);
+      if (total < least) least = total, best = v;
+    }
+    return best;
+  }
+};
+
+// Plan an exact answer with at most `limit` cells of separators in memory; false if no row is possible.
+//
+// Where a lower bound says that more than `most_cells` cells are needed, there is no order, and the bound is reported.
+// `order` and `conditioned` get variables, `report` the entries of PlanEntry.
+inline bool plan_exact(const FactorList& factors, Ints evidence, Ints stages, double most_words, double most_cells, double limit,
+                       Vector<Int> order, Vector<Int> conditioned, Vector<double> report) {
+  ReducedModel model(factors, evidence);
+  if (model.possible()) model.simplify();
+  report.fill(0.0);
+  if (!model.possible()) return false;
+  ExactPlan plan(model, stages, most_words, most_cells);
+  plan.fit(limit);
+  for (std::size_t k = 0; k < plan.order.order.size(); ++k) order[k] = plan.graph.variables[plan.order.order[k]];
+  for (std::size_t k = 0; k < plan.conditioned.size(); ++k) conditioned[k] = plan.graph.variables[plan.conditioned[k]];
+  report[PLAN_ORDERED] = double(plan.order.order.size());
+  report[PLAN_CONDITIONED] = double(plan.conditioned.size());
+  report[PLAN_CELLS] = plan.cells;
+  report[PLAN_LARGEST] = plan.largest;
+  report[PLAN_PEAK] = plan.peak;
+  report[PLAN_SEGMENT] = plan.segment;
+  report[PLAN_RUNS] = plan.runs;
+  report[PLAN_REPEATED] = plan.repeated;
+  return true;
+}
+
+// The sum of the answers of several runs, weighed by exp(log-weight); the largest weight so far is 1.
+class WeighedSum {
+ public:
+  double log_top = -INF, total = 0.0;
+  explicit WeighedSum(Vector<double> out) : out_(out) { out_.fill(0.0); }
+
+  // The factor by which the next answer is to be added.
+  double weigh(double log_weight) {
+    if (log_weight > log_top) {
+      const double shrink = std::exp(log_top - log_weight);
+      for (double& x : out_) x *= shrink;
+      total *= shrink;
+      log_top = log_weight;
+    }
+    const double weight = std::exp(log_weight - log_top);
+    total += weight;
+    return weight;
+  }
+  double finish() {
+    if (total == 0.0) return -INF;
+    for (double& x : out_) x /= total;
+    return log_top + std::log(total);
+  }
+
+ private:
+  Vector<double> out_;
+};
+
+// Run a plan for the assignments first … last − 1 of the columns conditioned on; returns the log of their weight.
+//
+// `out` gets, by task: nothing; P(v) of all variables, end to end; P(targets), the last fastest; or nothing, and `best`
+// the codes at the maximum of all variables of stage 1.
+inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages, Ints targets, Ints order, Ints conditioned,
+                          double segment, double pool_cells, Int task, Int first, Int last, Vector<double> out, Vector<Int> best) {
+  ReducedModel model(factors, evidence);
+  if (model.possible()) model.simplify();
+  WeighedSum sum(out);
+  double log_best = -INF;
+  if (!model.possible()) return -INF;
+  TablePool pool(pool_cells);
+  const std::vector<Int> columns(conditioned.begin(), conditioned.end());
+  const Array<Int, 1> starts = offsets_of(factors.cards.size(), [&](Int v) { return factors.cards[v]; });
+  for (Int run = first; run < last; ++run) {
+    std::vector<Int> at(columns.size());
+    Int rest = run;
+    for (Int k = Int(columns.size()) - 1; k >= 0; --k) {
+      at[k] = rest % model.cards[columns[k]];
+      rest /= model.cards[columns[k]];
+    }
+    ReducedModel part = model;
+    if (!columns.empty()) part.fix(columns, at);
+    if (!part.possible()) continue;
+    const ScopeGraph graph(part, stages);
+    std::vector<Int> node(part.cards.size(), -1), nodes;
+    for (Int v = 0; v < graph.size(); ++v) node[graph.variables[v]] = v;
+    for (Int v : order) if (node[v] >= 0) nodes.push_back(node[v]);
+    const SeparatorTree tree(graph, part, nodes);
+    SeparatorPasses passes(part, tree, segment, pool);
+    double log_weight = passes.collect();
+    if (log_weight == -INF) continue;
+    if (task == TASK_BEST) {
+      if (log_weight <= log_best) continue;
+      log_best = log_weight;
+      std::vector<Int> codes(part.cards.size(), 0);
+      passes.choose(codes);
+      for (std::size_t v = 0; v < codes.size(); ++v) best[v] = part.states[v][codes[v]];
+    } else if (task == TASK_JOINT) {
+      std::vector<double> logs;
+      log_weight = passes.read_kept(logs);
+      const double weight = sum.weigh(log_weight);
+      for_each_cell(part.shape(tree.kept), [&](Int cell, const std::vector<Int>& s) {
+        Int place = 0;
+        for (Int v : targets) {
+          const auto k = std::find(tree.kept.begin(), tree.kept.end(), v);
+          const Int code = part.states[v][k == tree.kept.end() ? 0 : s[k - tree.kept.begin()]];
+          place = place * factors.cards[v] + code;
+        }
+        out[place] += weight * std::exp(logs[cell] - log_weight);
+      });
+    } else {
+      const double weight = sum.weigh(log_weight);
+      if (task == TASK_WEIGHT) continue;
+      std::vector<std::vector<double>> marginals(part.cards.size());
+      passes.distribute(marginals);
+      for (std::size_t v = 0; v < marginals.size(); ++v) {
+        const std::vector<Int>& codes = part.states[v];
+        for (std::size_t s = 0; s < codes.size(); ++s) {
+          double& p = out[starts[v] + codes[s]];
+          p += weight * (codes.size() == 1 ? 1.0 : marginals[v][s]);
+        }
+      }
+    }
+  }
+  return task == TASK_BEST ? log_best : sum.finish();
+}
+
+}  // namespace cp::inference

@@ -1,0 +1,245 @@
+"""Exact answers within limits of memory and time: a question, its plan, and its run.
+
+Only the separators of a clique tree are stored, cliques are formed block by block. Where separators
+do not fit, some are computed twice; where that is not enough, the question is split into runs, one
+for each joint state of a few columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from counterpane._core import inference as kernels
+from counterpane.errors import Advice, TableSizeError
+from counterpane.features import Potential, check_cells
+from counterpane.inference.limits import Limits, current_limits
+from counterpane.ragged import flatten, join, offsets_of
+from counterpane.typing import Floats, Ints
+
+CELLS_PER_SECOND = 1.5e8  # of a plan's cliques, for the passes in both directions
+WORDS_PER_SECOND = 4e8  # of the search for an order
+PLAN_SECONDS = 15.0  # that the search for an order may take
+POOL = 256e6  # bytes of freed tables that wait for the next one
+SUM, MAXIMIZE, KEEP = 0, 1, 2  # stages of variables
+WEIGHT, MARGINALS, JOINT, BEST = range(4)  # tasks
+YEAR = 3.15e7
+RUN_CELLS = 1e9  # cells of the runs of one call
+
+
+@dataclass(frozen=True)
+class ExactPlan:
+    """The cost of an exact answer, before any table is allocated.
+
+    Parameters
+    ----------
+    cells : float
+        The number of cells of all cliques, of all runs, with those that are formed twice.
+    largest_table : float
+        The number of cells of the largest clique, which is never stored.
+    memory : float
+        The bytes that the run takes: separators, and freed tables that are used again.
+    seconds : float
+        The estimated time on one core.
+    conditioned : tuple of int
+        The columns whose joint states have one run each.
+    runs : int
+        The number of runs.
+    possible : bool
+        False if propagation of zeros has shown that no row agrees with the evidence.
+    """
+
+    cells: float
+    largest_table: float
+    memory: float
+    seconds: float
+    conditioned: tuple[int, ...] = ()
+    runs: int = 1
+    possible: bool = True
+    order: Ints = field(default_factory=lambda: np.empty(0, np.int64), repr=False, compare=False)
+    segment: float = field(default=np.inf, repr=False)
+    pool: float = field(default=0.0, repr=False)
+
+
+class ExactRun:
+    """A question about a product of potentials; its plan is made once, when it is needed.
+
+    `keep` are variables whose joint table is the answer, `maximize` those whose best states are.
+    Variables in no potential and no question are left out.
+
+    >>> pair = [Potential((0, 1), np.log([[0.3, 0.2], [0.1, 0.4]]))]
+    >>> run = ExactRun(pair, [2, 2], {1: 1}, every=[0])
+    >>> marginals, log_weight = run.marginals([0])
+    >>> marginals[0].round(4).tolist(), round(float(np.exp(log_weight)), 4)
+    ([0.3333, 0.6667], 0.6)
+    >>> ExactRun(pair, [2, 2], {}, maximize=[0, 1]).best()[0]
+    {0: 1, 1: 1}
+    """
+
+    def __init__(
+        self,
+        potentials: Iterable[Potential],
+        cards: npt.ArrayLike,
+        evidence: Mapping[int, int],
+        *,
+        every: Iterable[int] = (),
+        keep: Sequence[int] = (),
+        maximize: Sequence[int] = (),
+        limits: Limits | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.cards: Ints = np.asarray(cards, dtype=np.int64)
+        self.limits = limits or current_limits()
+        self._names = names
+        self._targets: Ints = np.array(keep, dtype=np.int64)
+        factors = list(potentials)
+        present: Ints = np.ones_like(self.cards)
+        involved = {*(v for p in factors for v in p.scope), *every, *keep, *maximize}
+        present[list(involved)] = self.cards[list(involved)]
+        logs, value_from = join([p.log_values.reshape(-1) for p in factors], np.float64)
+        scope_from = offsets_of(len(p.scope) for p in factors)
+        scopes = flatten(p.scope for p in factors)
+        self._factors = kernels.FactorList(present, scope_from, scopes, value_from, logs)
+        self._evidence = np.full(self.cards.size, -1, dtype=np.int64)
+        known = {v: code for v, code in evidence.items() if v in involved}
+        self._evidence[list(known)] = list(known.values())
+        self._fixed = dict(evidence)
+        self._stages = np.full(self.cards.size, SUM, dtype=np.int64)
+        self._stages[list(maximize)] = MAXIMIZE
+        self._stages[list(keep)] = KEEP
+        self._maximize = tuple(maximize)
+
+    @cached_property
+    def plan(self) -> ExactPlan:
+        """The cost of the answer within the memory allowed; see `check`."""
+        pool = min(POOL, self.limits.bytes / 10)
+        most = max((self.limits.bytes - pool) / 8, 1.0)
+        search = min(PLAN_SECONDS, max(self.limits.seconds, 1.0)) * WORDS_PER_SECOND
+        order, conditioned = (np.zeros(self.cards.size, dtype=np.int64) for _ in range(2))
+        report = np.zeros(kernels.PLAN_ENTRIES)
+        possible = kernels.plan_exact(
+            self._factors, self._evidence, self._stages, search,
+            self.limits.seconds * CELLS_PER_SECOND, most, order, conditioned, report,
+        )  # fmt: skip
+        ordered, chosen, cells, largest, peak, segment, runs, again = report.tolist()
+        total = (cells + again) * runs
+        return ExactPlan(
+            cells=total, largest_table=largest, memory=8 * peak + min(pool, 8 * peak),
+            seconds=total / CELLS_PER_SECOND, runs=int(runs), possible=possible,
+            conditioned=tuple(conditioned[: int(chosen)].tolist()), order=order[: int(ordered)],
+            segment=segment, pool=pool / 8,
+        )  # fmt: skip
+
+    def check(self) -> ExactPlan:
+        """The plan; raises `TableSizeError` if it exceeds the limits."""
+        plan, limits = self.plan, self.limits
+        if plan.possible and (plan.seconds > limits.seconds or plan.memory > 1.1 * limits.bytes):
+            memory = f", {_size(plan.memory)} of memory" if plan.memory else ""
+            raise TableSizeError(
+                f"an exact answer needs {'about' if memory else 'at least'} {_count(plan.cells)} "
+                f"cells in cliques of up to {_count(plan.largest_table)}{memory} and "
+                f"{_time(plan.seconds)}, and {_size(limits.bytes)} and {_time(limits.seconds)} are "
+                "allowed; ",
+                Advice(
+                    f"{_way_out(plan, limits, 'exact=', 'max_memory=…')} method='gibbs', "
+                    "'mean_field' or 'bp'.",
+                    f"{_way_out(plan, limits, '--exact ', '--max-memory')} --method gibbs, "
+                    "mean_field or bp.",
+                ),
+            )
+        return plan
+
+    def weight(self) -> float:
+        """The log of the weight of the evidence; minus infinity if it is impossible."""
+        return self._solve(WEIGHT, 0)[1]
+
+    def marginals(self, targets: Sequence[int]) -> tuple[list[Floats], float]:
+        """(P(v | evidence) for each v in `targets`, ln of the weight of the evidence)."""
+        sizes = self._factors.cards
+        flat, log_weight, _ = self._solve(MARGINALS, int(sizes.sum()))
+        starts = np.append(0, np.cumsum(sizes))
+        return [flat[starts[v] : starts[v + 1]] for v in targets], log_weight
+
+    def joint(self) -> tuple[Floats, float]:
+        """(P(keep | evidence), axes in the order of `keep`; ln of the weight of the evidence)."""
+        shape = self.cards[self._targets]
+        named = [
+            f"variable {v}" if self._names is None else repr(self._names[v]) for v in self._targets
+        ]
+        shown = ", ".join(named[:8]) + (f" and {len(named) - 8} more" if len(named) > 8 else "")
+        check_cells(shape.tolist(), f"the joint table of {shown}")
+        flat, log_weight, _ = self._solve(JOINT, int(shape.prod()))
+        return flat.reshape(shape), log_weight
+
+    def best(self) -> tuple[dict[int, int], float]:
+        """(the most probable states of the variables to maximize, the log of their weight)."""
+        _, log_weight, codes = self._solve(BEST, 0)
+        return {v: int(codes[v]) for v in self._maximize}, log_weight
+
+    def _solve(self, task: int, size: int) -> tuple[Floats, float, Ints]:
+        plan = self.check()
+        out, top, total = np.zeros(size), -np.inf, 0.0
+        codes: Ints = np.zeros(self.cards.size, dtype=np.int64)
+        if not plan.possible:
+            return out, top, codes
+        conditioned = np.array(plan.conditioned, dtype=np.int64)
+        step = max(1, int(RUN_CELLS * plan.runs // max(plan.cells, 1.0)))
+        for first in range(0, plan.runs, step):
+            part, best = np.zeros(size), codes.copy()
+            log_weight = kernels.solve_exact(
+                self._factors, self._evidence, self._stages, self._targets, plan.order, conditioned,
+                plan.segment, plan.pool, task, first, min(first + step, plan.runs), part, best,
+            )  # fmt: skip
+            if log_weight == -np.inf:
+                continue
+            if log_weight > top:
+                shrink = np.exp(top - log_weight)
+                out, total, top, codes = out * shrink, total * shrink, log_weight, best
+            weight = float(np.exp(log_weight - top))
+            out += weight * part
+            total += weight
+        if total == 0.0:
+            return out, -np.inf, codes
+        return out / total, top if task == BEST else top + float(np.log(total)), codes
+
+
+def _count(cells: float) -> str:
+    return f"{cells:,.0f}" if cells < 1e15 else f"10^{np.log10(cells):.0f}"
+
+
+def _size(size: float) -> str:
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if size >= scale:
+            return f"{_short(size / scale)} {unit}"
+    return f"{_short(size / 1e3)} kB"
+
+
+def _time(seconds: float) -> str:
+    if seconds == np.inf:
+        return "any time"
+    for unit, scale in (("years", YEAR), ("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * scale:
+            return f"{_short(seconds / scale)} {unit}"
+    return f"{_short(seconds)} s"
+
+
+def _short(number: float) -> str:
+    return (
+        f"{number:,.1f}" if number < 10 else f"{number:,.0f}" if number < 1e6 else f"{number:.0e}"
+    )
+
+
+def _way_out(plan: ExactPlan, limits: Limits, exact: str, memory: str) -> str:
+    """What to allow, or to do instead."""
+    ways = []
+    if plan.seconds > limits.seconds and plan.seconds < YEAR:
+        scale = 10 ** max(0, int(np.log10(max(plan.seconds, 1))) - 1)
+        ways.append(f"{exact}{np.ceil(plan.seconds / scale) * scale:.0f}")
+    if plan.memory > 1.1 * limits.bytes:
+        ways.append(memory)
+    allow = f"allow it by {' and '.join(ways)}, " if ways else ""
+    return f"{allow}give evidence on more columns, or estimate by"

@@ -1,0 +1,117 @@
+"""How much memory and time an exact answer may take."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from counterpane.errors import ParameterError
+
+SHARE = 0.5  # of the memory that is available
+UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an exact answer may take: `seconds` by the estimate of its plan, and bytes of `memory`.
+
+    With `memory=None` it is half of what is available. `math.inf` seconds force an exact answer, 0
+    seconds ask for none.
+
+    >>> Limits(memory=2e9).bytes
+    2000000000
+    """
+
+    seconds: float = 120.0
+    memory: float | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The memory that may be used."""
+        return int(SHARE * available_memory() if self.memory is None else self.memory)
+
+
+_current: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+def current_limits() -> Limits:
+    """The limits of the question that is being answered.
+
+    >>> current_limits().seconds
+    120.0
+    """
+    return _current.get() or Limits()
+
+
+@contextmanager
+def limited(
+    exact: bool | float | None = None, max_memory: float | str | None = None
+) -> Iterator[None]:
+    """Set the limits of questions inside: seconds (or True, False) and bytes (or "2 GB").
+
+    >>> with limited(exact=True, max_memory="2 GB"):
+    ...     print(current_limits())
+    Limits(seconds=inf, memory=2000000000.0)
+    """
+    limits = current_limits()
+    if exact is not None:
+        limits = replace(limits, seconds=_seconds(exact))
+    if max_memory is not None:
+        limits = replace(limits, memory=parse_memory(max_memory))
+    token = _current.set(limits)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def parse_memory(text: float | str) -> float:
+    """A number of bytes, from a number or a text such as "500 MB".
+
+    >>> parse_memory("1.5GB")
+    1500000000.0
+    """
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)i?b?\s*", str(text), re.IGNORECASE)
+    value = float(match[1]) * UNITS[match[2].lower()] if match else math.nan
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        value = float(text)
+    if not value > 0:
+        raise ParameterError(
+            f"max_memory={text!r}; a number of bytes above 0 is needed, or a text such as '2 GB'."
+        )
+    return value
+
+
+def _seconds(exact: bool | float) -> float:
+    if isinstance(exact, bool):
+        return math.inf if exact else 0.0
+    if not isinstance(exact, int | float) or not exact >= 0:
+        raise ParameterError(
+            f"exact={exact!r}; True, False, or the seconds that an exact answer may take, are "
+            "needed."
+        )
+    return float(exact)
+
+
+def available_memory() -> int:
+    """The bytes that can be used without swapping; 4 GB where the system does not say.
+
+    >>> available_memory() > 0
+    True
+    """
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, ValueError, OSError):
+        return 4 * 10**9
