@@ -33,7 +33,7 @@ from speed import measure_speed
 
 import counterpane as cp
 from counterpane.progress import TextBar
-from harness import RESULTS
+from harness import RESULTS, commit
 
 QUICK_SETS = ("lenses", "iris", "zoo", "monk1", "tic-tac-toe", "titanic", "wine", "voting")
 QUICK_METHODS = (*uci.METHODS, "IC", "LR", "LR-raw", "SVM", "HGB")
@@ -128,11 +128,12 @@ def run_all(tasks: list[Task], sets: list[uci.UciSet], path: Path, jobs: int) ->
         (s.name, "first"): uci.discretized(s) for s in sets
     }
     path.parent.mkdir(exist_ok=True)
+    now = commit()
     workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
     work = (delayed(attempt)(task, data[task.name, task.protocol]) for task in left)
     with path.open("a") as file, TextBar() as bar:
         for done, record in enumerate(workers(work), start=1):
-            file.write(json.dumps(record) + "\n")
+            file.write(json.dumps({**record, "commit": now}) + "\n")
             file.flush()
             bar(f"{record['name']}, {record['method']}", done, len(left))
 

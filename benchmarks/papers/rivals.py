@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from c45 import C45
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -121,6 +122,10 @@ def svm() -> SVC:
     return SVC(probability=True, random_state=0)
 
 
+def linear_svm() -> SVC:
+    return SVC(kernel="linear", probability=True, random_state=0)
+
+
 def forest() -> RandomForestClassifier:
     return RandomForestClassifier(500, random_state=0)
 
@@ -138,9 +143,11 @@ RIVALS = {
     "LR-L1": Rival(l1, "states", tune=True),
     "LR-raw": Rival(l2, "scaled", tune=True),
     "SVM": Rival(svm, "scaled", max_rows=SVM_ROWS),
+    "SVM-linear": Rival(linear_svm, "scaled", max_rows=SVM_ROWS),
     "RF": Rival(forest, "scaled"),
     "HGB": Rival(histogram_boosting, "plain"),
     "Tree": Rival(tree, "scaled"),
+    "C4.5": Rival(C45, "plain"),
 }
 """By the names of the report; two more join where they are installed."""
 
