@@ -317,7 +317,7 @@ def _held_out_measures(learner: Any, source: Any, target: str, seconds: float) -
     if inner is not None and (weight > SMALL or seconds > QUICK or not rows):
         # Without importing all of `evaluate`; with many rows, the choice by folds overfits little.
         measures = class_measures.ClassMeasures(*inner)
-        return {"folds": FOLDS, "how": CHOSEN, **measures.to_dict()}
+        return {"folds": len(set(inner.folds.tolist())), "how": CHOSEN, **measures.to_dict()}
     if not rows or seconds > SLOW:
         return {}
     if inner is not None:  # the choice of columns and interactions is learned again as well

@@ -15,6 +15,7 @@ from counterpane.models.box_parts import BoxParts
 from counterpane.typing import Array, Codes, Floats, Ints
 
 Face = tuple[int, ...]
+BLOCK_BOXES = 2**11  # whose bins are spread out at a time
 
 _TREE_ARRAYS = {  # how they are kept in a file, which holds int64 and float64 only
     "column": (np.int16, np.int64),
@@ -109,11 +110,13 @@ class BoostedMember:
     @cached_property
     def parts(self) -> BoxParts:
         """The parts of the boxes that belong to each set of columns."""
-        bits = np.unpackbits(self.boxes.bins.view(np.uint8), axis=-1, bitorder="little")
-        known = self.boxes.columns >= 0
-        measure = self.shares[np.where(known, self.boxes.columns, 0)]
-        inside: Floats = np.einsum("bqk,bqk->bq", bits, measure)
-        return BoxParts(self.boxes, self.box_values, np.where(known, inside, 1.0))
+        shares: Floats = np.ones(self.boxes.columns.shape)
+        for low in range(0, len(shares), BLOCK_BOXES):
+            columns, bins = (a[low : low + BLOCK_BOXES] for a in self.boxes)
+            bits = np.unpackbits(bins.view(np.uint8), axis=-1, bitorder="little")
+            inside = np.einsum("bqk,bqk->bq", bits, self.shares[np.maximum(columns, 0)])
+            shares[low : low + BLOCK_BOXES] = np.where(columns >= 0, inside, 1.0)
+        return BoxParts(self.boxes, self.box_values, shares)
 
     @cached_property
     def all_faces(self) -> frozenset[Face]:

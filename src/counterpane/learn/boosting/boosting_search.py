@@ -1,13 +1,14 @@
 """The choice of a tree shape by held-out loss, the sets of columns, and the fits that are averaged.
 
-All candidates share the folds. With many rows they are compared on the first fold only, and the
-chosen one is fitted on all folds in a last step.
+All candidates share the folds. With many rows they are compared on the first fold only, with very
+many on a sample of its training rows, and the chosen one is fitted on all folds in a last step.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from counterpane.learn.boosting.fold_boosting import (
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
-from counterpane.typing import Floats
+from counterpane.typing import Floats, Ints
 
 SHAPES = {
     "small": TreeShape(leaves=8, columns=3, column_share=0.8),
@@ -39,6 +40,9 @@ FOUR_GAIN = 0.02  # by which four columns on a path must be better than three
 FEW_LOSS = 0.005  # that confining paths to few sets of columns may cost
 LEAST_SETS = 32
 MANY_ROWS = 3000  # from which candidates are compared on one fold
+TRIED_ROWS = 50_000  # training rows of that fold, at most
+MANY_COLUMNS = 1000  # from which there is one shape, of few drawn columns
+DRAWN_COLUMNS = 300  # for a tree, where there are many columns
 FEW_ROWS = 2000  # up to which there are fits to all rows besides
 MORE_ROUNDS = 1.1  # of fits to all rows, which have more of them
 FIRST_ROUNDS = 150  # of a fit that only finds sets of columns
@@ -81,11 +85,11 @@ class BoostingSearch(Search[ShapesTried]):
         self.seed, self.n_jobs = seed, n_jobs
         self.judge = judge or self.mean_loss
         n_columns = rows.bins.shape[1]
-        least = {"sparse": 7, "four": 4}
-        self.names = [name for name in SHAPES if n_columns >= least.get(name, 1)]
-        self.names += [FEW_SETS] if n_columns > 1 else []
+        self.shapes = shapes_for(n_columns)
+        self.names = [*self.shapes, *([FEW_SETS] if n_columns > 1 else [])]
         self.tried_on = held[:1] if len(weights) > MANY_ROWS else held
-        self.names += [ALL_FOLDS] if len(self.tried_on) < len(held) else []
+        self.thin = len(weights) > 2 * TRIED_ROWS
+        self.names += [ALL_FOLDS] if self.thin or len(self.tried_on) < len(held) else []
         self._fits: dict[str, FoldFits] = {}
 
     def start(self) -> ShapesTried:
@@ -104,9 +108,9 @@ class BoostingSearch(Search[ShapesTried]):
         """One more candidate."""
         name = self.names[state.done]
         few = name == FEW_SETS or (name == ALL_FOLDS and self.few_sets(state))
-        held = self.held if name == ALL_FOLDS else self.tried_on
-        fits = self._fit(self.best_shape(state) if name in LATER else name, few=few, held=held)
-        loss = self.judge(fits.held_out(self.rows, held))
+        shape = self.best_shape(state) if name in LATER else name
+        fits = self._fit(shape, few=few, last=name == ALL_FOLDS)
+        loss = self.judge(fits.held_out(self.rows, self.held))
         losses = state.losses.copy()
         losses[state.done] = loss
         new_state = ShapesTried(state.done + 1, losses)
@@ -136,17 +140,15 @@ class BoostingSearch(Search[ShapesTried]):
         What a checkpoint does not hold is fitted again.
         """
         shape, few = self.best_shape(state), self.few_sets(state)
-        everywhere = self.done(state)
-        known = self._fits.get(ALL_FOLDS) or self._fits.get(FEW_SETS if few else shape)
-        if known is not None and len(known.fits) == len(self.held if everywhere else self.tried_on):
-            return known
-        return self._fit(shape, few=few, held=self.held if everywhere else self.tried_on)
+        last = ALL_FOLDS in self.names and self.done(state)
+        known = self._fits.get(ALL_FOLDS if last else FEW_SETS if few else shape)
+        return self._fit(shape, few=few, last=last) if known is None else known
 
     def all_rows(self, state: ShapesTried, folds: FoldFits) -> list[BoostedFit]:
         """Fits to all rows, as many as there are folds; none where there are many rows."""
         if len(self.weights) > FEW_ROWS:
             return []
-        shape = SHAPES[self.best_shape(state)]
+        shape = self.shapes[self.best_shape(state)]
         sets = top_sets(folds, self.rows.bins.shape[1]) if self.few_sets(state) else ()
         rounds = max(1, min(round(MORE_ROUNDS * folds.rounds), MOST_ROUNDS))
         nothing = np.zeros_like(self.weights)
@@ -169,20 +171,42 @@ class BoostingSearch(Search[ShapesTried]):
             weight += float(held.sum())
         return total / weight
 
-    def _fit(self, name: str, *, few: bool, held: Floats) -> FoldFits:
-        """The fits of a shape on folds; `few` confines paths to sets that each fold found."""
+    def _fit(self, name: str, *, few: bool, last: bool) -> FoldFits:
+        """The fits of a shape, on all folds and rows in the last step, else on those to try.
+
+        `few` confines paths to sets that each fold found.
+        """
         options: dict[str, Any] = {"seed": self.seed, "n_jobs": self.n_jobs}
-        fold_rows = (self.rows, self.weights, held, SHAPES[name])
+        places = self._tried_rows if self.thin and not last else slice(None)
+        rows = self.rows.take(places) if self.thin and not last else self.rows
+        held = np.ascontiguousarray((self.held if last else self.tried_on)[:, places])
+        fold_rows = (rows, self.weights[places], held, self.shapes[name])
         if not few:
             return boost_folds(*fold_rows, **options)
-        known = self._fits.get(name)
-        if known is None or len(known.fits) < len(held):
+        known = None if last else self._fits.get(name)
+        if known is None:
             # The sets of a fold must not come from rows that are held out in it.
-            rounds = MOST_ROUNDS if len(held) == len(self.tried_on) else FIRST_ROUNDS
+            rounds = FIRST_ROUNDS if last else MOST_ROUNDS
             known = boost_folds(*fold_rows, **options, rounds=rounds)
         n_columns = self.rows.bins.shape[1]
         sets = [top_sets(known._replace(fits=[fit]), n_columns) for fit in known.fits]
         return boost_folds(*fold_rows, **options, sets=sets)
+
+    @cached_property
+    def _tried_rows(self) -> Ints:
+        """The held-out rows of the first fold, and a sample of its training rows."""
+        training = np.flatnonzero(self.weights > self.held[0])
+        rng = np.random.default_rng(self.seed)
+        sample = rng.choice(training, min(TRIED_ROWS, len(training)), replace=False)
+        return np.union1d(sample, np.flatnonzero(self.held[0] > 0))
+
+
+def shapes_for(n_columns: int) -> dict[str, TreeShape]:
+    """The shapes to try on so many columns."""
+    if n_columns > MANY_COLUMNS:
+        return {"sparse": SHAPES["sparse"]._replace(column_share=DRAWN_COLUMNS / n_columns)}
+    least = {"sparse": 7, "four": 4}
+    return {name: shape for name, shape in SHAPES.items() if n_columns >= least.get(name, 1)}
 
 
 def top_sets(folds: FoldFits, n_columns: int) -> list[tuple[int, ...]]:

@@ -41,6 +41,11 @@ class BinnedRows(NamedTuple):
     labels: Ints
     n_classes: int
 
+    def take(self, places: Ints) -> BinnedRows:
+        """Some of the rows."""
+        bins = np.ascontiguousarray(self.bins[places])
+        return self._replace(bins=bins, labels=self.labels[places])
+
     def start(self, weights: Floats) -> Floats:
         """The scores before the first tree: the log-shares of classes, or their log-odds."""
         counts = np.bincount(self.labels, weights, self.n_classes)

@@ -15,7 +15,7 @@ from counterpane.learn.boosting.find_binning import find_binning
 from counterpane.learn.boosting.fold_boosting import BinnedRows, BoostedFit, FoldFits, by_class
 from counterpane.learn.classifiers.additive_learner import AdditiveLearner, SortedTraining
 from counterpane.learn.classifiers.classifier import ClassifierOptions
-from counterpane.learn.classifiers.folds import HeldOut, deal_folds, join_folds
+from counterpane.learn.classifiers.folds import HeldOut, deal_folds, first_folds, join_folds
 from counterpane.learn.classifiers.interactions.canonical_rows import canonical_rows
 from counterpane.learn.classifiers.training_data import Training
 from counterpane.models.binning import Binning
@@ -87,6 +87,7 @@ class BoostedTables(AdditiveLearner):
         rng = random_generator(self.random_state)
         n_folds = N_FOLDS if sorted_training.rows.n_classes > 1 else 0
         held = deal_folds(sorted_training.rows.labels, sorted_training.weights, n_folds, rng)
+        held = first_folds(held)
         trees = BoostedPart(training, sorted_training, held, rng, n_jobs=self.n_jobs)
         outcome = self._driver(source).run(trees.search, "boosting trees")
         self.trace_ = outcome.trace

@@ -18,6 +18,7 @@ from counterpane.typing import Codes, Floats, Ints
 N_FOLDS = 5
 MAX_ROWS = 50_000  # distinct ones; of more rows, so many are drawn
 MIN_WEIGHT = 20.0  # of the rows; fewer are too few to judge a classifier by
+FOLD_ROWS = 2**20  # distinct rows × folds that are fitted, at most
 MAX_COPIES = 2**22  # of all rows together; beyond, a row of any weight stays in one fold
 
 
@@ -114,3 +115,8 @@ def deal_folds(labels: Ints, weights: Floats, n_folds: int, rng: np.random.Gener
         dealt = order[k::n_folds]
         np.add.at(held[k], copies[dealt], copy_weights[dealt])
     return held
+
+
+def first_folds(held: Floats) -> Floats:
+    """As many of the folds as are fitted: fewer than five of very many rows, but one."""
+    return held[: max(1, FOLD_ROWS // max(held.shape[1], 1))]

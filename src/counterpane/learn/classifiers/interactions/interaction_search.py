@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.learn.classifiers.folds import N_FOLDS, HeldOut, deal_folds, join_folds
+from counterpane.learn.classifiers.folds import (
+    N_FOLDS,
+    HeldOut,
+    deal_folds,
+    first_folds,
+    join_folds,
+)
 from counterpane.learn.classifiers.interactions.canonical_rows import RawRows
 from counterpane.learn.classifiers.interactions.fold_data import FoldData, seen_states
 from counterpane.learn.classifiers.interactions.ridge import (
@@ -172,7 +178,7 @@ class InteractionSearch(Search[ChoiceState]):
         self.rows, self.weights = rows, weights
         self.names: tuple[str, ...] = WITH_NUMBERS if len(rows.numeric) else PLAIN
         n_folds = N_FOLDS if rows.n_classes > 1 else 0
-        self.held = deal_folds(rows.labels, weights, n_folds, rng)
+        self.held = first_folds(deal_folds(rows.labels, weights, n_folds, rng))
         self.n_jobs = n_jobs
         self._paths: dict[tuple[str, int], PenaltyPath] = {}
 
@@ -249,7 +255,7 @@ class InteractionSearch(Search[ChoiceState]):
     def _choice(self, name: str, scores: Floats) -> StructureChoice:
         total = scores.sum(axis=0)
         best = int(np.argmax(total))
-        return StructureChoice(name, STRENGTHS[best], -float(total[best] / self.weights.sum()))
+        return StructureChoice(name, STRENGTHS[best], -float(total[best] / self.held.sum()))
 
     def _path(self, name: str, k: int) -> PenaltyPath:
         """The path of a structure in fold k; equal structures share it."""

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane.learn.boosting.boosting_search import SHAPES
 from counterpane.learn.boosting.fold_boosting import boost_once, by_class, log_softmax
 from counterpane.learn.boosting.pool import pool_weights
 from counterpane.learn.classifiers.boosted_tables import BoostedPart
@@ -83,9 +82,8 @@ def try_tables(tables: InteractionSearch, trees: BoostedPart) -> TableTrial:
 
 def _trees(trees: BoostedPart, chosen: Ints, weights: Floats, held: Floats) -> Floats:
     """ln P(class) of the held-out rows among the chosen ones, by small trees."""
-    rows = trees.rows._replace(
-        bins=np.ascontiguousarray(trees.rows.bins[chosen]), labels=trees.rows.labels[chosen]
-    )
-    fit = boost_once(rows, weights, held, SHAPES["small"], seed=trees.search.seed)
+    rows = trees.rows.take(chosen)
+    shape = next(iter(trees.search.shapes.values()))
+    fit = boost_once(rows, weights, held, shape, seed=trees.search.seed)
     bins = np.ascontiguousarray(rows.bins[held > 0])
     return log_softmax(by_class(fit.scores(bins, int(fit.curve.argmin()) + 1)))
