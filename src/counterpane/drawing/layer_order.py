@@ -6,16 +6,17 @@ from bisect import bisect_right, insort
 
 import numpy as np
 
-from counterpane.ragged import offsets_of
 from counterpane.typing import Array
 
 Neighbors = list[list[int]]
 
 SWEEPS = 16
+ROUNDS = 3  # of sifting in a sweep; one where the graph is large, which crosses no more
 PATIENCE = 4  # sweeps without fewer crossings
 SIFTED_EDGES = 3_000  # with more, nodes are only sorted
 STARTED_EDGES = 1_500  # in all starts together
 MAX_STARTS = 12
+SHORT_LAYER = 12  # nodes up to which plain loops are faster than matrices
 
 
 def order_layers(layers: list[list[int]], below: Neighbors) -> None:
@@ -36,7 +37,8 @@ def order_layers(layers: list[list[int]], below: Neighbors) -> None:
         firsts.append([rng.permutation(members).tolist() for members in layers])
     best: tuple[int, list[list[int]]] | None = None
     for first in firsts:
-        improved = _improve(first, above, below, size <= SIFTED_EDGES)
+        rounds = 0 if size > SIFTED_EDGES else 1 if size > STARTED_EDGES else ROUNDS
+        improved = _improve(first, above, below, rounds)
         if best is None or improved[0] < best[0]:
             best = improved
     assert best is not None
@@ -59,7 +61,7 @@ def crossings(layers: list[list[int]], below: Neighbors) -> int:
 
 
 def _improve(
-    layers: list[list[int]], above: Neighbors, below: Neighbors, sift: bool
+    layers: list[list[int]], above: Neighbors, below: Neighbors, rounds: int
 ) -> tuple[int, list[list[int]]]:
     place = [0] * len(below)
     for members in layers:
@@ -70,8 +72,7 @@ def _improve(
         down = sweep % 2 == 0
         for k in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
             _sort_by_mean(layers[k], above if down else below, place)
-        if sift:
-            _sift(layers, above, below, place)
+        _sift(layers, above, below, place, rounds)
         count = crossings(layers, below)
         idle += 1
         if count < best[0]:
@@ -95,10 +96,12 @@ def _sort_by_mean(members: list[int], toward: Neighbors, place: list[int]) -> No
     _number(members, place)
 
 
-def _sift(layers: list[list[int]], above: Neighbors, below: Neighbors, place: list[int]) -> None:
+def _sift(
+    layers: list[list[int]], above: Neighbors, below: Neighbors, place: list[int], rounds: int
+) -> None:
     """Move each node to the place in its layer with the fewest crossings, a few times over."""
     stale = [True] * len(layers)  # layers in which, or next to which, a node was moved
-    for _ in range(3):
+    for _ in range(rounds):
         for k, members in enumerate(layers):
             if stale[k]:
                 stale[k] = _sift_layer(members, above, below, place)
@@ -112,57 +115,90 @@ def _sift(layers: list[list[int]], above: Neighbors, below: Neighbors, place: li
 def _sift_layer(members: list[int], above: Neighbors, below: Neighbors, place: list[int]) -> bool:
     """Move each node of one layer, those with most edges first; whether any was moved."""
     n = len(members)
-    if n == 1:
-        return False
+    if n <= SHORT_LAYER:
+        return _sift_short(members, above, below, place)
     excess = _excess(members, above, place) + _excess(members, below, place)
     # gains[v, g] − gains[v, where[v]] crossings go if v moves into the gap before place g.
-    gains = np.zeros((n, n + 1), dtype=np.int32)
+    gains = np.zeros((n, n + 1), dtype=np.float32)
     np.cumsum(excess, axis=1, out=gains[:, 1:])
     nodes, order, where = np.array(members), np.arange(n), np.arange(n)
-    useful = gains.max(axis=1) > gains[order, where]
-    if not useful.any():
+    if not (gains.max(axis=1) > gains[order, where]).any():
         return False
     degrees = [len(above[v]) + len(below[v]) for v in members]
     for v in sorted(range(n), key=lambda v: -degrees[v]):
-        if not useful[v]:
+        at, own = int(where[v]), gains[v]
+        if not own.max() > own[at]:
             continue
-        at = int(where[v])
-        right = at + int(np.argmax(gains[v, at + 1 :]))
-        left = at - int(np.argmax(gains[v, at::-1]))
-        to = right if gains[v, right + 1] >= gains[v, left] else left
+        right = at + int(own[at + 1 :].argmax())
+        left = at - int(own[at::-1].argmax())
+        to = right if own[right + 1] >= own[left] else left
         low, high = min(at, to), max(at, to) + 1
         between = order[low:high]  # a view
-        between[:] = np.roll(between, 1 if to < at else -1)
+        if to < at:
+            between[1:], between[0] = between[:-1].copy(), v
+        else:
+            between[:-1], between[-1] = between[1:].copy(), v
         where[between] = np.arange(low, high)
         gains[:, low + 1 : high + 1] = gains[:, low, None] + excess[:, between].cumsum(axis=1)
-        useful = gains.max(axis=1) > gains[np.arange(n), where]
     members[:] = nodes[order].tolist()
     _number(members, place)
     return True
 
 
+def _sift_short(members: list[int], above: Neighbors, below: Neighbors, place: list[int]) -> bool:
+    """The same moves as `_sift_layer`, by counting the crossings of pairs when they are needed."""
+    if len(members) == 1:
+        return False
+    ends = {v: ([place[u] for u in above[v]], [place[u] for u in below[v]]) for v in members}
+    excess: dict[tuple[int, int], int] = {}
+
+    def gain(left: int, right: int) -> int:
+        """Crossings of two nodes' edges as they stand, less those when they change places."""
+        if (left, right) not in excess:
+            total = 0
+            for mine, others in zip(ends[left], ends[right], strict=True):
+                for a in mine:
+                    for b in others:
+                        total += (a > b) - (a < b)
+            excess[left, right], excess[right, left] = total, -total
+        return excess[left, right]
+
+    moved = False
+    for v in sorted(members, key=lambda v: -len(above[v]) - len(below[v])):
+        at, best = place[v], 0
+        to, total = at, 0
+        for i in range(at + 1, len(members)):
+            total += gain(v, members[i])
+            if total > best:
+                best, to = total, i
+        total = 0
+        for i in range(at - 1, -1, -1):
+            total += gain(members[i], v)
+            if total > best:
+                best, to = total, i
+        if best:
+            members.insert(to, members.pop(at))
+            _number(members, place)
+            moved = True
+    return moved
+
+
 def _excess(members: list[int], toward: Neighbors, place: list[int]) -> Array:
     """[v, u]: crossings of the edges of v and u if v is left of u, less those if it is right.
 
-    Both are given by their places in the layer. Cost: O(members · edges).
+    Both are given by their places in the layer. Cost: that of a product of matrices.
     """
     n = len(members)
-    sizes = np.array([len(toward[v]) for v in members])
-    excess = np.zeros((n, n), dtype=np.int32)
-    ends = np.array([place[u] for v in members for u in toward[v]], dtype=np.int64)
-    width = int(ends.max(initial=0)) + 1
+    ends = [place[u] for v in members for u in toward[v]]
+    width = max(ends, default=0) + 1
     if width == 1:  # no edges, or all to one node
-        return excess
-    cells = np.repeat(np.arange(n) * width, sizes) + ends
-    counts = np.bincount(cells, minlength=n * width).reshape(n, width).astype(np.int32)
-    up_to = counts.cumsum(axis=1, dtype=np.int32)
+        return np.zeros((n, n), dtype=np.float32)
+    rows = np.repeat(np.arange(n) * width, [len(toward[v]) for v in members])
+    # Whole numbers of single precision: they are small, and the product is that of a matrix.
+    counts = np.bincount(rows + ends, minlength=n * width).reshape(n, width).astype(np.float32)
+    up_to = counts.cumsum(axis=1)
     beyond = up_to[:, -1:] - 2 * up_to + counts  # edge ends right of a place, less those left of it
-    starts = offsets_of(sizes)
-    single, several = np.flatnonzero(sizes == 1), np.flatnonzero(sizes > 1)
-    excess[:, single] = beyond[:, ends[starts[single]]]  # placeholders: nearly all nodes
-    for u in several.tolist():
-        excess[:, u] = beyond[:, ends[starts[u] : starts[u + 1]]].sum(axis=1)
-    return excess
+    return np.asarray(beyond @ counts.T)
 
 
 def _depth_first(layers: list[list[int]], below: Neighbors) -> list[list[int]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
 import pytest
 
+from counterpane.drawing import layer_order
 from counterpane.drawing.layout import (
     MAX_LETTERS,
     MAX_NODES,
@@ -200,3 +202,23 @@ def test_edges_end_on_borders_in_large_graphs_too():
     for (a, b), points in layout.routes.items():
         assert on_border(points[0], layout.positions[a], layout.widths[a], layout.height)
         assert on_border(points[-1], layout.positions[b], layout.widths[b], layout.height)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_short_and_long_layers_are_sifted_alike(seed, monkeypatch):
+    """Loops over pairs and matrices make the same moves."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 14, 4)
+    ends = np.append(0, np.cumsum(sizes))
+    layers = [list(range(a, b)) for a, b in pairwise(ends.tolist())]
+    below = [[] for _ in range(ends[-1])]
+    for upper, lower in pairwise(layers):
+        for u in upper:
+            below[u] = sorted(rng.choice(lower, rng.integers(1, 3), replace=False).tolist())
+    results = []
+    for short in (0, 99):
+        monkeypatch.setattr(layer_order, "SHORT_LAYER", short)
+        copy = [list(members) for members in layers]
+        layer_order.order_layers(copy, below)
+        results.append(copy)
+    assert results[0] == results[1]

@@ -11,7 +11,7 @@ function makeMonitor(c, onName) {
     const bar = el("i", { class: "bar" }), ghost = el("i", { class: "ghost" }), value = el("span", { class: "value" });
     const label = el("span", { class: "label" });
     label.append(bdi(text));
-    const row = el("button", { type: "button", class: "state", title: text, "data-state": s, "aria-disabled": settable ? null : "true" },
+    const row = el("button", { type: "button", class: "state", "data-state": s, "aria-disabled": settable ? null : "true" },
       label, el("span", { class: "track" }, bar, ghost), value);
     rows.append(row);
     return { row, bar, ghost, value };
@@ -47,27 +47,31 @@ const act = (c, s, shifted) => (shifted ? exclude(c, s) : setState(c, s));
 
 function updateMonitor({ c, node, mark, states }) {
   const result = store.result, piece = store.evidence.get(c), told = result && result.marginals[c], prior = store.prior && store.prior[c];
-  node.classList.toggle("given", Boolean(piece));
-  node.classList.toggle("set", Boolean(piece && piece.cut));
-  node.classList.toggle("impossible", !result);
-  mark.textContent = !piece ? "" : piece.cut ? "do" : piece.state >= 0 ? "●" : piece.weights ? "≈" : "≠";
-  states.forEach(({ row, bar, ghost, value }, s) => {
+  const kind = ["given", "set", "impossible"].filter((_, k) => [piece, piece && piece.cut, !result][k]).join(" ");
+  if (node.dataset.kind !== kind) {
+    node.dataset.kind = kind;
+    for (const name of ["given", "set", "impossible"]) node.classList.toggle(name, kind.split(" ").includes(name));
+  }
+  put(mark, "textContent", !piece ? "" : piece.cut ? "do" : piece.state >= 0 ? "●" : piece.weights ? "≈" : "≠");
+  states.forEach((view_, s) => {
     const p = told ? told[s] : null, chosen = Boolean(piece && piece.state === s), out = Boolean(piece && piece.out.includes(s));
-    bar.style.width = p === null ? "0" : `${(100 * p).toFixed(2)}%`;
-    ghost.style.left = prior ? `${(100 * prior[s]).toFixed(2)}%` : "0";
-    ghost.hidden = !prior || !store.evidence.size;
+    const was = prior && store.evidence.size ? prior[s] : null, best = Boolean(store.best && store.best.row[c] === s);
     const error = result && result.errors ? result.errors[c][s] : 0;
-    value.textContent = p === null ? "–" : (100 * p).toFixed(1);
-    row.classList.toggle("chosen", chosen);
-    row.classList.toggle("out", out);
-    row.classList.toggle("best", Boolean(store.best && store.best.row[c] === s));
+    if (view_.p === p && view_.was === was && view_.error === error && view_.chosen === chosen && view_.out === out && view_.best === best) return;
+    Object.assign(view_, { p, was, error, chosen, out, best });
+    const { row, bar, ghost, value } = view_;
+    bar.style.transform = `scaleX(${p === null ? 0 : p.toFixed(4)})`; // no layout is needed for a transform
+    ghost.hidden = was === null;
+    if (was !== null) put(ghost.style, "left", `${(100 * was).toFixed(2)}%`);
+    put(value, "textContent", p === null ? "–" : (100 * p).toFixed(1));
+    put(row, "className", `state${chosen ? " chosen" : ""}${out ? " out" : ""}${best ? " best" : ""}`);
     row.setAttribute("aria-pressed", String(chosen));
-    const was = prior && store.evidence.size ? `, before ${percent(prior[s])}` : "";
-    const sure = error > 0.00005 ? ` ± ${percent(error)}` : "";
-    row.setAttribute("aria-label", `${names[c]} ${stateText(c, s)}: ${percent(p)}${sure}${was}${out ? ", excluded" : ""}${chosen ? ", given" : ""}`);
-    row.title = `${stateText(c, s)}: ${percent(p)}${sure}${was}`;
+    const words = `${stateText(c, s)}: ${percent(p)}${error > 0.00005 ? ` ± ${percent(error)}` : ""}${was === null ? "" : `, before ${percent(was)}`}`;
+    row.setAttribute("aria-label", `${names[c]} ${words}${out ? ", excluded" : ""}${chosen ? ", given" : ""}`);
+    row.title = words;
   });
 }
+const put = (thing, property, value) => { if (thing[property] !== value) thing[property] = value; };
 function dropMonitors(root) { // those that left the page
   for (const monitor of monitors) if (!root || root.contains(monitor.node)) monitors.delete(monitor);
 }

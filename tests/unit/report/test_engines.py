@@ -1,0 +1,104 @@
+"""What a page infers with: clique trees, their limit, and the files of the page."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from counterpane.report import engines
+from counterpane.report.engines import clique_tree, engine_of
+from counterpane.report.packing import packed
+from counterpane.report.page import PAGE_SCRIPTS
+
+PAGE_BYTES = 120_000
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_clique_trees_hold_all_factors_and_are_connected(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    scopes = [
+        tuple(rng.choice(n, min(n, int(rng.integers(1, 4))), replace=False).tolist())
+        for _ in range(n)
+    ] + [(v,) for v in range(n)]
+    cliques, parents = clique_tree(scopes, rng.permutation(n).tolist())
+    assert parents[0] == -1 and all(0 <= p < k for k, p in enumerate(parents) if k)
+    for scope in scopes:
+        assert any(set(scope) <= set(clique) for clique in cliques)
+    for v in range(n):  # the cliques of a variable are connected: one of them has none above
+        tops = [
+            k
+            for k, clique in enumerate(cliques)
+            if v in clique and (k == 0 or v not in cliques[parents[k]])
+        ]
+        assert len(tops) == 1
+    for clique, p in zip(cliques[1:], parents[1:], strict=True):
+        shared = [v for v in cliques[p] if v in clique]
+        assert list(clique[len(clique) - len(shared) :]) == shared
+
+
+def test_a_model_beyond_the_limit_keeps_its_prior_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    monkeypatch.setattr(engines, "MAX_TREE_CELLS", 8)
+    spec = engine_of(model)
+    assert spec["kind"] == "still"
+    assert "8 table cells" in spec["reason"] and "counterpane query" in spec["reason"]
+    for name, p in zip(model.schema.names, spec["marginals"], strict=True):
+        shares = np.frombuffer(base64.b64decode(p["b"]), "<f8")
+        np.testing.assert_allclose(shares, model.query(name).probabilities, atol=0.02)
+
+
+def test_a_classifier_without_rows_says_why_it_stands_still() -> None:
+    learner = cp.InteractionClassifier(keep_rows=False)
+    spec = engine_of(learner.fit(cp.load_dataset("titanic"), "survived").model_)
+    assert spec["kind"] == "still" and "keep_rows=True" in spec["reason"]
+
+
+def test_arrays_are_little_endian() -> None:
+    assert packed(np.array([1.5], dtype=">f8")) == packed([1.5])
+    assert packed(np.array([True, False]).astype(np.uint8))["t"] == "u1"
+
+
+def test_page_code_is_small_and_in_short_files() -> None:
+    folder = files("counterpane.report")
+    sources = [(folder / "explorer" / name).read_text("utf-8") for name in PAGE_SCRIPTS]
+    assert all(len(source.splitlines()) <= 500 for source in sources)
+    rest = [(folder / name).read_text("utf-8") for name in ("page.html", "report.css")]
+    assert sum(len(source.encode()) for source in [*sources, *rest]) < PAGE_BYTES
+    listed = {entry.name for entry in (folder / "explorer").iterdir()}
+    assert listed == set(PAGE_SCRIPTS)
+
+
+def test_the_explorer_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
+    model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    page = Path(model.explore(tmp_path / "x.html")).read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None and "unsafe" not in policy[1]
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert not re.search(r"<link|@import|url\(|\bfetch\(|XMLHttpRequest|\ssrc=", page)
+    assert "eval(" not in page and "innerHTML" not in page
+    content = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
+    assert content["engine"]["kind"] == "tree" and "measures" not in content
+    assert model.explore(tmp_path / "y.html").read_text("utf-8") == page
+
+
+def test_a_notebook_gets_a_frame() -> None:
+    model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    frame = model.explore()._repr_html_()
+    assert frame.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+    assert "<script" not in frame and "allow-same-origin" not in frame
+
+
+def test_a_wheel_has_the_files_of_the_page() -> None:
+    """Files that are no modules are packaged: all of the folder, none by name."""
+    project = (Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8")
+    assert 'wheel.packages = ["src/counterpane"]' in project
+    ignored = Path(__file__).parents[3] / ".gitignore"  # what git ignores, a wheel lacks
+    assert "*.js" not in ignored.read_text("utf-8")
