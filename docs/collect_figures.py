@@ -34,11 +34,16 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "freno": ("benchmarks/papers/freno.py", "MRR|DOA|slowest|10,000 columns|growth of HRF"),
     "bromberg_margaritis": ("benchmarks/papers/bromberg_margaritis.py", "^speed"),
     "questions": ("benchmarks/questions.py", "^(?!ALARM in DuckDB)"),
+    "classifiers": ("benchmarks/classifiers.py", None),
+    "classifier_tables": ("benchmarks/classifier_tables.py", None),
 }
 DETAILS = {  # result: columns of its wide table that the site shows
     "questions": (
         "learner", "domains", "f1", "precision", "recall", "auc", "cost", "table_cost",
         "contradictions", "seconds",
+    ),
+    "classifiers": (
+        "set", "folds", "faces", "boosted", "pool", "lgbm", "lgbm-tuned", "ebm", "lr", "rf",
     ),
 }  # fmt: skip
 
