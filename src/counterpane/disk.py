@@ -25,6 +25,7 @@ fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 TEMPORARY = re.compile(r"\.counterpane-[0-9a-f]{16}\.tmp")
 NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}  # what cannot be synced at all
 MAX_RATIO = 200  # of an unpacked file to the packed one; tables of text reach 100
+PIECE = 2**20  # bytes unpacked at a time
 SAFE_BYTES = 2**24  # that any packed file may unpack to
 MAX_SHOWN = 200  # letters of a path in a message
 
@@ -87,35 +88,23 @@ def path_errors(path: object, what: str) -> Iterator[None]:
         raise path_error(error, path, what) from error
 
 
-class Unpacked(gzip.GzipFile):
-    """The unpacked bytes of a gzipped file; it raises where a few bytes unpack to very many."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, "rb")
-        self._shown = shown_path(path)
-        self._left = max(SAFE_BYTES, MAX_RATIO * os.stat(path).st_size)
-
-    def read(self, size: int | None = -1) -> bytes:
-        """As of any file."""
-        return self._counted(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        """As of any file."""
-        return self._counted(super().read1(size))
-
-    def _counted(self, piece: bytes) -> bytes:
-        self._left -= len(piece)
-        if self._left < 0:
-            raise FileFormatError(
-                f"{self._shown} unpacks to more than {MAX_RATIO} times its size, as no usual file "
-                "does; if you trust it, unpack it with gunzip and pass the result."
-            )
-        return piece
-
-
 def open_bytes(path: str | os.PathLike[str], *, packed: bool) -> IO[bytes]:
-    """A file open for reading its bytes, unpacked with limits if `packed`."""
-    return cast("IO[bytes]", Unpacked(path)) if packed else open(path, "rb")
+    """A file open for reading its bytes; if `packed` it is gzipped, and may not swell too much.
+
+    That is found out before anything of it is read: unpacking takes little of the time of reading.
+    """
+    if not packed:
+        return open(path, "rb")
+    limit = max(SAFE_BYTES, MAX_RATIO * os.stat(path).st_size)
+    with gzip.open(path) as file, contextlib.suppress(EOFError, gzip.BadGzipFile, zlib.error):
+        while limit >= 0 and (piece := file.read(PIECE)):
+            limit -= len(piece)
+    if limit < 0:
+        raise FileFormatError(
+            f"{shown_path(path)} unpacks to more than {MAX_RATIO} times its size, as no usual file "
+            "does; if you trust it, unpack it with gunzip and pass the result."
+        )
+    return cast("IO[bytes]", gzip.open(path))
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:

@@ -19,6 +19,25 @@ MAX_WORD = 100  # letters of a name for which near ones are sought
 MAX_MESSAGE = 1500  # characters; what quotes a file or a table may be longer
 
 
+_TURNS = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))  # and line separators
+_SIGNS = (
+    {code: 0x2400 + code for code in range(32) if code != 10}
+    | dict.fromkeys((*range(0x80, 0xA0), *_TURNS), 0xFFFD)
+    | {0x7F: 0x2421}
+)
+
+
+def visible(text: str) -> str:
+    """A text in which control characters, also those that turn its direction, are signs.
+
+    A terminal would obey them: escape sequences in a column's name could rewrite what is shown.
+
+    >>> visible("age\x1b[2J"), visible("a\u202eb")
+    ('age␛[2J', 'a�b')
+    """
+    return text.translate(_SIGNS)
+
+
 def shortened(text: str) -> str:
     """A message without the middle of what it quotes, if it is very long."""
     if len(text) <= MAX_MESSAGE:
@@ -66,7 +85,7 @@ class CounterpaneError(Exception):
     """
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(shortened("".join(map(str, parts))))
+        super().__init__(visible(shortened("".join(map(str, parts)))))
         self.parts = parts
 
     def __str__(self) -> str:

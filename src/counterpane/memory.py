@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from counterpane.errors import TableSizeError
 
@@ -22,6 +22,7 @@ PROCESS = Path("/proc/self")
 FEWER_COLUMNS = "select fewer columns"
 FEWER_STATES = "merge rare states, or leave out columns with thousands of states"
 
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -80,11 +81,11 @@ def memory_errors(what: str) -> Iterator[None]:
         ) from None
 
 
-def within_memory(function: Callable[..., Result]) -> Callable[..., Result]:
+def within_memory(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """The function, whose failed allocations are a `TableSizeError`."""
 
     @wraps(function)
-    def run(*arguments: Any, **options: Any) -> Result:
+    def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
         with memory_errors(f"{function.__qualname__}()"):
             return function(*arguments, **options)
 

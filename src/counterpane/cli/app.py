@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderHook
+from rich.control import Control
 from rich.markup import escape
+from rich.segment import Segment
 
 import counterpane as cp
 from counterpane.cli import COMMANDS
 from counterpane.disk import check_writable
-from counterpane.errors import Advice, CounterpaneError, ParameterError, Setting, shortened
+from counterpane.errors import Advice, CounterpaneError, ParameterError, Setting, shortened, visible
 from counterpane.lazy import lazy
 
 formats = lazy("counterpane.models.formats")
@@ -43,8 +45,33 @@ OPTIONS = {name: "--" + name.replace("_", "-") for name in (
       "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
 VALUES = {"checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK"}
 
-console = Console()
-notes = Console(stderr=True, highlight=False)  # silent with --json and --quiet
+
+class VisibleControls(RenderHook):
+    """Shows control characters of names, states and paths as signs, so that none takes effect."""
+
+    def process_renderables(self, renderables: list[Any]) -> list[Any]:
+        """What the console prints, its text made visible; its own colors stay."""
+        return [r if isinstance(r, Control) else _Visible(r) for r in renderables]
+
+
+class _Visible:
+    def __init__(self, renderable: Any) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for text, style, control in console.render(self._renderable, options):
+            yield Segment(text if control else visible(text), style, control)
+
+
+def make_console(**options: Any) -> Console:
+    """A console that no name can take over; the commands print with these alone."""
+    made = Console(**options)
+    made.push_render_hook(VisibleControls())
+    return made
+
+
+console = make_console()
+notes = make_console(stderr=True, highlight=False)  # silent with --json and --quiet
 interrupted: list[str] = []  # what Ctrl-C stopped, in this run of the program
 stopped_early: list[str] = []  # what Ctrl-C or a time limit stopped
 
@@ -184,7 +211,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _print_error(words: str) -> None:
     """Print to standard error, also with --quiet."""
     _clear_progress()
-    Console(stderr=True, highlight=False).print(words, soft_wrap=True)
+    make_console(stderr=True, highlight=False).print(words, soft_wrap=True)
 
 
 def _clear_progress() -> None:

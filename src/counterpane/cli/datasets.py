@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import check_output, console, emit
+from counterpane.cli.app import check_output, console, emit, say
 from counterpane.cli.options import CsvFile, Json, complete_data
 from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
@@ -50,7 +51,7 @@ def run_datasets(
     if as_json:
         emit(_facts(name, table) | {"output": str(output)})
         return
-    console.print(f"{table.n_rows:,} rows saved to [bold]{output}[/bold]")
+    say(f"{table.n_rows:,} rows saved to [bold]{escape(str(output))}[/bold]")
 
 
 def _facts(name: str, table: cp.Table) -> dict[str, object]:

@@ -28,7 +28,7 @@ from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
 from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
 from counterpane.disk import write_atomically
-from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.errors import DataError, ParameterError, unknown_name, visible
 from counterpane.typing import Array, Bools
 
 CUTS = ("auto", "mdl", "quantile", "none")
@@ -314,7 +314,8 @@ def write_lines(
         write_atomically(path, _chunks(header, lines))
         return
     for chunk in _chunks(header, lines):
-        sys.stdout.write(chunk.decode())
+        text = chunk.decode()
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
 def _chunks(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> Iterator[bytes]:

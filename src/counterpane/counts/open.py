@@ -24,6 +24,7 @@ from counterpane.data.table import Table
 from counterpane.disk import as_path
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy
+from counterpane.memory import within_memory
 from counterpane.typing import State
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ else:
 LARGE_FILE = 2**29  # bytes; larger files are read block by block
 
 
+@within_memory
 def read(
     source: Any,
     *,

@@ -30,6 +30,7 @@ from counterpane.data.prepare import ColumnsLeftOut, choose_columns, prepare
 from counterpane.data.table import Table
 from counterpane.disk import as_path, path_errors
 from counterpane.errors import (
+    CounterpaneError,
     DataError,
     FileFormatError,
     NoFileError,
@@ -37,6 +38,7 @@ from counterpane.errors import (
     Setting,
     no_file,
 )
+from counterpane.memory import need_memory
 
 MAX_CELLS = 2**28  # columns × rows of JSON lines: with more, keys are no columns
 _SUFFIXES = ".csv, .tsv, .txt, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
@@ -159,7 +161,11 @@ def _read_parquet(path: Path, options: FileOptions) -> Any:
         except ImportError:
             continue
         try:
+            if library != "polars":
+                _check_parquet(path)
             return reader(path)
+        except CounterpaneError:
+            raise
         except Exception as error:  # the libraries' own errors, which share no base class
             words = " ".join(str(error).split())[:200]
             raise FileFormatError(
@@ -167,6 +173,17 @@ def _read_parquet(path: Path, options: FileOptions) -> Any:
             ) from None
     raise DataError(
         f"file {str(path)!r} needs pyarrow or polars to be read; install counterpane[duckdb]."
+    )
+
+
+def _check_parquet(path: Path) -> None:
+    """Refuse a file whose few pages stand for more cells than fit into memory."""
+    facts = importlib.import_module("pyarrow.parquet").read_metadata(path)
+    cells = facts.num_rows * facts.num_columns
+    need_memory(
+        16 * cells,
+        f"the {facts.num_rows:,} rows of {str(path)!r}",
+        "read it block by block with counterpane.FileSource",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from counterpane.data.dates import are_dates, day_number
-from counterpane.errors import DataError, StateError, unknown_name
+from counterpane.errors import DataError, StateError, unknown_name, visible
 from counterpane.typing import Ints, State
 
 MAX_STATES = 65_535  # a code fits uint16, and one code is kept for the missing cell
@@ -217,7 +217,7 @@ class Schema(Sequence[Variable]):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{v.name}:{v.card}" for v in self._variables[:8])
-        return f"Schema({shown}{', …' if len(self) > 8 else ''})"
+        return visible(f"Schema({shown}{', …' if len(self) > 8 else ''})")
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, check_cells
 from counterpane.inference.convergence import rhat, standard_errors
 from counterpane.inference.gibbs_tables import compile_scan, gather_tables
+from counterpane.memory import need_memory
 from counterpane.parallel import map_in_threads
 from counterpane.ragged import offsets_of
 from counterpane.seeds import random_generator
@@ -270,7 +271,9 @@ class Sampler:
         variables = np.array(targets, dtype=np.int64)[order]
         strides = np.cumprod([1, *cards[list(targets)][:0:-1]])[::-1][: len(targets)][order]
         cells = int(cards[list(targets)].prod()) if len(targets) else int(cards.sum())
-        check_cells((len(seeds), n_means, cells), "the record of the chains", 2**28)
+        check_cells((len(seeds), n_means, cells), "the record of the chains", 2**26)
+        numbers = len(seeds) * (8 * n_means * cells + 2 * keep * cards.size)
+        need_memory(numbers, f"the record of {len(seeds)} chains", "draw fewer rows or samples")
         sums: Floats = np.zeros((len(seeds), n_means, cells))
         stored: Codes = np.empty((len(seeds), keep, cards.size), dtype=np.uint16)
         faults: Ints = np.empty(len(seeds), dtype=np.int64)

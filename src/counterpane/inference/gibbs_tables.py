@@ -25,6 +25,7 @@ FREE_CELLS = 2**14  # limit for the table of a wide rule over its free variables
 ALL_FREE_CELLS = 2**22  # limit for all such tables: 32 MiB for each thread
 DENSE_SLOTS = 2**20  # cached conditionals of variables for which all fit
 HASHED_SLOTS = 2**17  # cached conditionals of all other variables together
+CACHED_NUMBERS = 2**25  # of all cached conditionals: 256 MiB for each thread
 
 
 class GibbsTables(NamedTuple):
@@ -292,12 +293,17 @@ def _slots(cards: Ints, free: Bools, logs: dict[int, float]) -> tuple[Ints, Ints
     n, count = cards.size, int(free.sum())
     share = max(4, min(12, int(math.log2(HASHED_SLOTS / max(count, 1)))))
     sizes, shifts = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-    dense = 0
+    dense, numbers = 0, 0.0
     for v in sorted(np.flatnonzero(free).tolist(), key=lambda v: logs[v]):
         cells = 2.0 ** logs[v] if logs[v] < 40 else math.inf
-        if cells <= 2**share or dense + cells <= DENSE_SLOTS:
+        # Conditionals of very many states share their room as well.
+        most = CACHED_NUMBERS / (count * int(cards[v]))
+        bits = max(1, min(share, int(math.log2(max(most, 2)))))
+        small = numbers + cells * int(cards[v]) <= CACHED_NUMBERS
+        if cells <= 2**bits or (small and dense + cells <= DENSE_SLOTS):
             sizes[v] = round(cells)
             dense += round(cells)
+            numbers += cells * int(cards[v])
         else:
-            sizes[v], shifts[v] = 2**share, 64 - share
+            sizes[v], shifts[v] = 2**bits, 64 - bits
     return offsets_of(sizes), shifts, offsets_of(sizes * cards)

@@ -12,7 +12,7 @@ import numpy as np
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
-from counterpane.errors import ParameterError, unknown_name
+from counterpane.errors import ParameterError, unknown_name, visible
 from counterpane.models.estimate import Certainty
 from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Floats, State
@@ -128,7 +128,7 @@ class Answer(Exportable):
         lines = self._lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+            visible("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
             for line in lines
         )
 
@@ -207,7 +207,7 @@ class Answers(Exportable, Sequence[Answer]):
         return {", ".join(names): column for names, column in zip(states, columns, strict=True)}
 
     def __repr__(self) -> str:
-        return f"Answers({len(self):,} rows, P({', '.join(self.names)} | row))"
+        return visible(f"Answers({len(self):,} rows, P({', '.join(self.names)} | row))")
 
 
 class Interval(NamedTuple):

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from counterpane.data.export import frame_like
 from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
+from counterpane.memory import within_memory
 from counterpane.models.formats import (
     NATIVE,
     Conditionals,
@@ -86,6 +88,13 @@ class Model(ABC):
     kind: ClassVar[str]
     schema: Schema
     provenance: dict[str, Any] | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let every public method end in a `CounterpaneError` where memory runs out."""
+        super().__init_subclass__(**options)
+        for name, member in list(vars(cls).items()):
+            if isinstance(member, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, within_memory(member))
 
     @abstractmethod
     def to_arrays(self) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from counterpane.disk import as_path
 from counterpane.errors import CounterpaneError, FileFormatError, no_file
+from counterpane.memory import within_memory
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -45,6 +46,7 @@ KINDS: dict[str, Any] = {
 """The models that a native file may hold."""
 
 
+@within_memory
 def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, gzipped or not.
 

@@ -50,6 +50,13 @@ class Session:
                 with suppress(Exception):  # a lost connection has ended it already
                     self._end()
 
+    def has_table(self, parts: tuple[str, ...]) -> bool:
+        """Whether the catalogue has a table; True where only it is searched for a name.
+
+        DuckDB also takes the path of a file, or a variable of Python, for a name.
+        """
+        return True
+
     def columns(self, statement: str) -> dict[str, Any]:
         """The names that a statement selects, and their types as the driver tells them."""
         with closing(self._sent(statement)) as cursor:
@@ -100,6 +107,15 @@ class SqliteSession(Session):
 
 class DuckSession(Session):
     """DuckDB by relations, which leave the pending result of the connection; Arrow if installed."""
+
+    def has_table(self, parts: tuple[str, ...]) -> bool:
+        names = "table_name", "table_schema", "table_catalog"
+        query = f"SELECT {', '.join(names)} FROM information_schema.tables"
+        name, *above = (part.lower() for part in reversed(parts))
+        return any(
+            table.lower() == name and set(above) <= {schema.lower(), catalog.lower()}
+            for table, schema, catalog in self._connection.sql(query).fetchall()
+        )
 
     def columns(self, statement: str) -> dict[str, Any]:
         relation = self._sent(statement)
@@ -226,6 +242,12 @@ class DatabaseTable:
         self._session = session_of(connection)
         nothing = f"SELECT * FROM {self.name} WHERE 1 = 0"
         with self.reading():
+            if not self._guarded("the catalogue", self._session.has_table, parts):
+                raise ParameterError(
+                    f"{'.'.join(parts)!r} is no table or view of the connection; name one of its "
+                    "catalogue, or make a view of a file first: CREATE VIEW visits AS SELECT * "
+                    "FROM 'visits.csv'."
+                )
             self.types: dict[str, Any] = self._guarded(nothing, self._session.columns, nothing)
 
     @property

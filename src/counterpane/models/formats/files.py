@@ -24,6 +24,7 @@ class Source:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
+        self.n_bytes = 0  # read so far, unpacked
         self._n_numbers = 0
         self.comments: list[tuple[str, int]] = []  # ours, and the line of each
 
@@ -36,15 +37,14 @@ class Source:
     def pieces(self, limit: int | None = None) -> Iterator[bytes]:
         """The bytes in pieces, unzipped where the file starts as gzip does; at most `limit`."""
         limit = MAX_BYTES if limit is None else limit
-        size = 0
         try:
             with path_errors(self.path, "read"):
                 with open(self.path, "rb") as plain:
                     packed = plain.read(2) == b"\x1f\x8b"
                 with open_bytes(self.path, packed=packed) as file:
                     while piece := file.read(PIECE):
-                        size += len(piece)
-                        if size > limit:
+                        self.n_bytes += len(piece)
+                        if self.n_bytes > limit:
                             raise FileFormatError(f"{self.path!r} holds more than {limit:,} bytes.")
                         yield piece
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -21,6 +21,7 @@ from counterpane.typing import Floats, Ints
 nx = lazy("networkx")
 
 MAX_VARIABLES = 2**14  # a graph takes the square of it in bytes
+SAFE_CELLS = 2**22  # that the tables of any file may have
 MAX_AXES = 64  # NumPy's limit
 ROUNDING = 1e-6  # by which each number of a row may be off: six digits are what some tools write
 
@@ -102,11 +103,12 @@ def assemble(source: Source, declared: Sequence[Declared], families: Sequence[Fa
             )
         members = [variables[v] for v in (*parents, child)]
         cells += math.prod(v.card for v in members)
-        if cells > MAX_CELLS or len(members) > MAX_AXES:
+        most = min(MAX_CELLS, max(SAFE_CELLS, source.n_bytes))  # `default` fills many by few words
+        if cells > most or len(members) > MAX_AXES:
             source.fail(
                 family.line,
                 f"with {len(parents)} parents of {family.child!r} the tables have more than "
-                f"{MAX_CELLS:,} cells or {MAX_AXES} axes; use fewer parents or merge states",
+                f"{most:,} cells or {MAX_AXES} axes; use fewer parents or merge states",
             )
         table = _rows(source, family, members).reshape([v.card for v in members])
         tables[child] = table.transpose([*np.argsort(parents), len(parents)])
