@@ -132,7 +132,11 @@ function restored(record) {
   }
   return evidence;
 }
-function writeAddress() {
+let written = 0, writing = 0;
+function writeAddress() { // browsers refuse many changes of the address in a short time
+  clearTimeout(writing);
+  if (Date.now() - written < 350) { writing = setTimeout(writeAddress, 350); return; }
+  written = Date.now();
   const record = { e: plain(store.evidence), cases: store.cases.map(({ name, evidence }) => [name, plain(evidence)]) };
   const empty = !store.evidence.size && !store.cases.length;
   try {

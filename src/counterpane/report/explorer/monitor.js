@@ -67,8 +67,7 @@ function updateMonitor({ c, node, mark, states }) {
     put(row, "className", `state${chosen ? " chosen" : ""}${out ? " out" : ""}${best ? " best" : ""}`);
     row.setAttribute("aria-pressed", String(chosen));
     const words = `${stateText(c, s)}: ${percent(p)}${error > 0.00005 ? ` ± ${percent(error)}` : ""}${was === null ? "" : `, before ${percent(was)}`}`;
-    row.setAttribute("aria-label", `${names[c]} ${words}${out ? ", excluded" : ""}${chosen ? ", given" : ""}`);
-    row.title = words;
+    row.title = `${words}${out ? ", excluded" : ""}`; // which screen readers tell after what is in the row
   });
 }
 const put = (thing, property, value) => { if (thing[property] !== value) thing[property] = value; };
