@@ -36,6 +36,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "questions": ("benchmarks/questions.py", "^(?!ALARM in DuckDB)"),
     "classifiers": ("benchmarks/classifiers.py", None),
     "classifier_tables": ("benchmarks/classifier_tables.py", None),
+    "tree_cuts": ("benchmarks/tree_cuts.py", None),
 }
 DETAILS = {  # result: columns of its wide table that the site shows
     "questions": (
@@ -44,6 +45,11 @@ DETAILS = {  # result: columns of its wide table that the site shows
     ),
     "classifiers": (
         "set", "folds", "faces", "boosted", "pool", "lgbm", "lgbm-tuned", "ebm", "lr", "rf",
+    ),
+    "tree_cuts": (
+        "set", "NaiveBayes_mdl", "NaiveBayes_trees", "TAN_mdl", "TAN_trees",
+        "BayesNetClassifier_mdl", "BayesNetClassifier_trees", "MarkovClassifier_mdl",
+        "MarkovClassifier_trees",
     ),
 }  # fmt: skip
 
