@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from counterpane.data.dates import date_texts
 from counterpane.data.schema import state_text
 from counterpane.errors import ParameterError
 from counterpane.models.additive import AdditiveClassifier
@@ -99,7 +100,8 @@ def effect_table(
     columns
         The names of the interaction's columns; the axes are in this order.
     most
-        The largest number of intervals of a number; by default it depends on the number of columns.
+        The largest number of points or intervals of a number; by default it depends on the number
+        of columns, and a curve has both sides of each cut besides.
 
     Returns
     -------
@@ -170,8 +172,11 @@ def _axis(model: AdditiveClassifier, face: Face, c: int, most: int | None) -> Ef
     cuts = cuts[(cuts > low) & (cuts < high)]
     labels = (state_text(None),) if variable.find(None) is not None else ()
     if len(face) == 1:
-        both = np.concatenate([cuts, np.nextafter(cuts, -np.inf)])
-        values = np.unique(np.concatenate([np.linspace(low, high, POINTS), both]))
+        values = np.linspace(low, high, most or POINTS)
+        if most is None:
+            both = np.concatenate([cuts, np.nextafter(cuts, -np.inf)])
+            values = np.concatenate([values, both])
+        values = np.unique(values)
         edges = None
     else:
         most = most or MOST_EDGES[min(len(face), 3)] - 1
@@ -218,3 +223,57 @@ def _grid(
                 np.minimum(place, axis.n_numbers)
             ]
     return codes, numbers
+
+
+def shown_cells(axis: EffectAxis, most: int) -> list[int]:
+    """Some cells of a column: its most frequent states, or those of its middle and tails."""
+    if axis.values is None:
+        shares = axis.rows if len(axis.rows) else np.zeros(len(axis.labels))
+        return sorted(np.argsort(-shares, kind="stable")[:most].tolist())
+    levels = (np.arange(most) + 0.5) / most
+    numbers = np.quantile(axis.seen if len(axis.seen) else axis.values, levels)
+    assert axis.edges is not None
+    places = np.searchsorted(axis.edges, numbers, side="right") - 1
+    chosen: list[int] = np.unique(np.clip(places, 0, axis.n_numbers - 1)).tolist()
+    return chosen
+
+
+def cell_text(axis: EffectAxis, k: int) -> str:
+    """A cell of a column in words, after its name."""
+    if k >= axis.n_numbers:
+        return f"= {axis.labels[k - axis.n_numbers]}"
+    assert axis.edges is not None
+    ends = axis.edges[k : k + 2]
+    if axis.dated:
+        low, high = (text[:10] for text in date_texts(np.floor(ends)))
+        return f"from {low} to {high}"
+    return f"from {ends[0]:.4g} to {ends[1]:.4g}"
+
+
+def cell_rows(
+    model: AdditiveClassifier, axes: Sequence[EffectAxis], cells: Mapping[int, int]
+) -> Floats:
+    """The first two columns of some kept rows that are in the cells of the other columns."""
+    if model.rows is None:
+        return np.zeros((2, 0))
+    numeric = model.numeric.tolist()
+    there = np.ones(len(model.rows), dtype=np.bool_)
+    columns: list[Floats] = []
+    for j, axis in enumerate(axes):
+        c = model.schema.index(axis.name)
+        if axis.values is None:
+            numbers: Floats = model.rows.codes[c].astype(np.float64)
+            if j in cells:
+                there &= numbers == cells[j]
+        else:
+            numbers = model.rows.numbers[numeric.index(c)]
+            assert axis.edges is not None
+            if j in cells and cells[j] < axis.n_numbers:
+                low, high = axis.edges[cells[j] : cells[j] + 2]
+                there &= (numbers >= low) & (numbers <= high)
+            elif j in cells:
+                there &= np.isnan(numbers)
+            else:
+                there &= (numbers >= axis.edges[0]) & (numbers <= axis.edges[-1])
+        columns.append(numbers)
+    return np.stack(columns[:2])[:, there]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.data.dates import date_texts
 from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.effect_tables import EffectAxis
+from counterpane.models.effect_tables import EffectAxis, cell_rows, cell_text, shown_cells
 from counterpane.plots.axes import axis_label, ink, number_ticks, paper
 from counterpane.typing import Array, Floats
 
@@ -59,68 +58,13 @@ def effect_slices(
         cells[k] = int(np.abs(values).max(axis=tuple(range(k))).argmax())
         values = values[..., cells[k]]
     if values.ndim == 2:
-        return [EffectSlice("", values, _points(model, axes, cells))]
+        return [EffectSlice("", values, cell_rows(model, axes, cells))]
     slices = []
     for k in shown_cells(axes[2], SLICES):
         own = {2: k} | cells
         words = ", ".join(f"{axes[j].name} {cell_text(axes[j], c)}" for j, c in own.items())
-        slices.append(EffectSlice(axis_label(words), values[..., k], _points(model, axes, own)))
+        slices.append(EffectSlice(axis_label(words), values[..., k], cell_rows(model, axes, own)))
     return slices
-
-
-def _points(
-    model: AdditiveClassifier, axes: Sequence[EffectAxis], cells: Mapping[int, int]
-) -> Floats:
-    """The first two columns of some kept rows that are in the cells of the other columns."""
-    if model.rows is None:
-        return np.zeros((2, 0))
-    numeric = model.numeric.tolist()
-    there = np.ones(len(model.rows), dtype=np.bool_)
-    columns: list[Floats] = []
-    for j, axis in enumerate(axes):
-        c = model.schema.index(axis.name)
-        if axis.values is None:
-            numbers: Floats = model.rows.codes[c].astype(np.float64)
-            if j in cells:
-                there &= numbers == cells[j]
-        else:
-            numbers = model.rows.numbers[numeric.index(c)]
-            assert axis.edges is not None
-            if j in cells and cells[j] < axis.n_numbers:
-                low, high = axis.edges[cells[j] : cells[j] + 2]
-                there &= (numbers >= low) & (numbers <= high)
-            elif j in cells:
-                there &= np.isnan(numbers)
-            else:
-                there &= (numbers >= axis.edges[0]) & (numbers <= axis.edges[-1])
-        columns.append(numbers)
-    points = np.stack(columns[:2])[:, there]
-    return points[:, :MAX_RUG] if axes[0].n_numbers or axes[1].n_numbers else points
-
-
-def shown_cells(axis: EffectAxis, most: int) -> list[int]:
-    """Some cells of a column: its most frequent states, or those of its middle and tails."""
-    if axis.values is None:
-        shares = axis.rows if len(axis.rows) else np.zeros(len(axis.labels))
-        return sorted(np.argsort(-shares, kind="stable")[:most].tolist())
-    levels = (np.arange(most) + 0.5) / most
-    numbers = np.quantile(axis.seen if len(axis.seen) else axis.values, levels)
-    assert axis.edges is not None
-    places = np.searchsorted(axis.edges, numbers, side="right") - 1
-    chosen: list[int] = np.unique(np.clip(places, 0, axis.n_numbers - 1)).tolist()
-    return chosen
-
-
-def cell_text(axis: EffectAxis, k: int) -> str:
-    """A cell of a column in words, after its name."""
-    if k >= axis.n_numbers:
-        return f"= {axis.labels[k - axis.n_numbers]}"
-    assert axis.edges is not None
-    ends = axis.edges[k : k + 2]
-    if axis.dated:
-        low, high = (text[:10] for text in date_texts(np.floor(ends)))
-        return f"from {low} to {high}"
-    return f"from {ends[0]:.4g} to {ends[1]:.4g}"
 
 
 def draw_map(ax: Any, axes: Sequence[EffectAxis], shown: EffectSlice, most: float) -> Any:
@@ -146,9 +90,10 @@ def draw_map(ax: Any, axes: Sequence[EffectAxis], shown: EffectSlice, most: floa
         if levels:
             ax.contour(x.values, y.values, inner, levels, colors=[ink()], linewidths=0.5, alpha=0.5)
     if x.n_numbers or y.n_numbers:  # rows, so that nobody trusts a corner where there are none
-        spread = np.random.default_rng(0).uniform(-0.3, 0.3, shown.points.shape)
+        points = shown.points[:, :MAX_RUG]
+        spread = np.random.default_rng(0).uniform(-0.3, 0.3, points.shape)
         spread *= [[not x.n_numbers], [not y.n_numbers]]
-        ax.plot(*(shown.points + spread), ".", color=ink(), ms=2, alpha=0.45)
+        ax.plot(*(points + spread), ".", color=ink(), ms=2, alpha=0.45)
     elif shown.values.size <= MAX_WRITTEN:
         _write_cells(ax, shown, most)
     for axis, side, label in ((x, ax.xaxis, ax.set_xlabel), (y, ax.yaxis, ax.set_ylabel)):

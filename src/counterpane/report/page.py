@@ -134,7 +134,7 @@ def page_of(content: dict[str, Any], *, report: bool = True) -> str:
     skeleton, style = _source("page.html"), _source("report.css")
     scripts = [_source(f"explorer/{name}") for name in PAGE_SCRIPTS]
     if report:
-        scripts.append(_source("report.js"))
+        scripts += [_source("effects.js"), _source("report.js")]
     script = "\n".join(['"use strict";', "{", *scripts, "start();", "}"])
     policy = (
         f"default-src 'none'; script-src '{_fingerprint(script)}'; "

@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.counts.memory import MemoryCounts
 from counterpane.data.schema import Schema, state_text
+from counterpane.data.table import Table
 from counterpane.features import Potential, Rules, Tree
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.effects import log_odds
 from counterpane.models.hybrid_random_field import HybridRandomField
-from counterpane.models.links import LOG_FLOOR, ModelLinks
+from counterpane.models.links import LOG_FLOOR, Link, ModelLinks
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
+from counterpane.report.effect_blocks import effect_block
 from counterpane.typing import Codes, Floats
 
 MOST_STATES = 40  # of one column
@@ -51,6 +54,8 @@ def panels_of(
         for c in order:
             yield c, _blocks(model, c)
         return
+    if target is not None:  # its blocks are those of the largest effects
+        order = list(dict.fromkeys([target, *order]))
     for c in order:
         yield c, [block for block in faces if c in block["c"] or c == target][:MOST_BLOCKS]
 
@@ -165,6 +170,10 @@ def _additive_faces(model: AdditiveClassifier, links: ModelLinks) -> list[Block]
     last, numeric = len(model.schema) - 1, model.numeric.tolist()
     blocks = []
     for link in links.links[:MOST_FACES]:
+        picture = effect_block(model, link.scope)
+        if picture is not None:
+            blocks.append(_with_share(picture, link))
+            continue
         levels = [_levels(model, c, len(link.scope)) for c in link.scope]
         sizes = [len(labels) for labels, _, _ in levels]
         if math.prod(sizes) > 4 * MOST_LINES or model.n_classes > MOST_STATES:
@@ -184,12 +193,25 @@ def _additive_faces(model: AdditiveClassifier, links: ModelLinks) -> list[Block]
             table.reshape(*sizes, -1),
             "w",
             "Adds to the log-odds",
+            _rows_by_cell(model, link.scope),
         )[0]
         block["labels"] = [labels for labels, _, _ in levels]
-        if link.share is not None:
-            block["share"] = round(link.share, 4)
-        blocks.append(block)
+        blocks.append(_with_share(block, link))
     return blocks
+
+
+def _rows_by_cell(model: AdditiveClassifier, scope: Sequence[int]) -> Floats | None:
+    """The weight of training rows in each cell of columns of states, if all rows were kept."""
+    if model.rows is None or len(model.rows) < model.rows.seen or set(scope) & {*model.numeric}:
+        return None
+    features = model.schema.select(range(len(model.schema) - 1))
+    source = MemoryCounts(Table(features, model.rows.codes, model.rows.weights))
+    return np.asarray(source.counts([tuple(scope)], missing="error")[0], dtype=np.float64)
+
+
+def _with_share(block: Block, link: Link) -> Block:
+    """The block with the share of samples that have its interaction, if that is known."""
+    return block if link.share is None else block | {"share": round(link.share, 4)}
 
 
 def _levels(model: AdditiveClassifier, c: int, order: int) -> tuple[Any, Any, Any]:

@@ -1,6 +1,7 @@
 // The report around the graph: the tables of a column, marginals, fit, search trace, how it was learned.
 (() => {
   const MOST_CARDS = 48, MOST_ROWS = 20, MOST_PRINTED = 80;
+  const { effectBlock, signed, unit } = effectPictures;
 
   // Parts of panels.
   function marginal(c, most) {
@@ -21,7 +22,7 @@
     return grid;
   }
   function heat(value, unit, largest) {
-    const cell = el("td", { class: "heat" }, unit === "p" ? number(value) : (value > 0 ? "+" : "") + number(value, 2));
+    const cell = el("td", { class: "heat" }, unit === "p" ? number(value) : signed(value));
     const part = unit === "p" ? value : Math.abs(value) / largest;
     cell.style.background = `rgba(var(${value < 0 ? "--cold" : "--hot"}), ${(0.42 * Math.min(1, part)).toFixed(3)})`;
     return cell;
@@ -77,12 +78,13 @@
     if (!mine) return [el("p", { class: "note" }, "The tables of this column were left out to keep the report small.")];
     return mine.map((i) => R.panels.blocks[i]).map((block) => {
       const about = block.c.map((u) => names[u]);
-      const title = R.shape === "faces" ? `${about.slice(0, -1).join(" × ")} adds to the log-odds of ${about[about.length - 1]}`
+      const title = R.shape === "faces" ? about.slice(0, -1).join(" × ")
         : block.k === "grid" && block.c.length > 1 && !block.title.startsWith("P(") ? `${block.title} of ${about[about.length - 1]}, given ${about.slice(0, -1).join(", ")}` : block.title;
-      return el("div", null, el("h3", null, title),
+      const what = R.shape !== "faces" ? null : block.k === "effect" ? unit(block) : `log-odds of ${about[about.length - 1]}`;
+      return el("div", null, el("h3", null, title), what ? el("p", { class: "note" }, `adds to the ${what}`) : null,
         block.note ? el("p", { class: "note" }, block.note) : null,
         block.share !== undefined && block.share < 1 ? el("p", { class: "note" }, `${percent(block.share)}: ${R.shares}.`) : null,
-        { grid: gridBlock, tree: treeBlock, rules: rulesBlock }[block.k](block));
+        { grid: gridBlock, tree: treeBlock, rules: rulesBlock, effect: effectBlock }[block.k](block));
     });
   }
   function keyOf(column) {
@@ -122,6 +124,15 @@
       el("p", { class: "note" }, R.meaning + (explains ? " Variance explained: the share of the variance of the whole log-odds." : "") + (shares && R.shares ? ` Share: ${R.shares}.` : "") + (bits ? ` Bits per row in the data: mutual information of the columns and ${class_}, corrected for chance.` : "")),
       ...growing(R.listed, MOST_ROWS, make, "listed"),
       R.nLinks > R.listed.length ? el("p", { class: "note" }, `The strongest ${R.listed.length} of ${R.nLinks.toLocaleString("en")}.`) : null);
+  }
+  function effects() { // the largest effects of a classifier, without a click
+    if (!R.panels.blocks.some((block) => block.k === "effect")) return;
+    const make = (items) => {
+      const node = el("div", { class: "effects" }, ...items);
+      return { node, add: (rest) => node.append(...rest) };
+    };
+    section("effects", "Effects", el("p", { class: "note" }, `What an interaction adds to the log-odds of ${names[R.target]}, in nats: 0 is the mean over the training rows, and +0.69 doubles the odds. A band, or a thin line over a bar, is two standard deviations over the fits that the model averages. Ticks at the bottom of a curve and dots in a map are training rows; far from them the model only guesses.`),
+      ...growing(blocks(R.target), 6, make, "effects"));
   }
   function columns() {
     const order = R.target === null ? names.map((_, c) => c) : [R.target, ...names.map((_, c) => c).filter((c) => c !== R.target)];
@@ -246,6 +257,7 @@
   $("overview").hidden = false;
   $("overview").append(...R.overview.map((words) => el("p", null, words)));
   interactions();
+  effects();
   measures();
   columns();
   trace();
