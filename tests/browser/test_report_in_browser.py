@@ -145,7 +145,7 @@ def test_a_click_shows_the_table(browser: Any, pages: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("page", "column", "words"),
     [
-        ("classifier", "sex", "adds to the log-odds of survived = yes"),
+        ("classifier", "sex", "adds to the log-odds of survived"),
         ("trees", "sex", "Local tree"),
         ("logistic", "sex", "Weights of rules"),
     ],

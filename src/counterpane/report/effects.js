@@ -3,7 +3,7 @@ const effectPictures = (() => {
   const W = 440, H = 250, LEFT = 52, RIGHT = 14, TOP = 14, BOTTOM = 44, GAP = 34; // of a picture; GAP holds missing cells
   const MOST_LETTERS = 22;
   const short = (text, most = MOST_LETTERS) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
-  const signed = (x) => (Math.abs(x) < 0.005 ? "0.00" : (x > 0 ? "+" : "") + number(x, 2));
+  const signed = (x) => (Math.abs(x) < 0.005 ? "0.00" : (x > 0 ? "+" : "") + x.toFixed(2).replace("-", "−"));
   const day = (x) => new Date(Math.round(x * 864e5)).toISOString().slice(0, 10);
   const states = () => R.columns[R.target].s;
   const ink = (block, i) => `c${states().length === 2 ? 0 : states().length <= 8 ? block.cls[i] : i}`; // of a class, the same everywhere
