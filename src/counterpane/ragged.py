@@ -81,3 +81,13 @@ def segment_sums(flat: Array, offsets: Ints) -> Array:
     np.cumsum(flat, axis=-1, out=padded[..., 1:])
     sums: Array = padded[..., offsets[1:]] - padded[..., offsets[:-1]]
     return sums
+
+
+def groups_of(keys: Ints, n: int) -> Ints:
+    """Offsets of the groups 0 … n − 1 in sorted `keys`: group k is at offsets[k] : offsets[k + 1].
+
+    >>> groups_of(np.array([0, 0, 2]), 3).tolist()
+    [0, 2, 2, 3]
+    """
+    offsets: Ints = np.searchsorted(keys, np.arange(n + 1))
+    return offsets

@@ -88,6 +88,37 @@ def test_topological_of_a_cycle():
     assert order[:2].tolist() == [3, 0]
 
 
+def lists_of(n, pairs):
+    """Offsets and nodes: each b of a pair (a, b) at a, rising."""
+    rows = [sorted(b for a, b in pairs if a == v) for v in range(n)]
+    return np.cumsum([0, *map(len, rows)]), np.array([b for row in rows for b in row], np.int64)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_lists_are_ordered_and_labeled_as_bit_rows_are(n):
+    edges = some_dag(n)
+    parents, children = lists_of(n, [(c, p) for p, c in edges]), lists_of(n, edges)
+    rows, order, by_bits = parent_rows(n, edges), np.full(n, -1), np.zeros(n, np.int64)
+    assert graphs.order_lists(parents[0], *children, order) == n
+    graphs.topological(rows, rows_of(n, edges), by_bits)
+    assert order.tolist() == by_bits.tolist()
+    compelled, flags = np.zeros_like(rows), np.zeros(len(edges), dtype=bool)
+    graphs.label_compelled(rows, order, compelled)
+    graphs.label_lists(*parents, order, flags)
+    children_of = np.repeat(np.arange(n), np.diff(parents[0]))[flags]
+    assert set(zip(children_of.tolist(), parents[1][flags].tolist(), strict=True)) == pairs_of(
+        compelled
+    )
+
+
+def test_order_lists_of_a_cycle():
+    edges = [(0, 1), (1, 2), (2, 1), (3, 0)]
+    order = np.zeros(4, np.int64)
+    parents = lists_of(4, [(c, p) for p, c in edges])
+    assert graphs.order_lists(parents[0], *lists_of(4, edges), order) == 2
+    assert order[:2].tolist() == [3, 0]
+
+
 def test_label_compelled_and_extend():
     for members in classes(4).values():
         shared = frozenset.intersection(*members)

@@ -3,6 +3,7 @@
 // Queries come flat: query q counts the columns scopes[q] into out[out_from[q] … out_from[q + 1] − 1],
 // the last column fastest. `queries` says which q to count. Counts are added to `out`.
 #pragma once
+#include "base/bits.hpp"
 #include "base/pulse.hpp"
 #include "levels/loops.hpp"
 
@@ -69,6 +70,12 @@ inline void count_bits(Matrix<const Word> bits, Ints first, Ints cards, Ints sco
       }
     }
   }
+}
+
+// Add value(i) to `out` at cell(i), for the rows of a bit set.
+template <class CellOf, class ValueOf, class Count>
+void add_set_rows(Words set, CellOf cell, ValueOf value, Vector<Count> out) {
+  for_each_row(set, [&](Int i) { out[cell(i)] += value(i); });
 }
 
 }  // namespace cp::counts

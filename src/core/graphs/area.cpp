@@ -1,6 +1,7 @@
 #include "base/binding.hpp"
 #include "graphs/equivalence.hpp"
 #include "graphs/forest.hpp"
+#include "graphs/lists.hpp"
 #include "graphs/separation.hpp"
 #include "graphs/triangulation.hpp"
 
@@ -14,6 +15,8 @@ static const Area area("graphs", {
     KERNEL(moral, "parent_rows[n,words] out[n,words]"),
     KERNEL(topological, "parent_rows[n,words] child_rows[n,words] order[n]"),
     KERNEL(label_compelled, "parent_rows[n,words] order[n] compelled[n,words]"),
+    KERNEL(order_lists, "parents_from[n+1] children_from[n+1] children[] order[n]"),
+    KERNEL(label_lists, "parents_from[n+1] parents[edges] order[n] compelled[edges]"),
     KERNEL(extend, "child_rows[n,words] links[n,words] adjacent[n,words] out[n,words]"),
     KERNEL(eliminate, "rows[n,words] cards[n] alive[words] order[n] cliques[n,words]"),
     KERNEL(grow_forest, "weights[n,n] root threshold parents[n]"),

@@ -7,6 +7,9 @@
 #ifdef _MSC_VER
 #include <intrin.h>
 #endif
+#ifdef __AVX512VPOPCNTDQ__
+#include <immintrin.h>
+#endif
 
 namespace cp {
 namespace {
@@ -98,6 +101,131 @@ void weighted_1x4(const Word* a, const u32* weights, const Word* const* b, Int n
   totals[1] = s1;
   totals[2] = s2;
   totals[3] = s3;
+}
+
+// ---- Lanes: a plane holds word w of eight columns at plane[8 w … 8 w + 7], so that nothing is summed across lanes.
+
+#ifdef __AVX512VPOPCNTDQ__
+template <int M>
+void count_lanes(const Word* const* masks, const Word* plane, Int n, Int* counts, Int stride) {
+  __m512i sums[M];
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m) sums[m] = _mm512_setzero_si512();
+  for (Int w = 0; w < n; ++w) {
+    const __m512i x = _mm512_loadu_si512(plane + LANES * w);
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+      sums[m] = _mm512_add_epi64(sums[m], _mm512_popcnt_epi64(_mm512_and_si512(x, _mm512_set1_epi64((long long)masks[m][w]))));
+  }
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m) _mm512_storeu_si512(counts + stride * m, sums[m]);
+}
+#else
+template <int M>
+void count_lanes(const Word* const* masks, const Word* plane, Int n, Int* counts, Int stride) {
+  for (int m = 0; m < M; ++m) {
+    Int sums[LANES] = {};
+    const Word* mask = masks[m];
+    for (Int w = 0; w < n; ++w)
+      for (int lane = 0; lane < LANES; ++lane) sums[lane] += bits(mask[w] & plane[LANES * w + lane]);
+    for (int lane = 0; lane < LANES; ++lane) counts[stride * m + lane] = sums[lane];
+  }
+}
+#endif
+
+// Fill counts[stride m + lane] with the bits common to mask m and the lane.
+void lane_counts(const Word* const* masks, Int n_masks, const Word* plane, Int n, Int* counts, Int stride) {
+  for (; n_masks >= 8; n_masks -= 8, masks += 8, counts += 8 * stride) count_lanes<8>(masks, plane, n, counts, stride);
+  switch (n_masks) {
+    case 7: return count_lanes<7>(masks, plane, n, counts, stride);
+    case 6: return count_lanes<6>(masks, plane, n, counts, stride);
+    case 5: return count_lanes<5>(masks, plane, n, counts, stride);
+    case 4: return count_lanes<4>(masks, plane, n, counts, stride);
+    case 3: return count_lanes<3>(masks, plane, n, counts, stride);
+    case 2: return count_lanes<2>(masks, plane, n, counts, stride);
+    case 1: return count_lanes<1>(masks, plane, n, counts, stride);
+    default: return;
+  }
+}
+
+// Eight binary columns by eight: bit l of hits[m] says that χ² of mask m and lane l is above the limit.
+//
+// χ² > t ⇔ (counts − ones[m] shares[l])² > t N share_m (1 − share_m) share_l (1 − share_l) = scales[m] spreads[l].
+void pair_hits(const Int* counts, const double* ones, const double* scales, const double* shares, const double* spreads, u8* hits) {
+  for (int m = 0; m < LANES; ++m) {
+    int above[LANES];
+    for (int lane = 0; lane < LANES; ++lane) {
+      const double gap = double(counts[LANES * m + lane]) - ones[m] * shares[lane];
+      above[lane] = gap * gap > scales[m] * spreads[lane];
+    }
+    int mask = 0;
+    for (int lane = 0; lane < LANES; ++lane) mask |= above[lane] << lane;
+    hits[m] = u8(mask);
+  }
+}
+
+// Σ_c (joint − within p)² / (within (1 − within / N) p (1 − p)), p the share of the child's first state in c.
+void binary_chi_squares(const Int* within, const Int* joint, const double* totals, const double* cells, Int q, double* out) {
+  double sums[LANES];
+  for (int lane = 0; lane < LANES; ++lane) sums[lane] = 0.0;
+  for (Int c = 0; c < q; ++c, within += LANES, joint += LANES) {
+    const double inverse = 1.0 / totals[c], share = cells[2 * c] * inverse, spread = share * (1.0 - share);
+    if (spread <= 0.0) continue;
+    for (int lane = 0; lane < LANES; ++lane) {
+      const double column = double(within[lane]), gap = double(joint[lane]) - column * share;
+      const double variance = column * (1.0 - column * inverse) * spread;
+      sums[lane] += gap * gap / (variance > 1e-9 ? variance : 1e300);
+    }
+  }
+  for (int lane = 0; lane < LANES; ++lane) out[lane] = sums[lane];
+}
+
+// χ² of the child with each of eight columns of s + 1 states, summed over the q configurations of the parents.
+//
+// within[c, t, lane] counts column state t in configuration c, joint[c, x, t, lane] that and child state x; both leave
+// out the last state. totals[c] are the rows of c, cells[c, x] those of each of the child's r states. With O the cells
+// of a configuration of N rows, χ² = N Σ_t (Σ_x O_xt² / n_x) / m_t − N.
+void lane_chi_squares(const Int* within, const Int* joint, const double* totals, const double* cells, Int q, Int r, Int s, double* out) {
+  for (int lane = 0; lane < LANES; ++lane) out[lane] = 0.0;
+  if (r == 2 && s == 1) return binary_chi_squares(within, joint, totals, cells, q, out);
+  for (Int c = 0; c < q; ++c) {
+    const double total = totals[c];
+    double rest[LANES], sums[LANES];
+    for (int lane = 0; lane < LANES; ++lane) {
+      rest[lane] = total;
+      sums[lane] = 0.0;
+    }
+    for (Int t = 0; t <= s; ++t) {
+      double squares[LANES], column[LANES], last[LANES];
+      for (int lane = 0; lane < LANES; ++lane) {
+        column[lane] = t < s ? double(within[(c * s + t) * LANES + lane]) : rest[lane];
+        rest[lane] -= column[lane];
+        last[lane] = column[lane];
+        squares[lane] = 0.0;
+      }
+      for (Int x = 0; x < r; ++x) {
+        const double n = cells[c * r + x];
+        if (n == 0.0) continue;
+        const double inverse = 1.0 / n;
+        double cell[LANES];
+        if (x < r - 1 && t < s) {
+          for (int lane = 0; lane < LANES; ++lane) cell[lane] = double(joint[((c * (r - 1) + x) * s + t) * LANES + lane]);
+        } else if (x < r - 1) {
+          for (int lane = 0; lane < LANES; ++lane) cell[lane] = n;
+          for (Int u = 0; u < s; ++u)
+            for (int lane = 0; lane < LANES; ++lane) cell[lane] -= double(joint[((c * (r - 1) + x) * s + u) * LANES + lane]);
+        } else {
+          for (int lane = 0; lane < LANES; ++lane) cell[lane] = last[lane];
+        }
+        for (int lane = 0; lane < LANES; ++lane) {
+          last[lane] -= cell[lane];
+          squares[lane] += cell[lane] * cell[lane] * inverse;
+        }
+      }
+      for (int lane = 0; lane < LANES; ++lane) sums[lane] += column[lane] > 0.0 ? squares[lane] / column[lane] : 0.0;
+    }
+    for (int lane = 0; lane < LANES; ++lane) out[lane] += total * sums[lane] - total;
+  }
 }
 
 template <class Cell, class Code>
@@ -233,6 +361,7 @@ void add_shares(double* sum, const double* values, Int rows, Int stride, double 
 extern const Loops LOOPS;
 const Loops LOOPS = {
     TEXT(LEVEL), count_ones, count_common, intersect, common_4x4, common_1x4, weighted_1x4,
+    lane_counts, pair_hits, lane_chi_squares,
     append<u16, u8>, append<u16, u16>, append<u16, u32>,
     append<u32, u8>, append<u32, u16>, append<u32, u32>,
     add_strided, add_differences, exponentials, logarithms, add_four, mantissa_product, add_shares,

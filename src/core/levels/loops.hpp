@@ -18,6 +18,9 @@ struct Loops {
   void (*common_4x4)(const Word* const* a, const Word* const* b, Int n, Int* totals);
   void (*common_1x4)(const Word* a, const Word* const* b, Int n, Int* totals);
   void (*weighted_1x4)(const Word* a, const u32* weights, const Word* const* b, Int n, Word* totals);
+  void (*lane_counts)(const Word* const* masks, Int n_masks, const Word* plane, Int n, Int* counts, Int stride);
+  void (*pair_hits)(const Int* counts, const double* ones, const double* scales, const double* shares, const double* spreads, u8* hits);
+  void (*lane_chi_squares)(const Int* within, const Int* joint, const double* totals, const double* cells, Int q, Int r, Int s, double* out);
   void (*append_8_to_16)(u16* cell, const u8* code, u16 radix, Int n);
   void (*append_16_to_16)(u16* cell, const u16* code, u16 radix, Int n);
   void (*append_32_to_16)(u16* cell, const u32* code, u16 radix, Int n);
@@ -32,6 +35,8 @@ struct Loops {
   double (*mantissa_product)(const double* x, Int n, Int* exponent);
   void (*add_shares)(double* sum, const double* values, Int rows, Int stride, double weight, double* totals, Int n);
 };
+
+constexpr Int LANES = 8;  // columns side by side in a plane of bit sets
 
 extern const Loops* loops;
 

@@ -100,14 +100,19 @@ class TableScorer {
   // The score of a table with axes (q, r, s), the child in the middle.
   template <class Count>
   double operator()(Vector<const Count> table, Int q, Int r, Int s) {
-    if (is_dirichlet()) return log_dirichlet(table, q, r, s, kind_ == EQUIVALENT ? a_ / double(r * q * s) : a_);
+    return (*this)(table, q, r, s, double(q));
+  }
+  // The same where the table leaves out configurations without rows; in all there are `every`.
+  template <class Count>
+  double operator()(Vector<const Count> table, Int q, Int r, Int s, double every) {
+    if (is_dirichlet()) return log_dirichlet(table, q, r, s, kind_ == EQUIVALENT ? a_ / (double(r * s) * every) : a_);
     double total = log_likelihood<Count>(q, r, s, logs_, [=](Int p, Int x, Int y) { return table[(p * r + x) * s + y]; });
     if (kind_ == AVERAGE) {
       double rows = 0.0;
       for (Count cell : table.part(0, q * r * s)) rows += double(cell);
       total = rows > 0 ? total / rows : -INF;
     }
-    return total - a_ * double(q) * double(s) * double(r - 1);
+    return total - a_ * every * double(s) * double(r - 1);
   }
 
  private:

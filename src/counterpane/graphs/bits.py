@@ -1,4 +1,4 @@
-"""Sets of nodes as rows of 64-bit words, and graphs as one such row for each node."""
+"""Sets of nodes as rows of 64-bit words, and what directed and undirected graphs share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from counterpane.errors import GraphError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.memory import FEWER_COLUMNS, need_memory
-from counterpane.typing import Bools, Words
+from counterpane.ragged import groups_of
+from counterpane.typing import Bools, Ints, Words
 
 nx = lazy("networkx")
 
@@ -77,17 +79,45 @@ def members(row: Words) -> tuple[int, ...]:
     return tuple(nodes)
 
 
+def bit_rows(offsets: Ints, nodes: Ints) -> Words:
+    """Lists as read-only bit rows.
+
+    >>> bit_rows(np.array([0, 0, 2]), np.array([0, 1])).tolist()
+    [[0], [3]]
+    """
+    n = len(offsets) - 1
+    need_memory(8 * n * n_words(n), f"the bit rows of {n:,} nodes", FEWER_COLUMNS)
+    rows: Words = np.zeros((n, n_words(n)), dtype=np.uint64)
+    heads = np.repeat(np.arange(n), np.diff(offsets))
+    bits = np.uint64(1) << (nodes & 63).astype(np.uint64)
+    np.bitwise_or.at(rows, (heads, nodes >> 6), bits)
+    rows.flags.writeable = False
+    return rows
+
+
+def as_tuples(offsets: Ints, nodes: Ints) -> list[tuple[int, ...]]:
+    """Lists as tuples.
+
+    >>> as_tuples(np.array([0, 0, 2]), np.array([0, 1]))
+    [(), (0, 1)]
+    """
+    values, ends = nodes.tolist(), offsets.tolist()
+    return [tuple(values[a:b]) for a, b in pairwise(ends)]
+
+
 Edge = tuple[int, int]
 
 
 class BitGraph(ABC):
-    """A final graph on the nodes 0 … n−1; bit a of row b stands for the edge a → b, or a – b.
+    """A final graph on the nodes 0 … n−1 as lists: node b lists each a with a → b, or a – b.
 
-    Subclasses say whether it is `directed` and `_check` their own law.
+    Memory is that of the edges. Bit rows (bit a of row b stands for the edge) are made when they
+    are asked for. Subclasses say whether it is `directed` and `_check` their own law.
     """
 
     directed: ClassVar[bool]
-    _rows: Words
+    _from: Ints  # node b lists _into[_from[b] : _from[b + 1]], rising
+    _into: Ints
 
     def __init__(
         self, n: SupportsIndex, edges: Iterable[tuple[SupportsIndex, SupportsIndex]] = ()
@@ -96,6 +126,20 @@ class BitGraph(ABC):
         if n < 0:
             raise GraphError(f"a graph cannot have {n} nodes; 0 or more are allowed.")
         self._settle(n, [(node(a, n), node(b, n)) for a, b in edges], range(n))
+
+    @classmethod
+    def from_lists(cls, offsets: Ints, nodes: Ints) -> Self:
+        """The graph in which node b lists `nodes[offsets[b] : offsets[b + 1]]`: its parents.
+
+        Of an undirected graph, these are its neighbors, and each edge is listed at both ends.
+        """
+        n = len(offsets) - 1
+        if len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < n:
+            raise GraphError(f"lists name a node outside the {n} nodes 0 … {n - 1}.")
+        heads = np.repeat(np.arange(n), np.diff(offsets))
+        graph = cls.__new__(cls)
+        graph._own(n, heads, np.asarray(nodes, dtype=np.int64), range(n))
+        return graph
 
     @classmethod
     def from_bits(cls, bits: Words) -> Self:
@@ -110,7 +154,12 @@ class BitGraph(ABC):
         if n % 64 and (rows[:, -1] >> np.uint64(n % 64)).any():
             raise GraphError(f"bit rows name a node outside the {n} nodes 0 … {n - 1}.")
         graph = cls.__new__(cls)
-        graph._own(rows, range(n))
+        step = max(1, 2**24 // max(n, 1))
+        parts = [np.nonzero(unpack(rows[k : k + step], n)) for k in range(0, n, step)]
+        heads = [part[0] + k for part, k in zip(parts, range(0, n, step), strict=True)]
+        none: Ints = np.zeros(0, dtype=np.int64)
+        tails = np.concatenate([none, *(part[1] for part in parts)])
+        graph._own(n, np.concatenate([none, *heads]), tails, range(n))
         return graph
 
     @classmethod
@@ -137,21 +186,21 @@ class BitGraph(ABC):
         return graph
 
     def _settle(self, n: int, edges: list[Edge], names: Sequence[Hashable]) -> None:
-        need_memory(2 * n * n, f"a graph of {n:,} nodes", FEWER_COLUMNS)
-        flags = np.zeros((n, n), dtype=np.bool_)
-        if edges:
-            tails, heads = zip(*edges, strict=True)
-            flags[heads, tails] = True
-        self._own(pack(flags if self.directed else flags | flags.T), names)
+        ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
+        tails, heads = ends[:, 0], ends[:, 1]
+        if not self.directed:
+            tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])
+        self._own(n, heads, tails, names)
 
-    def _own(self, rows: Words, names: Sequence[Hashable]) -> None:
-        i = np.arange(len(rows))
-        loops = (rows[i, i >> 6] >> (i & 63).astype(np.uint64)) & np.uint64(1)
-        if loops.any():
-            name = names[int(np.argmax(loops))]
+    def _own(self, n: int, heads: Ints, tails: Ints, names: Sequence[Hashable]) -> None:
+        loops = heads[heads == tails]
+        if len(loops):
+            name = names[int(loops.min())]
             raise GraphError(f"node {name!r} has an edge to itself; loops are not allowed.")
-        rows.flags.writeable = False
-        self._rows = rows
+        keys = np.unique(heads * max(n, 1) + tails)
+        heads, self._into = np.divmod(keys, max(n, 1))
+        self._from = groups_of(heads, n)
+        self._from.flags.writeable = self._into.flags.writeable = False
         self._check(names)
 
     @abstractmethod
@@ -161,42 +210,66 @@ class BitGraph(ABC):
     @property
     def n(self) -> int:
         """The number of nodes."""
-        return len(self._rows)
+        return len(self._from) - 1
+
+    @property
+    def lists(self) -> tuple[Ints, Ints]:
+        """(offsets, nodes), read-only: those of node b are `nodes[offsets[b] : offsets[b + 1]]`."""
+        return self._from, self._into
+
+    @cached_property
+    def _rows(self) -> Words:
+        """The lists as bit rows: n² / 8 bytes."""
+        return bit_rows(self._from, self._into)
+
+    @property
+    def _heads(self) -> Ints:
+        """The node that lists each entry of `_into`."""
+        return np.repeat(np.arange(self.n), np.diff(self._from))
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """All edges, sorted: (tail, head) where directed, else (smaller, larger)."""
-        flags = unpack(self._rows, self.n).T
-        return tuple(
-            (a, b) for a, b in np.argwhere(flags if self.directed else np.triu(flags)).tolist()
-        )
+        heads, tails = self._heads, self._into
+        if not self.directed:
+            heads, tails = heads[tails < heads], tails[tails < heads]
+        order = np.lexsort((heads, tails))
+        return tuple(zip(tails[order].tolist(), heads[order].tolist(), strict=True))
 
     @property
     def n_edges(self) -> int:
         """The number of edges."""
-        return int(np.bitwise_count(self._rows).sum()) // (1 if self.directed else 2)
+        return len(self._into) // (1 if self.directed else 2)
 
     def has_edge(self, a: SupportsIndex, b: SupportsIndex) -> bool:
         """Whether the edge a → b, or a – b, is there."""
         tail, head = node(a, self.n), node(b, self.n)
-        return bool(int(self._rows[head, tail >> 6]) >> (tail & 63) & 1)
+        listed = self._into[self._from[head] : self._from[head + 1]]
+        place = int(np.searchsorted(listed, tail))
+        return place < len(listed) and int(listed[place]) == tail
 
-    def _members(self, rows: Words, i: SupportsIndex) -> tuple[int, ...]:
-        return members(rows[node(i, self.n)])
+    @cached_property
+    def _members(self) -> list[tuple[int, ...]]:
+        """What each node lists."""
+        return as_tuples(self._from, self._into)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and np.array_equal(self._rows, other._rows)
+        return (
+            type(other) is type(self)
+            and np.array_equal(self._from, other._from)
+            and np.array_equal(self._into, other._into)
+        )
 
     def __hash__(self) -> int:
-        return hash((self.directed, self.n, self._rows.tobytes()))
+        return hash((self.directed, self.n, self._from.tobytes(), self._into.tobytes()))
 
     def __repr__(self) -> str:
         more = f", … {self.n_edges} in all" if self.n_edges > 12 else ""
         shown = ", ".join(map(str, self.edges[:12]))
         return f"{type(self).__name__}({self.n}, [{shown}{more}])"
 
-    def __reduce__(self) -> tuple[Callable[[Words], Self], tuple[Words]]:
-        return type(self).from_bits, (self._rows,)  # a plain unpickled array could be written to
+    def __reduce__(self) -> tuple[Callable[[Ints, Ints], Self], tuple[Ints, Ints]]:
+        return type(self).from_lists, self.lists  # a plain unpickled array could be written to
 
 
 def _positions(names: Sequence[Hashable]) -> dict[Hashable, int]:

@@ -1,4 +1,4 @@
-"""Directed acyclic graphs as bit rows."""
+"""Directed acyclic graphs as parent lists."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Self, SupportsIndex, final
 
 import numpy as np
 
-from counterpane._core.graphs import spread, topological, transpose
+from counterpane._core.graphs import order_lists
 from counterpane.errors import GraphError
-from counterpane.graphs.bits import BitGraph, Nodes, mask, members, node
+from counterpane.graphs.bits import BitGraph, Nodes, as_tuples, bit_rows, node
+from counterpane.ragged import groups_of
 from counterpane.typing import Ints, Words
 
 
@@ -30,7 +31,8 @@ class Dag(BitGraph):
     Attributes
     ----------
     parent_bits, child_bits : array of uint64, shape (n, ceil(n / 64))
-        Read-only sets of nodes: bit p of row c of `parent_bits` is set if p → c.
+        Read-only sets of nodes: bit p of row c of `parent_bits` is set if p → c. Made when they
+        are first asked for; the graph itself is stored as lists.
 
     Examples
     --------
@@ -45,7 +47,7 @@ class Dag(BitGraph):
     """
 
     directed = True
-    child_bits: Words
+    _children: tuple[Ints, Ints]  # offsets and nodes
     _order: Ints
 
     @classmethod
@@ -59,11 +61,10 @@ class Dag(BitGraph):
         return cls(len(families), ((p, c) for c, family in enumerate(families) for p in family))
 
     def _check(self, names: Sequence[Hashable]) -> None:
-        self.child_bits = np.zeros_like(self._rows)
-        transpose(self._rows, self.child_bits)
-        self.child_bits.flags.writeable = False
+        below = np.argsort(self._into, kind="stable")
+        self._children = groups_of(self._into[below], self.n), self._heads[below]
         self._order = np.empty(self.n, dtype=np.int64)
-        placed = topological(self._rows, self.child_bits, self._order)
+        placed = order_lists(self._from, *self._children, self._order)
         if placed < self.n:
             cycle = self._cycle(set(range(self.n)) - set(self._order[:placed].tolist()))
             path = " → ".join(str(names[i]) for i in cycle)
@@ -84,17 +85,22 @@ class Dag(BitGraph):
         """Row i holds the parents of node i."""
         return self._rows
 
+    @cached_property
+    def child_bits(self) -> Words:
+        """Row i holds the children of node i."""
+        return bit_rows(*self._children)
+
     def parents(self, i: SupportsIndex) -> tuple[int, ...]:
         """The parents of node i, rising."""
-        return self._families[node(i, self.n)]
+        return self._members[node(i, self.n)]
 
     @cached_property
-    def _families(self) -> list[tuple[int, ...]]:
-        return [members(row) for row in self._rows]
+    def _child_lists(self) -> list[tuple[int, ...]]:
+        return as_tuples(*self._children)
 
     def children(self, i: SupportsIndex) -> tuple[int, ...]:
         """The children of node i, rising."""
-        return self._members(self.child_bits, i)
+        return self._child_lists[node(i, self.n)]
 
     def topological_order(self) -> tuple[int, ...]:
         """All nodes, parents before children; among the ready ones the smallest comes first."""
@@ -102,22 +108,26 @@ class Dag(BitGraph):
 
     def ancestors(self, nodes: Nodes) -> tuple[int, ...]:
         """The nodes outside `nodes` from which a directed path leads into them, rising."""
-        return self._reached(self._rows, nodes)
+        return self._reached(self._members, nodes)
 
     def descendants(self, nodes: Nodes) -> tuple[int, ...]:
         """The nodes outside `nodes` to which a directed path leads from them, rising."""
-        return self._reached(self.child_bits, nodes)
+        return self._reached(self._child_lists, nodes)
 
-    def _reached(self, rows: Words, nodes: Nodes) -> tuple[int, ...]:
-        start = mask(self.n, nodes)
-        seen = start.copy()
-        spread(rows, np.zeros_like(start), seen)
-        return members(seen & ~start)
+    def _reached(self, lists: list[tuple[int, ...]], nodes: Nodes) -> tuple[int, ...]:
+        several = nodes if isinstance(nodes, Iterable) else (nodes,)
+        start = {node(i, self.n) for i in several}
+        seen, waiting = set(start), list(start)
+        while waiting:
+            for v in lists[waiting.pop()]:
+                if v not in seen:
+                    seen.add(v)
+                    waiting.append(v)
+        return tuple(sorted(seen - start))
 
     def markov_blanket(self, i: SupportsIndex) -> tuple[int, ...]:
         """The parents, children and children's other parents of node i, rising."""
         i = node(i, self.n)
         children = self.children(i)
-        row = self._rows[i] | self.child_bits[i]
-        row |= np.bitwise_or.reduce(self._rows[list(children)], axis=0)
-        return members(row & ~mask(self.n, i))
+        spouses = (p for c in children for p in self.parents(c))
+        return tuple(sorted({*self.parents(i), *children, *spouses} - {i}))

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from counterpane._core.graphs import extend, label_compelled
+from counterpane._core.graphs import extend, label_lists
 from counterpane.errors import GraphError
-from counterpane.graphs.bits import unpack
 from counterpane.graphs.dag import Dag
 from counterpane.graphs.undirected import UndirectedGraph
 from counterpane.lazy import lazy
+from counterpane.ragged import groups_of
+from counterpane.typing import Ints
 
 nx = lazy("networkx")
 
@@ -37,10 +38,9 @@ class Cpdag:
                 f"the directed part has {self.compelled.n} nodes, the undirected one "
                 f"{self.reversible.n}; both need the same nodes."
             )
-        joined = self.compelled.parent_bits | self.compelled.child_bits
-        twice = joined & self.reversible.neighbor_bits
-        if twice.any():
-            i, j = np.argwhere(unpack(twice, self.n))[0].tolist()
+        twice = np.intersect1d(_pair_keys(self.compelled), _pair_keys(self.reversible))
+        if len(twice):
+            i, j = divmod(int(twice[0]), self.n)
             raise GraphError(
                 f"nodes {i} and {j} have a directed and an undirected edge; one is allowed."
             )
@@ -53,8 +53,7 @@ class Cpdag:
     @property
     def skeleton(self) -> UndirectedGraph:
         """All edges without their directions."""
-        rows = self.compelled.parent_bits | self.compelled.child_bits
-        return UndirectedGraph.from_bits(rows | self.reversible.neighbor_bits)
+        return UndirectedGraph(self.n, [*self.compelled.edges, *self.reversible.edges])
 
     def to_networkx(self, names: Sequence[str]) -> Any:
         """A networkx `DiGraph` with an undirected edge a — b as the two edges a → b and b → a.
@@ -78,19 +77,27 @@ class Cpdag:
 def cpdag(dag: Dag) -> Cpdag:
     """The completed partially directed graph of `dag`'s equivalence class (Chickering 1995).
 
-    Cost: O(edges + n² / 64).
+    Cost: O(n + edges · log of the most parents).
 
     >>> chain, collider = Dag(3, [(0, 1), (1, 2)]), Dag(3, [(0, 1), (2, 1)])
     >>> cpdag(chain).reversible.edges, cpdag(collider).compelled.edges
     (((0, 1), (1, 2)), ((0, 1), (2, 1)))
     """
-    compelled = np.zeros_like(dag.parent_bits)
+    offsets, parents = dag.lists
+    compelled = np.zeros(len(parents), dtype=bool)
     order = np.array(dag.topological_order(), dtype=np.int64)
-    label_compelled(dag.parent_bits, order, compelled)
-    arcs = Dag.from_bits(compelled)
-    joined = dag.parent_bits | dag.child_bits
-    free = joined & ~(arcs.parent_bits | arcs.child_bits)
-    return Cpdag(arcs, UndirectedGraph.from_bits(free))
+    label_lists(offsets, parents, order, compelled)
+    heads = np.repeat(np.arange(dag.n), np.diff(offsets))
+    arcs = Dag.from_lists(groups_of(heads[compelled], dag.n), parents[compelled])
+    free = np.column_stack([parents, heads])[~compelled]
+    return Cpdag(arcs, UndirectedGraph(dag.n, free.tolist()))
+
+
+def _pair_keys(graph: Dag | UndirectedGraph) -> Ints:
+    """The two ends of each edge, smaller one first, as one number."""
+    ends = np.sort(np.array(graph.edges, dtype=np.int64).reshape(-1, 2), axis=1)
+    keys: Ints = ends[:, 0] * graph.n + ends[:, 1]
+    return keys
 
 
 def with_known_directions(graph: Cpdag, dag: Dag, known: Iterable[tuple[int, int]]) -> Cpdag:

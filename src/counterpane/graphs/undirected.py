@@ -1,4 +1,4 @@
-"""Undirected graphs as bit rows."""
+"""Undirected graphs as neighbor lists."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import SupportsIndex, final
 
 import numpy as np
 
-from counterpane._core.graphs import spread, transpose
 from counterpane.errors import GraphError
-from counterpane.graphs.bits import BitGraph, mask, members, unpack
+from counterpane.graphs.bits import BitGraph, node
 from counterpane.typing import Words
 
 
@@ -41,11 +40,10 @@ class UndirectedGraph(BitGraph):
     directed = False
 
     def _check(self, names: Sequence[Hashable]) -> None:
-        turned = np.zeros_like(self._rows)
-        transpose(self._rows, turned)
-        odd = self._rows & ~turned
-        if odd.any():
-            i, j = np.argwhere(unpack(odd, self.n))[0]
+        there, back = self._heads * self.n + self._into, self._into * self.n + self._heads
+        odd = np.setdiff1d(there, back)
+        if len(odd):
+            i, j = divmod(int(odd[0]), self.n)
             raise GraphError(
                 f"row {names[i]!r} names the neighbor {names[j]!r} but not the reverse; "
                 "bit rows of an undirected graph must be symmetric."
@@ -58,16 +56,20 @@ class UndirectedGraph(BitGraph):
 
     def neighbors(self, i: SupportsIndex) -> tuple[int, ...]:
         """The neighbors of node i, rising."""
-        return self._members(self._rows, i)
+        return self._members[node(i, self.n)]
 
     def components(self) -> tuple[tuple[int, ...], ...]:
         """The connected components, each rising, by their smallest node."""
         components: list[tuple[int, ...]] = []
-        done: set[int] = set()
+        lists, done = self._members, set[int]()
         for i in range(self.n):
-            if i not in done:
-                seen = mask(self.n, i)
-                spread(self._rows, np.zeros_like(seen), seen)
-                components.append(members(seen))
-                done.update(components[-1])
+            if i in done:
+                continue
+            seen, waiting = {i}, [i]
+            while waiting:
+                fresh = set(lists[waiting.pop()]) - seen
+                seen |= fresh
+                waiting += fresh
+            components.append(tuple(sorted(seen)))
+            done |= seen
         return tuple(components)

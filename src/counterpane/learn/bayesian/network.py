@@ -25,6 +25,7 @@ from counterpane.learn.order import intrinsic_order
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
 from counterpane.scores import LocalScore
+from counterpane.scores.edge_price import false_edge_rate, with_edge_price
 from counterpane.scores.row_cache import RowCache, row_bytes
 from counterpane.typing import Ints, Words
 
@@ -39,6 +40,7 @@ class NetworkOptions(LearnerOptions, total=False):
     required_edges: Edges
     forbidden_edges: Edges
     tiers: Sequence[Sequence[str]] | None
+    false_edges: float | str | None
     random_state: int | None
     equivalent_sample_size: float
 
@@ -72,9 +74,9 @@ class NetworkLearner(ScoreLearner):
 
     Parameters: `score` (a name or a score), `max_parents`, `start` (a network, a networkx graph, or
     "chow-liu" for the best tree by the score), `required_edges` and `forbidden_edges` ((parent,
-    child) names), `tiers` (lists of names, earlier before later), `random_state`,
-    `equivalent_sample_size` (weight of the uniform prior of the model's parameters, in rows), and
-    those of every learner.
+    child) names), `tiers` (lists of names, earlier before later), `false_edges` (the price of an
+    edge; see `StructureSearch`), `random_state`, `equivalent_sample_size` (weight of the uniform
+    prior of the model's parameters, in rows), and those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
     `strengths_` (parent, child, bits, directed; strongest first), `gains_` (parent, child, the
@@ -92,6 +94,7 @@ class NetworkLearner(ScoreLearner):
         required_edges: Edges = (),
         forbidden_edges: Edges = (),
         tiers: Sequence[Sequence[str]] | None = None,
+        false_edges: float | str | None = None,
         random_state: int | None = None,
         equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
@@ -102,6 +105,7 @@ class NetworkLearner(ScoreLearner):
         self.required_edges = required_edges
         self.forbidden_edges = forbidden_edges
         self.tiers = tiers
+        self.false_edges = false_edges
         self.random_state = random_state
 
     @property
@@ -115,6 +119,9 @@ class NetworkLearner(ScoreLearner):
     def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         order = intrinsic_order(source)
         inner = reordered(source, order)
+        rate = false_edge_rate(self.false_edges, len(order))
+        total = float(source.total_weight or 0.0)  # known after the order's counts
+        score = with_edge_price(score, inner.schema.cards, total, rate)
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
         start = start_parents(self.start, inner, limits)
         if self._needs_em(source):

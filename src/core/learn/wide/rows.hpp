@@ -1,0 +1,194 @@
+// Rows of a wide search: what a family gains by one parent more or less. Only what gains is kept.
+#pragma once
+#include <memory>
+
+#include "learn/wide/cells.hpp"
+
+namespace cp::wide {
+
+constexpr double TOLERANCE = 1e-7;  // nats: gains below it are rounding
+constexpr Int MAX_ROWS = 600;       // of one child that are kept
+constexpr Int MAX_ADDS = 256;       // parents that a row keeps, the best ones
+
+inline bool holds(const Nodes& list, Node v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+inline void drop(Nodes& list, Node v) {
+  const auto place = std::find(list.begin(), list.end(), v);
+  if (place == list.end()) return;
+  *place = list.back();
+  list.pop_back();
+}
+
+struct Gain {
+  double gain;
+  Node node;
+};
+
+struct Row {
+  Word key = 0;
+  double score = 0;           // of the family, priors included
+  std::vector<double> drops;  // the gain without parents[k]
+  std::vector<Gain> adds;     // parents that gain, best first
+};
+
+// Which pairs are looked at: screened neighbors of each column, with the gains of the pairs alone.
+struct Candidates {
+  Ints from;
+  Vector<const Node> nodes;
+  Floats gains;
+};
+
+class Rows {
+ public:
+  // With `every`, a family is tried with all columns; else with its child's candidates.
+  Rows(const WideData& data, const Candidates& candidates, bool every)
+      : data(data), candidates_(candidates), cells_(data), fewer_(data), cache_(data.n()), keys_(data.n()) {
+    if (every && data.weights.empty()) planes_ = std::make_unique<Planes>(data, 0, data.lanes.shape(0));
+    every_ = every;
+    for (Int v = 0; v < data.n(); ++v) keys_[v] = mix_bits(Word(v + 1) * SPLITMIX_STEP);
+  }
+
+  const WideData& data;
+  Int n_filled = 0;
+
+  // The row of (y, parents), which rise; it stays until the next call for the same y.
+  const Row& get(Node y, const Nodes& parents) {
+    Word key = 1;
+    for (Node p : parents) key ^= keys_[p];
+    auto& rows = cache_[y];
+    for (const auto& row : rows)
+      if (row->key == key) return *row;
+    if (Int(rows.size()) >= MAX_ROWS) rows.clear();
+    auto row = std::make_unique<Row>();
+    row->key = key;
+    fill(y, parents, *row);
+    rows.push_back(std::move(row));
+    return *rows.back();
+  }
+
+ private:
+  const Candidates candidates_;
+  bool every_;
+  Cells cells_, fewer_;
+  std::vector<std::vector<std::unique_ptr<Row>>> cache_;
+  std::vector<Word> keys_;
+  std::unique_ptr<Planes> planes_;
+  std::vector<Int> lane_;
+  std::vector<const Word*> masks_;
+  Pulse pulse_;
+
+  double prior(Node y, const Nodes& parents, double q_all, Node without = -1) const {
+    Int k = 0;
+    double edges = 0.0;
+    for (Node p : parents) {
+      if (p == without) continue;
+      ++k;
+      edges += data.edge_price(p, y);
+    }
+    return data.by_count[k] - edges + data.by_parameter * q_all * double(data.cards[y] - 1);
+  }
+
+  void fill(Node y, const Nodes& parents, Row& row) {
+    ++n_filled;
+    cells_.build(y, parents);
+    pulse_(200 + cells_.q * cells_.r * data.width());
+    row.score = cells_.score() + prior(y, parents, cells_.q_all);
+    row.drops.resize(parents.size());
+    Nodes others;
+    for (std::size_t k = 0; k < parents.size(); ++k) {
+      others = parents;
+      others.erase(others.begin() + Int(k));
+      fewer_.build(y, others);
+      pulse_(200 + fewer_.q * fewer_.r * data.width());
+      row.drops[k] = fewer_.score() + prior(y, others, fewer_.q_all) - row.score;
+    }
+    if (Int(parents.size()) < data.max_parents) add_parents(y, parents, row);
+    rank(row.adds);
+  }
+
+  static void rank(std::vector<Gain>& adds) {
+    std::sort(adds.begin(), adds.end(), [](const Gain& a, const Gain& b) { return a.gain > b.gain || (a.gain == b.gain && a.node < b.node); });
+    if (Int(adds.size()) > MAX_ADDS) adds.resize(MAX_ADDS);
+    adds.shrink_to_fit();
+  }
+
+  // Whether a parent of so many states can pay at all.
+  bool has_room(Int card, const Nodes& parents, double room) const {
+    const double cells = cells_.q_all * double(cells_.r) * double(card);
+    return card > 1 && cells <= double(data.max_cells) && room > data.bar(cells_.r, card, cells_.q_all, Int(parents.size()));
+  }
+
+  void add_parents(Node y, const Nodes& parents, Row& row) {
+    const Int from = candidates_.from[y], to = candidates_.from[y + 1];
+    if (parents.empty()) {  // the screen knows the gains of pairs
+      for (Int k = from; k < to; ++k)
+        if (candidates_.gains[k] > TOLERANCE) row.adds.push_back({candidates_.gains[k], candidates_.nodes[k]});
+      return;
+    }
+    // A family gains no more than its whole log-likelihood, or score.
+    const double room = data.is_likelihood() ? -cells_.log_likelihood() : -cells_.score();
+    const auto add = [&](Node x, double score) {
+      const double gain = score + prior_with(y, parents, x) - row.score;
+      if (gain > TOLERANCE) row.adds.push_back({gain, x});
+    };
+    if (!every_) {
+      for (Int k = from; k < to; ++k) {
+        const Node x = candidates_.nodes[k];
+        if (holds(parents, x) || !has_room(data.cards[x], parents, room)) continue;
+        pulse_(cost(x));
+        add(x, cells_.score_with(x));
+      }
+    } else if (planes_ && cells_.by_masks) {
+      add_lanes(parents, room, add);
+    } else {
+      for (Node x = 0; x < data.n(); ++x) {
+        if (x == y || holds(parents, x) || !has_room(data.cards[x], parents, room)) continue;
+        pulse_(cost(x));
+        add(x, cells_.score_with(x));
+      }
+    }
+  }
+
+  Int cost(Node x) const { return cells_.by_masks ? cells_.q * cells_.r * data.cards[x] * data.width() / 4 : 2 * data.n_rows; }
+
+  double prior_with(Node y, const Nodes& parents, Node x) const {
+    double edges = data.edge_price(x, y);
+    for (Node p : parents) edges += data.edge_price(p, y);
+    const double parameters = cells_.q_all * double(data.cards[x]) * double(data.cards[y] - 1);
+    return data.by_count[parents.size() + 1] - edges + data.by_parameter * parameters;
+  }
+
+  // All columns, eight at a time: a parent whose χ² is below the bar cannot pay, since
+  // N · MI ≤ Σ_c N_c ln(1 + χ²_c / N_c) ≤ Σ_c χ²_c; the others are scored from the counts at hand.
+  template <class Add>
+  void add_lanes(const Nodes& parents, double room, Add add) {
+    const Int q = cells_.q, r = cells_.r, width = data.width();
+    masks_.resize(q * r);
+    for (Int c = 0; c < q; ++c) {
+      masks_[c] = cells_.mask(c, 0);
+      for (Int x = 0; x + 1 < r; ++x) masks_[q + c * (r - 1) + x] = cells_.mask(c, x + 1);
+    }
+    double chi[LANES], bar = 0.0;
+    bool possible = false;
+    for (Int b = 0; b < data.lanes.shape(0); ++b) {
+      const Int card = data.card_of_block(b), s = card - 1;
+      if (b == 0 || card != data.card_of_block(b - 1)) {
+        possible = has_room(card, parents, room);
+        bar = data.bar(r, card, cells_.q_all, Int(parents.size())) * (1.0 - 1e-9) - 1e-6;
+      }
+      if (!possible) continue;
+      lane_.resize(q * r * s * LANES);
+      for (Int t = 0; t < s; ++t)
+        loops->lane_counts(masks_.data(), q * r, planes_->of(b, t), width, lane_.data() + t * LANES, s * LANES);
+      const Int *within = lane_.data(), *joint = within + q * s * LANES;
+      pulse_(q * r * s * width * 2 + 20 * q * r * card);
+      loops->lane_chi_squares(within, joint, cells_.totals.data(), cells_.counts.data(), q, r, s, chi);
+      for (Int lane = 0; lane < LANES; ++lane) {
+        const Node x = data.lanes(b, lane);
+        if (x < 0 || chi[lane] <= bar || x == cells_.child || holds(parents, x)) continue;
+        add(x, cells_.score_lane(within, joint, lane, card));
+      }
+    }
+  }
+};
+
+}  // namespace cp::wide

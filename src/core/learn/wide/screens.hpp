@@ -1,0 +1,296 @@
+// Screens of a wide table: all pairs of columns, and all columns given the present parents of each.
+#pragma once
+#include <optional>
+
+#include "learn/wide/rows.hpp"
+
+namespace cp::wide {
+
+constexpr Int SPAN_BYTES = 1 << 18;       // planes that stay in half of the second-level cache
+constexpr Int SMALL_SPAN_BYTES = 1 << 15;  // and in the first-level cache
+
+// Screens the pairs of the blocks before `end` with those from … end − 1, each pair once.
+class PairScreen {
+ public:
+  PairScreen(const WideData& data, Floats keep, Int from, Int to)
+      : data_(data), keep_(keep), from_(from), to_(to), score_(data.kind, data.a, data.logs), alone_(data.n()) {
+    if (data.weights.empty()) planes_.emplace(data, from, to);
+    std::vector<double> counts;
+    for (Int v = 0; v < data.n(); ++v) {
+      const Int r = data.cards[v];
+      counts.assign(r, 0.0);
+      for (Int s = 0; s < r; ++s) counts[s] = state_weight(v, s);
+      alone_[v] = score_(Floats{counts.data(), {r}}, 1, r, 1);
+      for (double c : counts) total_ = v == 0 ? total_ + c : total_;
+    }
+  }
+
+  // Screen block `left`; keep(i, j, gain) for each pair with a gain above the limit, i before j in the lanes.
+  template <class Keep>
+  void screen(Int left, Keep keep, Pulse& pulse) {
+    const Int r = data_.card_of_block(left);
+    if (r < 2) return;
+    masks_.clear();
+    for (Int i = 0; i < LANES && data_.lanes(left, i) >= 0; ++i)
+      for (Int x = 0; x + 1 < r; ++x) masks_.push_back(data_.bits(data_.lanes(left, i), x));
+    for (Int b = std::max(left, from_); b < to_; ++b) {
+      const Int card = data_.card_of_block(b);
+      if (card < 2 || double(r) * double(card) > double(data_.max_cells)) continue;
+      // What a pair must have in log-likelihood, beyond what it gains when kept.
+      const Int d = (r - 1) * (card - 1);
+      const double least = keep_[std::min<Int>(d, keep_.size() - 1)] + data_.bar(r, card, 1.0, 0);
+      if (!data_.weights.empty()) weigh(left, b, keep, pulse);
+      else if (r == 2 && card == 2) screen_binary(left, b, least, keep, pulse);
+      else screen_states(left, b, least, keep, pulse);
+    }
+  }
+
+ private:
+  const WideData& data_;
+  Floats keep_;
+  Int from_, to_;
+  double total_ = 0.0;
+  scores::TableScorer score_;
+  std::vector<double> alone_;  // each column's score without parents
+  std::optional<Planes> planes_;
+  std::vector<const Word*> masks_;
+  std::vector<Int> counts_, ones_;
+  std::vector<double> table_, cells_;
+
+  double state_weight(Int v, Int s) const {
+    if (data_.weights.empty()) return double(data_.ones[data_.first[v] + s]);
+    double sum = 0.0;
+    for_each_row(data_.rows_with(v, s), [&](Int row) { sum += data_.weights[row]; });
+    return sum;
+  }
+
+  // χ² above which a pair may have the log-likelihood `least`: N · MI ≤ N ln(1 + χ² / N). A little lower, for rounding.
+  double chi_limit(double least) const {
+    return least <= 0.0 ? -1.0 : total_ * std::expm1(least / total_) * (1.0 - 1e-9);
+  }
+
+  template <class Keep>
+  void judge(Node i, Node j, Keep& keep) {
+    const Int r = data_.cards[i], card = data_.cards[j], d = (r - 1) * (card - 1);
+    const double score = score_(Floats{table_.data(), {r * card}}, 1, r, card, 1.0);
+    const double prior = data_.by_count[1] - data_.by_count[0] + data_.by_parameter * double(d) - data_.edge_price(i, j);
+    const double gain = score - alone_[i] + prior;
+    if (gain > keep_[std::min<Int>(d, keep_.size() - 1)]) keep(i, j, gain);
+  }
+
+  template <class Keep>
+  void screen_binary(Int left, Int b, double least, Keep& keep, Pulse& pulse) {
+    counts_.resize(LANES * LANES);
+    double ones[LANES], scales[LANES], shares[LANES], spreads[LANES];
+    const double limit = chi_limit(least);
+    const Int n_left = Int(masks_.size());
+    for (Int m = 0; m < LANES; ++m) {
+      const Node i = data_.lanes(left, m), j = data_.lanes(b, m);
+      ones[m] = i < 0 ? 0.0 : double(data_.ones[data_.first[i]]);
+      scales[m] = limit * ones[m] * (1.0 - ones[m] / total_);
+      shares[m] = j < 0 ? 0.0 : double(data_.ones[data_.first[j]]) / total_;
+      spreads[m] = shares[m] * (1.0 - shares[m]);
+    }
+    loops->lane_counts(masks_.data(), n_left, planes_->of(b, 0), data_.width(), counts_.data(), LANES);
+    u8 hits[LANES];
+    loops->pair_hits(counts_.data(), ones, scales, shares, spreads, hits);
+    pulse(LANES * (data_.width() + 8));
+    table_.resize(4);
+    for (Int m = 0; m < n_left; ++m) {
+      for (int mask = hits[m]; mask != 0; mask &= mask - 1) {
+        const Int lane = lowest_bit(Word(mask));
+        const Node i = data_.lanes(left, m), j = data_.lanes(b, lane);
+        if (j < 0 || (left == b && lane <= m)) continue;
+        const double both = double(counts_[m * LANES + lane]), n_i = ones[m], n_j = double(data_.ones[data_.first[j]]);
+        table_[0] = both;
+        table_[1] = n_i - both;
+        table_[2] = n_j - both;
+        table_[3] = total_ - n_i - n_j + both;
+        judge(i, j, keep);
+      }
+    }
+  }
+
+  template <class Keep>
+  void screen_states(Int left, Int b, double least, Keep& keep, Pulse& pulse) {
+    const Int r = data_.card_of_block(left), card = data_.card_of_block(b), s = card - 1;
+    const Int n_masks = Int(masks_.size());
+    counts_.resize(n_masks * s * LANES);
+    ones_.resize(s * LANES);
+    for (Int t = 0; t < s; ++t) {
+      loops->lane_counts(masks_.data(), n_masks, planes_->of(b, t), data_.width(), counts_.data() + t * LANES, s * LANES);
+      for (Int lane = 0; lane < LANES; ++lane) {
+        const Node j = data_.lanes(b, lane);
+        ones_[t * LANES + lane] = j < 0 ? 0 : data_.ones[data_.first[j] + t];
+      }
+    }
+    pulse(n_masks * s * data_.width() + LANES * 20 * r * card);
+    const double limit = chi_limit(least);
+    double chi[LANES];
+    cells_.resize(r);
+    for (Int m = 0; m < n_masks / (r - 1); ++m) {
+      const Node i = data_.lanes(left, m);
+      for (Int x = 0; x < r; ++x) cells_[x] = double(data_.ones[data_.first[i] + x]);
+      const Int* joint = counts_.data() + m * (r - 1) * s * LANES;
+      loops->lane_chi_squares(ones_.data(), joint, &total_, cells_.data(), 1, r, s, chi);
+      for (Int lane = 0; lane < LANES; ++lane) {
+        const Node j = data_.lanes(b, lane);
+        if (j < 0 || chi[lane] <= limit || (left == b && lane <= m)) continue;
+        table_.assign(r * card, 0.0);
+        for (Int x = 0; x < r; ++x) {
+          double rest = cells_[x];
+          for (Int t = 0; t < s; ++t) {
+            double cell = double(ones_[t * LANES + lane]);
+            if (x + 1 < r) cell = double(joint[(x * s + t) * LANES + lane]);
+            else
+              for (Int u = 0; u + 1 < r; ++u) cell -= double(joint[(u * s + t) * LANES + lane]);
+            table_[x * card + t] = cell;
+            rest -= cell;
+          }
+          table_[x * card + s] = rest;
+        }
+        judge(i, j, keep);
+      }
+    }
+  }
+
+  // Weighted rows: each pair is a histogram.
+  template <class Keep>
+  void weigh(Int left, Int b, Keep& keep, Pulse& pulse) {
+    std::vector<u32> state(data_.n_rows);
+    for (Int m = 0; m < LANES && data_.lanes(left, m) >= 0; ++m) {
+      const Node i = data_.lanes(left, m);
+      const Int r = data_.cards[i];
+      for (Int x = 0; x < r; ++x) for_each_row(data_.rows_with(i, x), [&](Int row) { state[row] = u32(x); });
+      for (Int lane = left == b ? m + 1 : 0; lane < LANES && data_.lanes(b, lane) >= 0; ++lane) {
+        const Node j = data_.lanes(b, lane);
+        const Int card = data_.cards[j];
+        table_.assign(r * card, 0.0);
+        for (Int t = 0; t < card; ++t)
+          counts::add_set_rows(data_.rows_with(j, t), [&](Int row) { return Int(state[row]) * card + t; },
+                               [&](Int row) { return data_.weights[row]; }, Vector<double>{table_.data(), {r * card}});
+        pulse(2 * data_.n_rows);
+        judge(i, j, keep);
+      }
+    }
+  }
+};
+
+// Fill pairs and gains with the pairs that gain more than keep[d], of the blocks before `to` with those of from … to − 1.
+//
+// `cursor` is the block to go on with. Returns the number of pairs; the screen has ended when cursor[0] reaches `to`.
+inline Int screen_pairs(const WideData& data, Floats keep, Int from, Int to, Vector<Int> cursor, Matrix<Node> pairs, Vector<double> gains) {
+  const Int most = (to - from) * LANES * LANES;
+  PairScreen screen(data, keep, from, to);
+  Pulse pulse;
+  Int n = 0;
+  for (; cursor[0] < to && n + most <= gains.size(); ++cursor[0])
+    screen.screen(cursor[0], [&](Node i, Node j, double gain) {
+      pairs(n, 0) = std::min(i, j);
+      pairs(n, 1) = std::max(i, j);
+      gains[n++] = gain;
+    }, pulse);
+  return n;
+}
+
+// The ends of spans of blocks for screen_pairs; returns their number.
+inline Int cut_spans(const WideData& data, Vector<Int> ends) {
+  Int n = 0;
+  for (Int from = 0; from < data.lanes.shape(0); ++n) ends[n] = from = span_end(data, from, data.lanes.shape(0), SPAN_BYTES);
+  return n;
+}
+
+// Fill `best` with up to eight columns that gain most as one more parent of each node, given its strongest parents.
+//
+// Nodes are from … from + best.rows − 1. A node is seen given the two parents of the DAG with which it gains most, or
+// one where two have too many states; a node without parents given its strongest child. −1 fills up.
+inline void screen_families(const WideData& data, Ints parents_from, Vector<const Node> parents, Ints children_from,
+                            Vector<const Node> children, Int from, Matrix<Node> best) {
+  constexpr Int MOST_CELLS = 32;
+  const Ragged<const Node> above{parents, parents_from}, below{children, children_from};
+  const Int n = best.shape(0), kept = best.shape(1), width = data.width();
+  struct Task {
+    std::optional<Cells> cells;
+    Nodes family;
+    double score = 0.0, room = 0.0;
+    std::vector<const Word*> masks;
+    std::vector<Gain> gains;
+  };
+  std::vector<Task> tasks(n);
+  Cells pair(data);
+  Pulse pulse;
+  best.fill(-1);
+  for (Int k = 0; k < n; ++k) {
+    const Node y = Node(from + k);
+    if (data.cards[y] < 2) continue;
+    const bool has_parents = above.length(y) > 0;
+    const Vector<const Node> around = has_parents ? above[y] : below[y];
+    std::vector<Gain> strongest;
+    for (Node x : around) {
+      pair.build(y, {x});
+      pulse(200 + pair.q * pair.r * width);
+      strongest.push_back({pair.score(), x});
+    }
+    std::sort(strongest.begin(), strongest.end(), [](const Gain& a, const Gain& b) { return a.gain > b.gain || (a.gain == b.gain && a.node < b.node); });
+    Task& task = tasks[k];
+    Int cells = data.cards[y];
+    for (const Gain& gain : strongest) {
+      if (Int(task.family.size()) == (has_parents ? 2 : 1)) break;
+      if (cells * data.cards[gain.node] > MOST_CELLS) continue;
+      cells *= data.cards[gain.node];
+      task.family.push_back(gain.node);
+    }
+    if (task.family.empty() || Int(task.family.size()) >= data.max_parents) continue;
+    std::sort(task.family.begin(), task.family.end());
+    task.cells.emplace(data);
+    Cells& c = *task.cells;
+    c.build(y, task.family);
+    task.score = c.score();
+    task.room = data.is_likelihood() ? -c.log_likelihood() : -task.score;
+    for (Int i = 0; i < c.q; ++i) task.masks.push_back(c.mask(i, 0));
+    for (Int i = 0; i < c.q; ++i)
+      for (Int x = 0; x + 1 < c.r; ++x) task.masks.push_back(c.mask(i, x + 1));
+  }
+  std::vector<Int> counts;
+  double chi[LANES];
+  const auto better = [](const Gain& a, const Gain& b) { return a.gain > b.gain || (a.gain == b.gain && a.node < b.node); };
+  for (Int begin = 0; begin < data.lanes.shape(0);) {
+    const Int end = span_end(data, begin, data.lanes.shape(0), SMALL_SPAN_BYTES);
+    const Planes planes(data, begin, end);
+    for (Int k = 0; k < n; ++k) {
+      Task& task = tasks[k];
+      if (!task.cells) continue;
+      Cells& c = *task.cells;
+      double bar = 0.0;
+      for (Int b = begin; b < end; ++b) {
+        const Int card = data.card_of_block(b), s = card - 1;
+        if (b == begin || card != data.card_of_block(b - 1)) bar = data.bar(c.r, card, c.q_all, Int(task.family.size()));
+        if (card < 2 || task.room <= bar || c.q_all * double(c.r * card) > double(data.max_cells)) continue;
+        counts.resize(c.q * c.r * s * LANES);
+        for (Int t = 0; t < s; ++t)
+          loops->lane_counts(task.masks.data(), c.q * c.r, planes.of(b, t), width, counts.data() + t * LANES, s * LANES);
+        const Int *within = counts.data(), *joint = within + c.q * s * LANES;
+        loops->lane_chi_squares(within, joint, c.totals.data(), c.counts.data(), c.q, c.r, s, chi);
+        pulse(c.q * c.r * s * width * 2);
+        for (Int lane = 0; lane < LANES; ++lane) {
+          const Node x = data.lanes(b, lane);
+          if (x < 0 || chi[lane] <= bar * (1.0 - 1e-9) - 1e-6 || x == c.child || holds(task.family, x)) continue;
+          const bool joined = contains(above[c.child], x) || contains(above[x], Node(c.child));
+          if (joined) continue;
+          const double prior = data.by_count[task.family.size() + 1] - data.by_count[task.family.size()] - data.edge_price(x, c.child) +
+                               data.by_parameter * c.q_all * double((c.r - 1) * s);
+          const double gain = c.score_lane(within, joint, lane, card) + prior - task.score;
+          if (gain <= TOLERANCE) continue;
+          task.gains.push_back({gain, x});
+          std::sort(task.gains.begin(), task.gains.end(), better);
+          if (Int(task.gains.size()) > kept) task.gains.pop_back();
+        }
+      }
+    }
+    begin = end;
+  }
+  for (Int k = 0; k < n; ++k)
+    for (std::size_t i = 0; i < tasks[k].gains.size(); ++i) best(k, Int(i)) = tasks[k].gains[i].node;
+}
+
+}  // namespace cp::wide

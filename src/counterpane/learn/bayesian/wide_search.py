@@ -1,0 +1,281 @@
+"""Greedy equivalence search for tables of thousands of columns; nothing of size columns².
+
+All pairs are screened by popcounts, eight columns at a time. A row of the search then holds only
+what gains. Up to `EVERY_COLUMN` columns each family is tried with every column, which is GES; above
+that with the columns of its screen, and a second screen looks at each column given its present
+parents. Edges are added and removed in the space of equivalence classes, whose graph is mended
+locally; node reinsertion follows. See docs/design/wide.md.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane._core import wide as kernels
+from counterpane._core.scores import AVERAGE
+from counterpane._core.wide import WideData
+from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.source import CountSource
+from counterpane.data.table import Table
+from counterpane.lazy import lazy
+from counterpane.learn.driver import Search
+from counterpane.parallel import map_in_threads
+from counterpane.progress import Control, Stopped
+from counterpane.ragged import groups_of
+from counterpane.scores import LocalScore
+from counterpane.scores.base import clogc_table
+from counterpane.scores.edge_price import edge_prices
+from counterpane.scores.row_cache import MAX_TABLE_CELLS
+from counterpane.typing import Array, Floats, Ints
+
+special = lazy("scipy.special")
+
+EVERY_COLUMN = 30_000  # columns up to which each family is tried with every column
+MOST_PARENTS = 20  # a table of more binary columns is larger than the search allows
+WEAK_PAIRS = 20  # pairs a column that chance alone keeps as candidates
+STRONGEST = 128  # pairs of a column that are kept where very many gain
+PAIR_ROOM = 2**18  # pairs of one kernel call, at least
+SECOND_BATCH = 4096  # columns of one step of the second screen
+FOUND = 8  # columns that the second screen adds to a column, at most
+EXPANDED = 64  # integer weights are written out as rows up to this factor
+LANES = 8
+
+
+class WideState(NamedTuple):
+    """Parents of each node end to end, the screened pairs, and how many steps are done."""
+
+    parents_from: Ints
+    parents: Ints
+    pairs: Ints
+    gains: Floats
+    steps: int
+
+
+class WideSearch(Search[WideState]):
+    """Screens, then searches; columns stand in the order of `data`."""
+
+    def __init__(self, data: WideData, *, effort: str, n_jobs: int) -> None:
+        self.data = data
+        self.n = len(data.cards)
+        self.n_jobs = n_jobs
+        self.every = self.n <= EVERY_COLUMN
+        self.passes = {"fast": 0, "default": 10 if self.n < 10_000 else 1, "thorough": 10}[effort]
+        ends = np.empty(len(data.lanes), dtype=np.int64)
+        self.ends = ends[: kernels.cut_spans(data, ends)]
+        screens = [("screen", k) for k in range(0, len(self.ends), n_jobs)]
+        second = [
+            ("second screen", k) for k in range(0, self.n, SECOND_BATCH * n_jobs) if not self.every
+        ]
+        first = [] if self.every else [("search", 0)]
+        self.plan = [*screens, *first, *second, ("search", self.passes)]
+        self.keep = _kept_gains(data, every=self.every)
+
+    def start(self) -> WideState:
+        none: Ints = np.zeros(0, dtype=np.int64)
+        return WideState(np.zeros(self.n + 1, dtype=np.int64), none, none, np.zeros(0), 0)
+
+    def done(self, state: WideState) -> bool:
+        return state.steps >= len(self.plan)
+
+    def size(self, state: WideState) -> tuple[float, float]:
+        return state.steps, len(self.plan)
+
+    def step(self, state: WideState, ctl: Control) -> tuple[WideState, dict[str, Any]]:
+        stage, k = self.plan[state.steps]
+        if stage == "screen":
+            state = self._screen(state, k)
+            record: dict[str, Any] = {"pairs": len(state.gains)}
+        elif stage == "search":
+            state, record = self._search(state, k)
+        else:
+            before = len(state.gains)
+            state = self._screen_families(state, k)
+            record = {"pairs": len(state.gains) - before}
+        return state._replace(steps=state.steps + 1), {"stage": stage, **record}
+
+    def _screen(self, state: WideState, first: int) -> WideState:
+        """The pairs of the next spans of columns with all before them."""
+        spans = range(first, min(first + self.n_jobs, len(self.ends)))
+        pairs, gains = [_pairs_of(state)], [state.gains]
+        for some, theirs in map_in_threads(self._span, list(spans), self.n_jobs):
+            pairs.append(some)
+            gains.append(theirs)
+        joined, values = np.concatenate(pairs), np.concatenate(gains)
+        if len(values) > STRONGEST * self.n or spans.stop == len(self.ends):
+            joined, values = strongest_pairs(joined, values, self.n, STRONGEST)
+        return state._replace(pairs=joined.ravel(), gains=values)
+
+    def _span(self, k: int) -> tuple[Ints, Floats]:
+        begin, end = (0 if k == 0 else int(self.ends[k - 1])), int(self.ends[k])
+        cursor: Ints = np.zeros(1, dtype=np.int64)
+        room = PAIR_ROOM + LANES * LANES * (end - begin)
+        pairs, gains = np.empty((room, 2), dtype=np.int32), np.empty(room)
+        parts = []
+        while cursor[0] < end:
+            n = kernels.screen_pairs(self.data, self.keep, begin, end, cursor, pairs, gains)
+            parts.append((pairs[:n].astype(np.int64), gains[:n].copy()))
+        return np.concatenate([p for p, _ in parts]), np.concatenate([g for _, g in parts])
+
+    def _search(self, state: WideState, passes: int) -> tuple[WideState, dict[str, Any]]:
+        """The network that the search reaches from that of `state`; when stopped, so far."""
+        nodes_from, nodes, gains = both_ways(_pairs_of(state), state.gains, self.n)
+        parents_from = state.parents_from.copy()
+        parents = np.zeros(self.n * self.data.max_parents, dtype=np.int32)
+        parents[: len(state.parents)] = state.parents
+        arrows, figures = np.zeros(len(parents), dtype=bool), np.zeros(3)
+        with suppress(Stopped):  # the driver notices next; the lists hold the last whole network
+            kernels.search_wide(
+                self.data, nodes_from, nodes, gains, self.every, passes, parents_from, parents,
+                arrows, figures,
+            )  # fmt: skip
+        n_edges = int(parents_from[-1])
+        scored, moves, reinserted = figures.astype(int).tolist()
+        record = {
+            "edges": n_edges, "arrows": int(arrows[:n_edges].sum()), "rows": scored,
+            "moves": moves, "reinsertions": reinserted,
+        }  # fmt: skip
+        lists = parents[:n_edges].astype(np.int64)
+        return state._replace(parents_from=parents_from, parents=lists), record
+
+    def _screen_families(self, state: WideState, first: int) -> WideState:
+        """The pairs that gain given the present parents of the next columns, added to the rest."""
+        children = np.repeat(np.arange(self.n), np.diff(state.parents_from))
+        below = np.argsort(state.parents, kind="stable")
+        children_from = groups_of(state.parents[below], self.n)
+        lists = state.parents.astype(np.int32), children[below].astype(np.int32)
+
+        def screen(start: int) -> Array:
+            best = np.empty((min(SECOND_BATCH, self.n - start), FOUND), dtype=np.int32)
+            kernels.screen_families(self.data, state.parents_from, lists[0], children_from,
+                                    lists[1], start, best)  # fmt: skip
+            return best
+
+        stop = min(first + SECOND_BATCH * self.n_jobs, self.n)
+        starts = list(range(first, stop, SECOND_BATCH))
+        best = np.concatenate(list(map_in_threads(screen, starts, self.n_jobs)))
+        rows, places = np.nonzero(best >= 0)
+        more = np.sort(np.column_stack([rows + first, best[rows, places]]), axis=1)
+        pairs = np.concatenate([_pairs_of(state), more.astype(np.int64)])
+        _, first_seen = np.unique(pairs[:, 0] * self.n + pairs[:, 1], return_index=True)
+        gains = np.concatenate([state.gains, np.full(len(more), -math.inf)])[first_seen]
+        return state._replace(pairs=pairs[first_seen].ravel(), gains=gains)
+
+
+def _pairs_of(state: WideState) -> Ints:
+    return state.pairs.reshape(-1, 2)
+
+
+def strongest_pairs(pairs: Ints, gains: Floats, n: int, most: int) -> tuple[Ints, Floats]:
+    """The pairs that are among the `most` strongest of one of their two columns, sorted.
+
+    >>> pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    >>> strongest_pairs(pairs, np.array([1.0, 3.0, 2.0]), 3, 1)[0].tolist()
+    [[0, 2], [1, 2]]
+    """
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    pairs, gains = pairs[order], gains[order]
+    ends = pairs.T.ravel()
+    begin = groups_of(np.sort(ends), n)
+    if np.diff(begin).max(initial=0) <= most:
+        return pairs, gains
+    strong: Array = np.zeros(len(pairs), dtype=bool)
+    ranked = np.lexsort((np.tile(np.arange(len(pairs)), 2), -np.tile(gains, 2), ends))
+    rank = np.arange(len(ends)) - begin[ends[ranked]]
+    strong[ranked[rank < most] % len(pairs)] = True
+    return pairs[strong], gains[strong]
+
+
+def both_ways(pairs: Ints, gains: Floats, n: int) -> tuple[Ints, Array, Floats]:
+    """Neighbor lists of pairs: offsets, the nodes as int32, and the gain of each pair."""
+    ends, others = pairs.T.ravel(), pairs[:, ::-1].T.ravel()
+    order = np.argsort(ends, kind="stable")
+    return groups_of(ends[order], n), others[order].astype(np.int32), np.tile(gains, 2)[order]
+
+
+def _kept_gains(data: WideData, *, every: bool) -> Floats:
+    """The gain from which a pair of d degrees of freedom is kept.
+
+    Where every column is tried later, only what gains by itself; else also the pairs of which
+    chance would show `WEAK_PAIRS` a column.
+    """
+    keep: Floats = np.full(len(data.price), 1e-7)
+    if every:
+        return keep
+    freedom = np.arange(1, len(keep), dtype=np.float64)
+    chance = special.gammainccinv(freedom / 2, min(1.0, WEAK_PAIRS / len(data.cards)))
+    penalty = 0.5 * math.log(max(data.n_rows, 2)) if data.a == 0 or data.kind else data.a
+    keep[1:] = np.minimum(keep[1:], chance - penalty * freedom - data.price[1:])
+    return keep
+
+
+def unit_rows(table: Table) -> Table:
+    """`table` with whole weights written out as rows, where that is not much longer."""
+    weights = table.weights
+    if weights is None:
+        return table
+    whole = bool((weights == np.floor(weights)).all()) and bool((weights >= 0).all())
+    if not whole or table.total_weight > EXPANDED * table.n_rows:
+        return table
+    rows = np.repeat(np.arange(table.n_rows), weights.astype(np.int64))
+    return Table(table.schema, np.ascontiguousarray(table.codes[:, rows]))
+
+
+def wide_data(
+    source: CountSource, score: LocalScore, rate: float | None, max_parents: int | None, order: Ints
+) -> WideData:
+    """What the kernels of a wide search read, its columns in this order."""
+    table = unit_rows(source.rows())
+    cards = source.schema.cards
+    bits = source.bits if table is source.table else None
+    if bits is None:
+        bits = BitColumns(table.codes, cards)
+    bits.pack(range(len(cards)))
+    total = float(table.total_weight)
+    form = score.form(total)
+    assert form is not None
+    weights = np.empty(0) if table.weights is None else table.weights.astype(np.float64)
+    prior = score.structure_prior
+    most = MOST_PARENTS if max_parents is None else min(max_parents, MOST_PARENTS)
+    n = len(cards)
+    return WideData(
+        bits.words, bits.total, np.ascontiguousarray(bits.first[order]), cards[order], weights,
+        clogc_table(total), table.n_rows, *form, prior.by_count(n), prior.by_parameter,
+        edge_prices(score, total, n, rate), min(most, n - 1), MAX_TABLE_CELLS,
+        lane_blocks(cards[order]),
+    )  # fmt: skip
+
+
+def lane_blocks(cards: Ints) -> Array:
+    """Columns in blocks of eight with equal numbers of states; constants are in none.
+
+    >>> lane_blocks(np.array([2, 3, 2, 1]))[:, :3].tolist()
+    [[0, 2, -1], [1, -1, -1]]
+    """
+    blocks = []
+    for card in np.unique(cards[cards > 1]):
+        columns = np.flatnonzero(cards == card)
+        block = np.full(-(-len(columns) // LANES) * LANES, -1, dtype=np.int32)
+        block[: len(columns)] = columns
+        blocks.append(block.reshape(-1, LANES))
+    return np.concatenate(blocks) if blocks else np.empty((0, LANES), dtype=np.int32)
+
+
+def can_be_wide(score: LocalScore, total: float) -> bool:
+    """Whether a wide search knows the score: of a known form, and alike within a class."""
+    form = score.form(total)
+    known = form is not None and form.kind != AVERAGE and score.is_score_equivalent
+    return known and score.structure_prior.by_edge(0).size == 0
+
+
+def edge_gains(data: WideData, state: WideState) -> tuple[float, list[tuple[int, int, float]]]:
+    """The score of a network, and (parent, child, the score lost without it) of each edge."""
+    n = len(data.cards)
+    scores, gains = np.zeros(n), np.zeros(len(state.parents))
+    kernels.score_lists(data, state.parents_from, state.parents.astype(np.int32), scores, gains)
+    children = np.repeat(np.arange(n), np.diff(state.parents_from))
+    edges = zip(state.parents.tolist(), children.tolist(), gains.tolist(), strict=True)
+    return float(scores.sum()), list(edges)
