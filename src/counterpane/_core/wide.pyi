@@ -27,7 +27,6 @@ class WideData(NamedTuple):
     max_cells: int
     lanes: Array  # blocks of eight columns of one number of states, −1 where there are fewer
 
-def cut_spans(data: WideData, ends: Ints, /) -> int: ...
 def screen_pairs(
     data: WideData,
     keep: Floats,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 
@@ -33,7 +32,7 @@ def false_edge_rate(false_edges: float | str | None, n_columns: int) -> float | 
         return None
     if false_edges == "auto":
         return FALSE_EDGES if n_columns >= MANY_COLUMNS else None
-    if not isinstance(false_edges, Real) or not 0 < float(false_edges) < math.inf:
+    if isinstance(false_edges, bool | str) or not 0 < float(false_edges) < math.inf:
         raise ParameterError(
             Setting("false_edges", false_edges),
             '; "auto", None, or a number above zero (false edges for each column) is needed.',

@@ -7,7 +7,6 @@ using namespace cp::wide;
 
 static const Area area("wide", {
     TUPLE(WideData),
-    KERNEL(cut_spans, "data ends[]"),
     KERNEL(screen_pairs, "data keep[] from_block to_block cursor[1] pairs[room,2] gains[room]"),
     KERNEL(screen_families, "data parents_from[data.n+1] parents[] children_from[data.n+1] children[] first_node best[,]"),
     KERNEL(search_wide, "data candidates_from[data.n+1] candidates[m] gains[m] every passes parents_from[data.n+1] parents[room] arrows[room] figures[3]"),

@@ -6,8 +6,7 @@
 
 namespace cp::wide {
 
-constexpr Int SPAN_BYTES = 1 << 18;       // planes that stay in half of the second-level cache
-constexpr Int SMALL_SPAN_BYTES = 1 << 15;  // and in the first-level cache
+constexpr Int SPAN_BYTES = 1 << 15;  // planes that stay in the first-level cache
 
 // Screens the pairs of the blocks before `end` with those from … end − 1, each pair once.
 class PairScreen {
@@ -193,13 +192,6 @@ inline Int screen_pairs(const WideData& data, Floats keep, Int from, Int to, Vec
   return n;
 }
 
-// The ends of spans of blocks for screen_pairs; returns their number.
-inline Int cut_spans(const WideData& data, Vector<Int> ends) {
-  Int n = 0;
-  for (Int from = 0; from < data.lanes.shape(0); ++n) ends[n] = from = span_end(data, from, data.lanes.shape(0), SPAN_BYTES);
-  return n;
-}
-
 // Fill `best` with up to eight columns that gain most as one more parent of each node, given its strongest parents.
 //
 // Nodes are from … from + best.rows − 1. A node is seen given the two parents of the DAG with which it gains most, or
@@ -255,7 +247,7 @@ inline void screen_families(const WideData& data, Ints parents_from, Vector<cons
   double chi[LANES];
   const auto better = [](const Gain& a, const Gain& b) { return a.gain > b.gain || (a.gain == b.gain && a.node < b.node); };
   for (Int begin = 0; begin < data.lanes.shape(0);) {
-    const Int end = span_end(data, begin, data.lanes.shape(0), SMALL_SPAN_BYTES);
+    const Int end = span_end(data, begin, data.lanes.shape(0), SPAN_BYTES);
     const Planes planes(data, begin, end);
     for (Int k = 0; k < n; ++k) {
       Task& task = tasks[k];

@@ -94,7 +94,7 @@ class NetworkLearner(ScoreLearner):
         required_edges: Edges = (),
         forbidden_edges: Edges = (),
         tiers: Sequence[Sequence[str]] | None = None,
-        false_edges: float | str | None = None,
+        false_edges: float | str | None = "auto",
         random_state: int | None = None,
         equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],

@@ -170,6 +170,9 @@ class StructureSearch(NetworkLearner):
     ----------
     score : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
+    effort : {"fast", "default", "thorough"}
+        "fast": greedy equivalence search. "default": with node reinsertion, and edge knock-outs up
+        to 5,000 rows. "thorough": with knock-outs and order moves, until a round has no gain.
     false_edges : "auto", float or None
         The price of an edge, as the number of false edges for each column that chance may show in
         a table of independent columns. A score such as BIC does not know that it chose among all
@@ -177,13 +180,10 @@ class StructureSearch(NetworkLearner):
         an edge of d degrees of freedom pays at least ½ χ²_d⁻¹(1 − 2α / columns) nats, which the
         score includes. "auto" is 0.02 from 100 columns on, and None, the plain score, below. Weak
         true edges are lost with the false ones: 3 to 4 in a hundred on the network ANDES.
-    effort : {"fast", "default", "thorough"}
-        "fast": greedy equivalence search. "default": with node reinsertion, and edge knock-outs up
-        to 5,000 rows. "thorough": with knock-outs and order moves, until a round has no gain.
     **options
         Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
         "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
+        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
         `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
     Attributes
@@ -217,10 +217,9 @@ class StructureSearch(NetworkLearner):
         score: str | LocalScore = "bic",
         *,
         effort: str = "default",
-        false_edges: float | str | None = "auto",
         **options: Unpack[NetworkOptions],
     ) -> None:
-        super().__init__(score, false_edges=false_edges, **options)  # type: ignore[misc]
+        super().__init__(score, **options)
         self.effort = effort
 
     def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
@@ -270,7 +269,7 @@ class GES(NetworkLearner):
     **options
         Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
         "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
+        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
         `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
     Attributes

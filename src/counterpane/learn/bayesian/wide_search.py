@@ -39,6 +39,7 @@ MOST_PARENTS = 20  # a table of more binary columns is larger than the search al
 WEAK_PAIRS = 20  # pairs a column that chance alone keeps as candidates
 STRONGEST = 128  # pairs of a column that are kept where very many gain
 PAIR_ROOM = 2**18  # pairs of one kernel call, at least
+SPAN_BYTES = 2**18  # of bit sets: they stay in half of a second-level cache
 SECOND_BATCH = 4096  # columns of one step of the second screen
 FOUND = 8  # columns that the second screen adds to a column, at most
 EXPANDED = 64  # integer weights are written out as rows up to this factor
@@ -64,8 +65,7 @@ class WideSearch(Search[WideState]):
         self.n_jobs = n_jobs
         self.every = self.n <= EVERY_COLUMN
         self.passes = {"fast": 0, "default": 10 if self.n < 10_000 else 1, "thorough": 10}[effort]
-        ends = np.empty(len(data.lanes), dtype=np.int64)
-        self.ends = ends[: kernels.cut_spans(data, ends)]
+        self.ends = span_ends(data)
         screens = [("screen", k) for k in range(0, len(self.ends), n_jobs)]
         second = [
             ("second screen", k) for k in range(0, self.n, SECOND_BATCH * n_jobs) if not self.every
@@ -262,6 +262,15 @@ def lane_blocks(cards: Ints) -> Array:
         block[: len(columns)] = columns
         blocks.append(block.reshape(-1, LANES))
     return np.concatenate(blocks) if blocks else np.empty((0, LANES), dtype=np.int32)
+
+
+def span_ends(data: WideData) -> Ints:
+    """Where spans of blocks end whose planes take about `SPAN_BYTES` each."""
+    planes = data.cards[data.lanes[:, 0]] - 1
+    spans = np.cumsum(planes) * (8 * LANES * data.words.shape[1]) // SPAN_BYTES
+    last = np.flatnonzero(np.diff(spans, append=-1))
+    ends: Ints = last + 1
+    return ends
 
 
 def can_be_wide(score: LocalScore, total: float) -> bool:
