@@ -58,12 +58,14 @@ ONCE = 100  # columns from which a peer is run in one column order
 def our_tools(n: int) -> dict[str, Tool]:
     """Our learners for n columns."""
     found = {
-        "HillClimb": ours(cp.HillClimb),
+        "HillClimb": ours(cp.HillClimb, false_edges=None),
         "GES": ours(cp.GES),
-        "StructureSearch": ours(cp.StructureSearch),
+        "StructureSearch": ours(cp.StructureSearch, false_edges=None),
     }
     if n <= MANY:
-        found["StructureSearch thorough"] = ours(cp.StructureSearch, effort="thorough")
+        found["StructureSearch thorough"] = ours(
+            cp.StructureSearch, effort="thorough", false_edges=None
+        )
     return found
 
 

@@ -50,9 +50,9 @@ VERY_MANY = 300  # columns from which peers take minutes: one peer is run first 
 TIE = 0.01  # nats
 
 OURS: dict[str, Tool] = {
-    DEFAULT: ours(cp.StructureSearch, repeat=1),
-    THOROUGH: ours(cp.StructureSearch, repeat=1, effort="thorough"),
-    "HillClimb": ours(cp.HillClimb, repeat=1),
+    DEFAULT: ours(cp.StructureSearch, repeat=1, false_edges=None),
+    THOROUGH: ours(cp.StructureSearch, repeat=1, effort="thorough", false_edges=None),
+    "HillClimb": ours(cp.HillClimb, repeat=1, false_edges=None),
 }
 PEERS: dict[str, Tool] = {"pyAgrum": by_pyagrum(), "pyAgrum tabu": by_pyagrum(tabu=True)}
 if has_pybnesian():

@@ -171,7 +171,7 @@ class RowCache:
         if form is not None and table is not None and self.source.bits is not None:
             codes, bits = table.codes, self.source.bits
             if table.weights is None:
-                self.source.prepare()
+                bits.pack(range(n))
             else:
                 weights = table.weights.astype(np.float64)
         prior = self.score.structure_prior

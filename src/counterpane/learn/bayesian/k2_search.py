@@ -76,8 +76,9 @@ class K2Search(NetworkLearner):
         The number of random orders after the first one.
     **options
         Those of every network learner, `max_parents`, `required_edges`, `forbidden_edges`,
-        `tiers`, `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
-        `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`. `start` is refused.
+        `tiers`, `false_edges`, `random_state`, `equivalent_sample_size`, and those of every
+        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+        `start` is refused.
 
     Attributes
     ----------

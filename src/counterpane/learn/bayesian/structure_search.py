@@ -183,8 +183,8 @@ class StructureSearch(NetworkLearner):
     **options
         Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
         "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
-        `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
+        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
     Attributes
     ----------
@@ -269,8 +269,8 @@ class GES(NetworkLearner):
     **options
         Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
         "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner: `missing`,
-        `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
+        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
 
     Attributes
     ----------
