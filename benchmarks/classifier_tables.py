@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,12 +58,9 @@ def synthetic(name: str, rows: int, noise: int, seed: int) -> tuple[pd.DataFrame
     x = rng.random((rows, 3 if name == "xor of three" else 2)) * 2 - 1
     if name == "crescents":
         y, t = rng.integers(0, 2, rows), rng.random(rows) * np.pi
-        x = np.column_stack(
-            [
-                np.where(y == 0, np.cos(t), 1 - np.cos(t)),
-                np.where(y == 0, np.sin(t), 0.5 - np.sin(t)),
-            ]
-        ) + rng.normal(0, 0.15, (rows, 2))
+        first = np.where(y == 0, np.cos(t), 1 - np.cos(t))
+        second = np.where(y == 0, np.sin(t), 0.5 - np.sin(t))
+        x = np.column_stack([first, second]) + rng.normal(0, 0.15, (rows, 2))
     elif name == "ring":
         y = np.abs(np.hypot(*x.T) - 0.7) < 0.25
     elif name == "xor of three":
@@ -152,10 +150,7 @@ def one(name: str, method: str) -> None:
 def run_readability(task: TableTask) -> dict[str, Any]:
     """How many tables carry 95 and 99 % of the variances, before and after purification."""
     data = next(s for s in uci.load_all() if s.name == task.name)
-    classifier = learner(task.method)
-    classifier.set_params(
-        categorical=data.categorical, bootstrap=0
-    ) if task.method != "boosted" else None
+    classifier = learner(task.method).set_params(categorical=data.categorical)
     model = classifier.fit(data.X, data.y).model_
     codes, numbers = model.encode(data.X.sample(min(len(data.X), 500), random_state=0))
     pure = model.contributions(codes, numbers)[1:]
@@ -167,11 +162,10 @@ def run_readability(task: TableTask) -> dict[str, Any]:
     before = np.array([log_odds(part).var(axis=0).mean() for part in raw.values()])
     after = pure.var(axis=1).mean(axis=1)
     orders = np.array([len(face) for face in model.faces])
+    shares = [float(after[orders == k].sum() / after.sum()) for k in (1, 2, 3, 4)]
     return {
         "tables_by_order": [int((orders == k).sum()) for k in (1, 2, 3, 4)],
-        "share_by_order": [
-            round(float(after[orders == k].sum() / after.sum()), 4) for k in (1, 2, 3, 4)
-        ],
+        "share_by_order": [round(share, 4) for share in shares],
         **{f"before_{s}": count_for(before, s / 100) for s in (95, 99)},
         **{f"after_{s}": count_for(after, s / 100) for s in (95, 99)},
     }
@@ -189,10 +183,8 @@ def raw_parts(member: Any, codes, numbers):
         for box in np.flatnonzero(where.reshape(-1) == k):
             inside = np.ones(len(bins), bool)
             for place, column in enumerate(c for c in columns if c >= 0):
-                words = member.boxes.bins[box, place]
-                inside &= (words[bins[:, column] >> 6] >> (bins[:, column] & 63)).astype(
-                    bool
-                ) & True
+                bits = member.boxes.bins[box, place].view(np.uint8)
+                inside &= np.unpackbits(bits, bitorder="little").astype(bool)[bins[:, column]]
             total[inside] += member.box_values[box]
         scores = np.concatenate([-total / 2, total / 2], axis=1) if total.shape[1] == 1 else total
         yield tuple(sorted(member.binning.columns[[c for c in columns if c >= 0]].tolist())), scores
@@ -234,14 +226,9 @@ def figures(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
             add(f"{where}, log-loss", r["log_loss"], "nats")
         else:
             for share in (95, 99):
-                add(
-                    f"{where}, tables with {share} % of the variances as fitted",
-                    r[f"before_{share}"],
-                )
-                add(
-                    f"{where}, tables with {share} % of the variances, purified",
-                    r[f"after_{share}"],
-                )
+                what = f"{where}, tables with {share} % of the variances"
+                add(f"{what} as fitted", r[f"before_{share}"])
+                add(f"{what}, purified", r[f"after_{share}"])
     return rows
 
 
@@ -259,9 +246,8 @@ def main() -> None:
         return
     methods = options.methods or (["pool"] if mode == "readability" else ["pool", "lgbm-tuned"])
     if mode == "synthetic":
-        tasks = [
-            TableTask(mode, n, m, k) for k in options.noise for n in SYNTHETIC for m in methods
-        ]
+        grid = product(options.noise, SYNTHETIC, methods)
+        tasks = [TableTask(mode, name, method, noise) for noise, name, method in grid]
     else:
         names = options.sizes if mode == "speed" else options.sets
         tasks = [TableTask(mode, n, m) for n in names for m in methods]

@@ -41,6 +41,8 @@ FEW_LOSS = 0.005  # that confining paths to few sets of columns may cost
 LEAST_SETS = 32
 MANY_ROWS = 3000  # from which candidates are compared on one fold
 TRIED_ROWS = 50_000  # training rows of that fold, at most
+MANY_SCORES = 2**22  # rows × classes from which there is one shape, of fast steps, on two folds
+FAST_RATE = 0.3
 MANY_COLUMNS = 1000  # from which there is one shape, of few drawn columns
 DRAWN_COLUMNS = 300  # for a tree, where there are many columns
 FEW_ROWS = 2000  # up to which there are fits to all rows besides
@@ -81,13 +83,18 @@ class BoostingSearch(Search[ShapesTried]):
         judge: Judge | None = None,
         n_jobs: int = 1,
     ) -> None:
+        heavy = len(weights) * rows.n_classes > MANY_SCORES and rows.n_classes > 2
+        held = held[:2] if heavy else held
         self.rows, self.weights, self.held = rows, weights, held
         self.seed, self.n_jobs = seed, n_jobs
         self.judge = judge or self.mean_loss
         n_columns = rows.bins.shape[1]
         self.shapes = shapes_for(n_columns)
-        self.names = [*self.shapes, *([FEW_SETS] if n_columns > 1 else [])]
-        self.tried_on = held[:1] if len(weights) > MANY_ROWS else held
+        if heavy:
+            name = "large" if "large" in self.shapes else "sparse"
+            self.shapes = {name: self.shapes[name]._replace(rate=FAST_RATE)}
+        self.names = [*self.shapes, *([FEW_SETS] if n_columns > 1 and not heavy else [])]
+        self.tried_on = held[:1] if len(weights) > MANY_ROWS and not heavy else held
         self.thin = len(weights) > 2 * TRIED_ROWS
         self.names += [ALL_FOLDS] if self.thin or len(self.tried_on) < len(held) else []
         self._fits: dict[str, FoldFits] = {}

@@ -25,11 +25,12 @@ TAIL_SLOPE = 1e-4  # by which the loss of a fold that has stopped is taken to ri
 
 
 class TreeShape(NamedTuple):
-    """How trees are grown: leaves, different columns on a path, and the share of columns drawn."""
+    """How trees are grown: leaves, columns on a path, the share of columns drawn, and the rate."""
 
     leaves: int
     columns: int
     column_share: float
+    rate: float = RATE
 
 
 class BinnedRows(NamedTuple):
@@ -97,7 +98,7 @@ def boost_once(
     n_scores = 1 if rows.n_classes == 2 else rows.n_classes
     n_rows, n_columns = rows.bins.shape
     settings = kernels.Settings(
-        rate=RATE,
+        rate=shape.rate,
         penalty=PENALTY_ROWS * (rows.n_classes - 1) / rows.n_classes**2,
         min_weight=MIN_WEIGHT,
         row_share=ROW_SHARE,

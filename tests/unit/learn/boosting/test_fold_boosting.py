@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from counterpane.learn.boosting import boosting_search
+from counterpane.learn.boosting.boosting_search import BoostingSearch
 from counterpane.learn.boosting.fold_boosting import (
     BinnedRows,
     TreeShape,
@@ -13,6 +15,8 @@ from counterpane.learn.boosting.fold_boosting import (
     by_class,
     log_softmax,
 )
+from counterpane.learn.driver import to_end
+from counterpane.progress import Control
 
 SHAPE = TreeShape(8, 3, 0.8)
 
@@ -82,3 +86,24 @@ def test_one_class_alone_has_no_trees():
     p = np.exp(log_softmax(by_class(fit.scores(rows.bins, 3))))
     assert (p[:, 0] > 0.99).all()
     assert np.isfinite(p).all()
+
+
+def test_very_many_rows_and_columns_have_fewer_candidates(monkeypatch):
+    rows, held = make_rows(), folds_of(400)
+    search = BoostingSearch(rows, np.ones(400), held, seed=0)
+    assert search.names == ["small", "large", "four", "few sets"]
+    monkeypatch.setattr(boosting_search, "MANY_ROWS", 100)
+    monkeypatch.setattr(boosting_search, "TRIED_ROWS", 100)
+    thin = BoostingSearch(rows, np.ones(400), held[:1], seed=0)
+    assert thin.names[-1] == "all folds"
+    state = to_end(thin, Control.within(None))
+    fits = thin.folds(state)
+    assert len(fits.fits) == 1
+    assert len(thin._tried_rows) == 100 + int((held[0] > 0).sum())
+    again = BoostingSearch(rows, np.ones(400), held[:1], seed=0).folds(state)
+    assert (again.fits[0].trees.values == fits.fits[0].trees.values).all()
+    monkeypatch.setattr(boosting_search, "MANY_SCORES", 100)
+    heavy = BoostingSearch(make_rows(classes=3), np.ones(400), held, seed=0)
+    assert (heavy.names, len(heavy.held)) == (["large"], 2)
+    assert list(boosting_search.shapes_for(5000)) == ["sparse"]
+    assert boosting_search.shapes_for(5000)["sparse"].column_share == 300 / 5000

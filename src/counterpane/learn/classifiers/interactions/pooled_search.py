@@ -233,9 +233,14 @@ class PooledSearch(Search[PooledState]):
 
 def trial_note(state: PooledState) -> str:
     """What a trial left out, in a sentence; empty without one."""
+    where = f"a trial on {state.trial_rows:,} rows"
+    if state.structures == NO_TABLES and not state.trial_rows:
+        return (
+            "Tables of intervals were left out, since they would take too long with so many "
+            "classes and columns: the model is a sum of boosted trees."
+        )
     if not state.trial_rows:
         return ""
-    where = f"a trial on {state.trial_rows:,} rows"
     if state.structures == NO_TABLES:
         return (
             f"Tables of intervals would take long and were left out: {where} gave them the weight "

@@ -25,7 +25,9 @@ from counterpane.typing import Floats, Ints
 
 COSTLY = 2**20  # rows × scores × columns from which tables are tried first
 TRIAL = 2**19  # rows × scores × columns of the trial
-LEAST_ROWS = 1000  # of a table whose faces may be left out
+MOST_TRIAL = 2**23  # where more is needed for a trial, tables are left out without one
+LEAST_ROWS = 1000  # of a table whose faces may be left out, and of a trial
+CLASS_ROWS = 20  # of each class in a trial
 LEAST_WEIGHT = 0.05  # of tables in the pool below which they are left out
 TRIED = ("leave-one-out", "tables", "numbers")  # one search; "score" takes longest
 
@@ -56,9 +58,15 @@ def costly(tables: InteractionSearch) -> bool:
 
 
 def try_tables(tables: InteractionSearch, trees: BoostedPart) -> TableTrial:
-    """Fit tables and trees to the first fold of some rows, and weigh them on its held-out rows."""
+    """Fit tables and trees to the first fold of some rows, and weigh them on its held-out rows.
+
+    Where enough rows for that would take too long, tables are left out: no rows, and no weight.
+    """
     n_rows = len(tables.rows.labels)
-    most = max(LEAST_ROWS, n_rows * TRIAL // work_of(tables))
+    least = max(LEAST_ROWS, CLASS_ROWS * tables.rows.n_classes)
+    if least * work_of(tables) > n_rows * MOST_TRIAL:
+        return TableTrial(0.0, "", 0)
+    most = max(least, n_rows * TRIAL // work_of(tables))
     chosen: Ints = np.arange(n_rows)
     if most < n_rows:
         chosen = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
