@@ -118,7 +118,7 @@ class ExactPlan {
 inline bool plan_exact(const FactorList& factors, Ints evidence, Ints stages, double most_words, double most_cells, double limit,
                        Vector<Int> order, Vector<Int> conditioned, Vector<double> report) {
   ReducedModel model(factors, evidence);
-  if (model.possible()) model.simplify();
+  if (model.possible()) model.simplify(stages);
   report.fill(0.0);
   if (!model.possible()) return false;
   ExactPlan plan(model, stages, most_words, most_cells);
@@ -171,7 +171,7 @@ class WeighedSum {
 inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages, Ints targets, Ints order, Ints conditioned,
                           double segment, double pool_cells, Int task, Int first, Int last, Vector<double> out, Vector<Int> best) {
   ReducedModel model(factors, evidence);
-  if (model.possible()) model.simplify();
+  if (model.possible()) model.simplify(stages);
   WeighedSum sum(out);
   double log_best = -INF;
   if (!model.possible()) return -INF;
@@ -201,7 +201,10 @@ inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages,
       log_best = log_weight;
       std::vector<Int> codes(part.cards.size(), 0);
       passes.choose(codes);
-      for (std::size_t v = 0; v < codes.size(); ++v) best[v] = part.states[v][codes[v]];
+      for (Int v = 0; v < best.size(); ++v) {
+        const Int root = part.root_of(v);
+        best[v] = part.translate(v, part.states[root][codes[root]]);
+      }
     } else if (task == TASK_JOINT) {
       std::vector<double> logs;
       log_weight = passes.read_kept(logs);
@@ -220,11 +223,11 @@ inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages,
       if (task == TASK_WEIGHT) continue;
       std::vector<std::vector<double>> marginals(part.cards.size());
       passes.distribute(marginals);
-      for (std::size_t v = 0; v < marginals.size(); ++v) {
-        const std::vector<Int>& codes = part.states[v];
-        for (std::size_t s = 0; s < codes.size(); ++s) {
-          double& p = out[starts[v] + codes[s]];
-          p += weight * (codes.size() == 1 ? 1.0 : marginals[v][s]);
+      for (Int v = 0; v < factors.cards.size(); ++v) {
+        const Int root = part.root_of(v);
+        for (Int s = 0; s < part.cards[root]; ++s) {
+          double& p = out[starts[v] + part.translate(v, part.states[root][s])];
+          p += weight * (part.cards[root] == 1 ? 1.0 : marginals[root][s]);
         }
       }
     }

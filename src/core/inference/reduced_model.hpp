@@ -42,9 +42,11 @@ class ReducedModel {
   std::vector<std::vector<Int>> states;   // their original codes
   std::vector<Factor> factors;
   double log_constant = 0.0;              // the sum of factors without variables; −∞: no row is possible
+  std::vector<Int> twin;                  // the variable that decides this one's state, itself if none does
 
   // At evidence[v], or with all states where it is negative.
-  ReducedModel(const FactorList& list, Ints evidence) : cards(list.cards.begin(), list.cards.end()), states(cards.size()) {
+  ReducedModel(const FactorList& list, Ints evidence) : cards(list.cards.begin(), list.cards.end()), states(cards.size()), twin(cards.size()), twin_codes_(cards.size()) {
+    std::iota(twin.begin(), twin.end(), Int(0));
     for (Int v = 0; v < Int(cards.size()); ++v) {
       states[v].resize(cards[v]);
       std::iota(states[v].begin(), states[v].end(), Int(0));
@@ -64,13 +66,24 @@ class ReducedModel {
 
   bool possible() const { return log_constant > -INF; }
 
-  // Drop states without support, constant axes, and factors inside the scope of others.
-  void simplify() {
+  // Drop states without support, constant axes, variables that another one decides, and factors inside the scope of
+  // others. Only variables of the same stage stand for each other, and none of stage 2.
+  void simplify(Ints stages) {
     drop_unsupported();
     if (!possible()) return;
     merge();
     for (Factor& f : factors) while (drop_constant_axis(f)) {}
+    for (std::size_t f = 0; f < factors.size();) if (!join_twins(f, stages)) ++f;
     merge();
+  }
+
+  // The variable that decides the state of v in the end, and the code of v where that one has `code`.
+  Int root_of(Int v) const {
+    while (twin[v] != v) v = twin[v];
+    return v;
+  }
+  Int translate(Int v, Int code) const {
+    return twin[v] == v ? code : twin_codes_[v][translate(twin[v], code)];
   }
 
   // The same model with some variables at a state, and what follows from it by zeros.
@@ -102,6 +115,7 @@ class ReducedModel {
 
  private:
   using Support = std::vector<std::vector<char>>;
+  std::vector<std::vector<Int>> twin_codes_;  // by code of the twin
 
   Support full_support() const {
     Support support;
@@ -218,6 +232,56 @@ class ReducedModel {
       }
     }
     factors = std::move(out);
+  }
+
+  // If two variables of factor f decide each other's state, one of them goes; false if there are none.
+  bool join_twins(std::size_t f, Ints stages) {
+    const Factor& factor = factors[f];
+    const std::vector<Int>& scope = factor.scope;
+    if (std::find(factor.logs.begin(), factor.logs.end(), -INF) == factor.logs.end()) return false;
+    for (std::size_t a = 0; a < scope.size(); ++a) {
+      for (std::size_t b = a + 1; b < scope.size(); ++b) {
+        const Int u = scope[a], v = scope[b], card = cards[u];
+        if (cards[v] != card || stages[u] != stages[v] || stages[u] > 1) continue;
+        std::vector<Int> to(card, -1), from(card, -1);
+        bool one_to_one = true;
+        for_each_cell(shape(scope), [&](Int cell, const std::vector<Int>& s) {
+          if (!one_to_one || factor.logs[cell] == -INF) return;
+          if (to[s[a]] < 0 && from[s[b]] < 0) to[s[a]] = s[b], from[s[b]] = s[a];
+          one_to_one = to[s[a]] == s[b] && from[s[b]] == s[a];
+        });
+        if (!one_to_one || std::find(to.begin(), to.end(), -1) != to.end()) continue;
+        replace(v, u, to);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Put variable u, where it is in state x, in the place of v in state to[x].
+  void replace(Int v, Int u, const std::vector<Int>& to) {
+    for (Factor& f : factors) {
+      const auto at = std::find(f.scope.begin(), f.scope.end(), v);
+      if (at == f.scope.end()) continue;
+      const bool both = std::find(f.scope.begin(), f.scope.end(), u) != f.scope.end();
+      Factor out{f.scope, {}};
+      if (both) out.scope.erase(out.scope.begin() + (at - f.scope.begin()));
+      else out.scope[at - f.scope.begin()] = u;
+      const std::vector<Int> others = steps(f.scope, out.scope);
+      const Int step = steps(f.scope, {v})[0];
+      const Int axis = std::find(out.scope.begin(), out.scope.end(), u) - out.scope.begin();
+      for_each_cell(shape(out.scope), [&](Int, const std::vector<Int>& s) {
+        Int cell = step * to[s[axis]];
+        for (std::size_t k = 0; k < s.size(); ++k) cell += others[k] * s[k];
+        out.logs.push_back(f.logs[cell]);
+      });
+      f = std::move(out);
+    }
+    twin[v] = u;
+    twin_codes_[v].assign(1 + *std::max_element(states[u].begin(), states[u].end()), 0);
+    for (std::size_t x = 0; x < to.size(); ++x) twin_codes_[v][states[u][x]] = states[v][to[x]];
+    cards[v] = 1;
+    states[v].resize(1);
   }
 
   // Remove an axis along which the table does not change; false if there is none.

@@ -220,11 +220,14 @@ class Mixture(JointModel):
         *,
         virtual_evidence: VirtualEvidence = None,
         method: Method = "auto",
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
     ) -> Answer:
         """P(variables | evidence), as in `JointModel`; `basis` describes the rows of an average."""
         answer = super().query(
-            variables, evidence, virtual_evidence=virtual_evidence, method=method
-        )
+            variables, evidence, virtual_evidence=virtual_evidence, method=method, exact=exact,
+            max_memory=max_memory,
+        )  # fmt: skip
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         average = self._over_rows(self.schema.indices(name_list(variables)), coded)
         if average is not None:

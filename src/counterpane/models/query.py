@@ -13,6 +13,7 @@ from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
 from counterpane.inference.gibbs import Gibbs
+from counterpane.inference.limits import limited
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer, Answers
 from counterpane.models.effects import Explanation, check_one, explain_by_potentials, one_row
@@ -57,8 +58,11 @@ class JointModel(ExactAnswers):
 
     The `method` of a question is "exact"; "gibbs", "mean_field" or "bp" (loopy belief propagation),
     or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
-    `BeliefPropagation(…)`; or "auto": exact, unless tables would be too large, else by Gibbs
-    sampling, with a warning that says how sure it is. So does the answer's `certainty`.
+    `BeliefPropagation(…)`; or "auto": exact, unless that would take too much memory or time, else
+    by Gibbs sampling, with a warning that says how sure it is. So does the answer's `certainty`.
+    `exact` is the time in seconds, by the plan's estimate, that an exact answer may take (by
+    default 120; True: any time; False: none), `max_memory` the memory, in bytes or as "2 GB" (by
+    default half of what is available).
     """
 
     _estimates: ClassVar[bool] = True  # whether there is a blanket for inexact answers
@@ -70,6 +74,8 @@ class JointModel(ExactAnswers):
         *,
         virtual_evidence: VirtualEvidence = None,
         method: Method = "auto",
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
     ) -> Answer:
         """P(variables | evidence); the answer's axes follow the order of `variables`.
 
@@ -90,11 +96,12 @@ class JointModel(ExactAnswers):
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         queried = self._positions(name_list(variables), coded)
         axes = [self.schema[v] for v in queried]
-        exact, how, why = self._exactly(
-            method, queried, coded.codes, lambda: self._ask(queried, coded)
-        )
-        if exact is not None:
-            probabilities, log_weight = exact
+        with limited(exact, max_memory):
+            answer, how, why = self._exactly(
+                method, queried, coded.codes, lambda: self._ask(queried, coded)
+            )
+        if answer is not None:
+            probabilities, log_weight = answer
             if log_weight == -np.inf:
                 raise self._impossible(coded, evidence)
             log_evidence = partial(self._log_evidence, log_weight, coded)
@@ -111,6 +118,8 @@ class JointModel(ExactAnswers):
         *,
         virtual_evidence: VirtualEvidence = None,
         method: Method = "auto",
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
     ) -> dict[str, Answer]:
         """P(variable | evidence) for every variable that is not given, all at once.
 
@@ -124,11 +133,12 @@ class JointModel(ExactAnswers):
         """
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         rest = [v for v in range(len(self.schema)) if v not in coded.codes]
-        exact, how, why = self._exactly(
-            method, rest, coded.codes, lambda: self._ask_each(rest, coded)
-        )
-        if exact is not None:
-            each, log_weight = exact
+        with limited(exact, max_memory):
+            answer, how, why = self._exactly(
+                method, rest, coded.codes, lambda: self._ask_each(rest, coded)
+            )
+        if answer is not None:
+            each, log_weight = answer
             if log_weight == -np.inf:
                 raise self._impossible(coded, evidence)
             log_evidence = partial(self._log_evidence, log_weight, coded)
@@ -144,14 +154,20 @@ class JointModel(ExactAnswers):
         }
 
     def log_evidence(
-        self, evidence: Evidence, *, virtual_evidence: VirtualEvidence = None
+        self,
+        evidence: Evidence,
+        *,
+        virtual_evidence: VirtualEvidence = None,
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
     ) -> float:
         """ln P(evidence), natural log; minus infinity where it is impossible.
 
         With virtual evidence, of the expected product of its likelihoods as well.
         """
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
-        return self._log_evidence(self._ask((), coded)[1], coded)
+        with limited(exact, max_memory):
+            return self._log_evidence(self._ask((), coded)[1], coded)
 
     def query_many(
         self,
@@ -216,6 +232,8 @@ class JointModel(ExactAnswers):
         evidence: Evidence = None,
         *,
         method: MapMethod = "auto",
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
     ) -> dict[str, State]:
         """The most probable joint states of `variables`, by default of all that are not given.
 
@@ -234,7 +252,8 @@ class JointModel(ExactAnswers):
         partly = len(queried) < len(rest)
         if isinstance(how, str):
             try:
-                best, log_weight = self._best(queried, coded)
+                with limited(exact, max_memory):
+                    best, log_weight = self._best(queried, coded)
                 if log_weight == -np.inf:
                     raise self._impossible(coded, evidence)
                 return self._states(best)
