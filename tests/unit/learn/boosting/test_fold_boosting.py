@@ -104,6 +104,6 @@ def test_very_many_rows_and_columns_have_fewer_candidates(monkeypatch):
     assert (again.fits[0].trees.values == fits.fits[0].trees.values).all()
     monkeypatch.setattr(boosting_search, "MANY_SCORES", 100)
     heavy = BoostingSearch(make_rows(classes=3), np.ones(400), held, seed=0)
-    assert (heavy.names, len(heavy.held)) == (["large"], 2)
+    assert (heavy.names, len(heavy.held)) == (["large", "all folds"], 2)
     assert list(boosting_search.shapes_for(5000)) == ["sparse"]
     assert boosting_search.shapes_for(5000)["sparse"].column_share == 300 / 5000

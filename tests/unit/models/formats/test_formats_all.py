@@ -139,7 +139,9 @@ def test_a_zip_bomb_stops_at_the_limit(suffix, tmp_path, monkeypatch):
     start = b"<smile>" if suffix == ".xdsl" else b"<BIF>" if suffix == ".xml" else b""
     (tmp_path / f"bomb{suffix}.gz").write_bytes(gzip.compress(start + b" \n" * 2**24))
     tracemalloc.start()
-    with pytest.raises(FileFormatError, match="holds more than 4,194,304 bytes|unpacks to more than 200"):
+    with pytest.raises(
+        FileFormatError, match="holds more than 4,194,304 bytes|unpacks to more than 200"
+    ):
         load(tmp_path / f"bomb{suffix}.gz")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
