@@ -44,6 +44,16 @@ inline double log_sum_exp(Floats logs) {
   const ExpSum sum = exp_sum(logs);
   return sum.largest == -INF ? -INF : sum.log();
 }
+// Replace logs by those of their shares; returns whether any is above minus infinity.
+//
+// The largest is taken off first: ln Σ exp of large logs would lose the digits in which they differ.
+inline bool log_shares(Vector<double> logs) {
+  const ExpSum sum = exp_sum(logs);
+  if (sum.largest == -INF) return false;
+  const double log_total = std::log(sum.total);
+  for (double& x : logs) x = (x - sum.largest) - log_total;
+  return true;
+}
 // Replace logs by exp(log − largest); returns their sum.
 inline double exponentiate(Vector<double> logs) {
   double largest = -INF, total = 0.0;

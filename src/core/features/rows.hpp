@@ -19,9 +19,8 @@ Int fill_conditionals(const Parts& parts, Matrix<const Code> codes, Ints variabl
     for (Int row = start; row < stop; ++row) {
       pulse(work);
       conditional(parts, codes, row, v, logits);
-      const double log_total = log_sum_exp(logits);
-      if (log_total == -INF) return row * parts.cards.size() + v;
-      for (Int s = 0; s < card; ++s) out(row, column + s) = logits[s] - log_total;
+      if (!log_shares(logits)) return row * parts.cards.size() + v;
+      for (Int s = 0; s < card; ++s) out(row, column + s) = logits[s];
     }
     column += card;
   }
@@ -42,9 +41,8 @@ Int add_pseudo_log_likelihood(const Parts& parts, Matrix<const Code> codes, Int 
     for (Int row = start; row < stop; ++row) {
       pulse(work);
       conditional(parts, codes, row, v, logits);
-      const double log_total = log_sum_exp(logits);
-      if (log_total == -INF) return row * n + v;
-      out(row, column) += logits[codes(v, row)] - log_total;
+      if (!log_shares(logits)) return row * n + v;
+      out(row, column) += logits[codes(v, row)];
     }
   }
   return -1;

@@ -95,10 +95,9 @@ inline double relax(const Parts& parts, const RuleMasks& rules, Ints own_offsets
     pulse(100 * (own_offsets[v + 1] - own_offsets[v] + leaf_offsets[v + 1] - leaf_offsets[v]));
     expect(parts, rules, {own, own_offsets}, leaves, leaf_offsets, product, v, pulse, logits);
     for (Int s = 0; s < logits.size(); ++s) logits[s] += soft[states[v] + s];
-    const double total = log_sum_exp(logits);
-    if (total == -INF) return -1.0 - double(v);
+    if (!log_shares(logits)) return -1.0 - double(v);
     for (Int s = 0; s < logits.size(); ++s) {
-      const double before = std::exchange(p[s], std::exp(logits[s] - total));
+      const double before = std::exchange(p[s], std::exp(logits[s]));
       largest = std::max(largest, std::abs(p[s] - before));
     }
   }

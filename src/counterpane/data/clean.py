@@ -19,6 +19,7 @@ BLOCK = 2**20  # cells held as Python rows at one time
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LONG_INTEGER = re.compile(r"[+-]?[0-9]{16,300}")  # that a double may not hold
 _TRUTH = {"true": 1, "false": 0}
 NO_NUMBER = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"})
 
@@ -54,7 +55,15 @@ def text_column(name: str, cells: list[Cell], codes: Array) -> Column:
     stripped = [text.strip() for text in texts]
     figures = [text for text in stripped if text not in NO_NUMBER]
     if figures and all(map(NUMBER.fullmatch, figures)):
-        return number_column(name, stripped, codes)
+        column = number_column(name, stripped, codes)
+        long = {int(text) for text in figures if _LONG_INTEGER.fullmatch(text)}
+        real = column.values.dtype.kind == "f"
+        if real and len(long) > len(set(map(float, long))):  # doubles cannot tell them apart
+            states = sorted(set(figures), key=lambda text: (float(text), len(text), text))
+            place = {text: code for code, text in enumerate(states)}
+            lookup = np.array([place.get(text, -1) for text in stripped])
+            return Labels(name, tuple(states), lookup[codes], declared=True)
+        return column
     return make_labels(name, [text or None for text in texts], codes, declared=False)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
 from counterpane.data.intervals import cut_labels
-from counterpane.data.number_formats import NumberFormat
+from counterpane.data.number_formats import NumberFormat, plain_scalar, widened
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, unknown_name
 from counterpane.lazy import lazy
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 else:
     nw = lazy("narwhals.stable.v2")
+
+
+class UnknownState:
+    """The type of `UNKNOWN`, a cell that is none of a variable's states, nor missing."""
+
+    def __repr__(self) -> str:
+        return "an unknown state"
+
+
+UNKNOWN: Any = UnknownState()
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +213,7 @@ def _of_values(name: str, values: Any) -> Column:
     if kind == "b":
         return Labels(name, (False, True), values.astype(np.int8), declared=True)
     if kind in "iuf":
-        return Numbers(name, values, np.isnan(values))
+        return Numbers(name, widened(values), np.isnan(values))
     if kind == "M":
         return Numbers(name, *numbers_of(values), dated=True)
     if kind == "m":
@@ -230,7 +240,7 @@ def _of_series(name: str, series: nw.Series[Any]) -> Column:
         missing = series.is_null().to_numpy()
         filled = series.fill_null(0) if missing.any() else series
         values = (filled.cast(nw.Float64) if dtype.is_decimal() else filled).to_numpy()
-        return Numbers(name, values, missing | np.isnan(values))
+        return Numbers(name, widened(values), missing | np.isnan(values))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return _of_categories(name, series)
     if dtype in (nw.Object, nw.Unknown):
@@ -291,8 +301,11 @@ def from_objects(name: str, cells: list[Any]) -> Column:
     if kinds and kinds <= {bool, int, float}:
         missing = np.array([v is None for v in values])
         numbers = np.array([0 if v is None else v for v in values])
-        if numbers.dtype.kind == "O":  # integers wider than 64 bits
-            numbers = numbers.astype(np.float64)
+        if numbers.dtype.kind in "Of" and int in kinds:  # some do not fit 64 bits, or 53
+            reals = numbers.astype(np.float64)
+            if len(set(reals.tolist())) < len({0 if v is None else v for v in values}):
+                return _exact_numbers(name, values, codes)
+            numbers = reals
         return Numbers(name, numbers[codes], missing[codes])
     if kinds and all(issubclass(kind, datetime.date) for kind in kinds):
         days = np.array([np.nan if v is None else day_number(v) for v in values])
@@ -303,6 +316,14 @@ def from_objects(name: str, cells: list[Any]) -> Column:
     for unusable in kinds - {bool, int, float, str}:
         raise UnusableError(name, unusable.__name__)
     return make_labels(name, values, codes, declared=False)
+
+
+def _exact_numbers(name: str, values: Sequence[Any], codes: Array) -> Labels:
+    """Numbers that doubles cannot tell apart as states, in their order."""
+    states = sorted({value for value in values if value is not None})
+    place = {state: code for code, state in enumerate(states)}
+    lookup = np.array([-1 if value is None else place[value] for value in values])
+    return Labels(name, tuple(states), lookup[codes], declared=True)
 
 
 def make_labels(name: str, states: Sequence[Any], codes: Array, *, declared: bool) -> Labels:
@@ -325,8 +346,7 @@ def is_missing(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     """`value` as a plain Python object; None for every way to write a missing cell."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = plain_scalar(value)
     if isinstance(value, float):
         return None if math.isnan(value) else value
     return None if type(value).__name__ in ("NAType", "NaTType") else value  # pandas' own two

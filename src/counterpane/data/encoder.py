@@ -22,7 +22,13 @@ from counterpane.data.columns import (
     n_rows,
 )
 from counterpane.data.dates import day_number
-from counterpane.data.intervals import find_quantiles, find_step, mdl_cuts, quantile_cuts
+from counterpane.data.intervals import (
+    bounded,
+    find_quantiles,
+    find_step,
+    mdl_cuts,
+    quantile_cuts,
+)
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
 from counterpane.errors import (
     Advice,
@@ -34,6 +40,8 @@ from counterpane.errors import (
     WeightError,
 )
 from counterpane.typing import Array, Codes, Floats, Ints, State
+
+MAX_TOTAL = 1e100  # of weights; squares of sums are numbers, and so are their inverses
 
 Unseen = Literal["error", "missing", "unknown"]
 """What a value outside the states is: a mistake, a missing cell, or a cell that was not observed.
@@ -237,12 +245,25 @@ def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
         raise WeightError(
             f"the weight of row {row} is {array[row]}; weights must be finite and not negative."
         )
-    if n_rows and values.sum() == 0:
-        raise WeightError("all weights are zero; at least one row needs a positive weight.")
-    integral = bool((values == np.floor(values)).all()) and values.sum() < 2**53
+    with np.errstate(over="ignore"):
+        total = float(values.sum())
+    if n_rows:
+        check_total_weight(total)
+    integral = bool((values == np.floor(values)).all()) and total < 2**53
     checked: Ints | Floats = values.astype(np.int64) if integral else values
     checked.flags.writeable = False
     return checked
+
+
+def check_total_weight(total: float) -> None:
+    """Refuse weights whose sum is zero, or so far from 1 that products of sums are no numbers."""
+    if total == 0:
+        raise WeightError("all weights are zero; at least one row needs a positive weight.")
+    if not 1 / MAX_TOTAL <= total <= MAX_TOTAL:
+        raise WeightError(
+            f"the weights sum to {total:g}; a sum from {1 / MAX_TOTAL:g} to {MAX_TOTAL:g} is "
+            "needed: multiply all weights by one number."
+        )
 
 
 # ---- the states of columns: declared, observed, or cut from numbers ------------------------------
@@ -425,7 +446,11 @@ def _find_cuts(
 ) -> Floats:
     """The cuts that a rule finds on the rows with a number, a class and a positive weight."""
     values = column.values.astype(np.float64)
-    rows = ~column.missing & np.isfinite(values) & (weights > 0)
+    rows = ~column.missing & (weights > 0)
+    if discretize in ("quantile", "mdl"):
+        values = bounded(values)
+    else:
+        rows &= np.isfinite(values)
     if discretize == "quantile":
         return quantile_cuts(values[rows], weights[rows], n_bins)
     if classes is not None:

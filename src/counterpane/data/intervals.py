@@ -107,17 +107,38 @@ def _middle(low: Floats, high: Floats) -> Floats:
 def cut_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     """Names of the intervals between `cuts`, in the fewest digits (at least 4) that differ.
 
+    Cuts are rounded up, so that a number of so few digits lies in the interval that its label says:
+    a cut at 12.345, between 12.34 and 12.35, is written 12.35.
+
     >>> cut_labels([2.45, 4.75])
     ('<2.45', '[2.45, 4.75)', '≥4.75')
     """
     if not len(cuts):
         return ("all",)
-    n_digits = len(str(int(max(map(abs, cuts)))))  # digits before the point are never dropped
+    largest = max((abs(cut) for cut in cuts if abs(cut) < 1e17), default=0.0)
+    n_digits = len(str(int(largest)))  # digits before the point are never dropped
     for digits in range(max(4, min(n_digits, 17)), 18):
-        texts = [f"{cut:.{digits}g}" for cut in cuts]
+        texts = [_rounded_up(cut, digits) for cut in cuts]
         if len(set(texts)) == len(texts):
             break
     return interval_names(texts)
+
+
+def _rounded_up(number: float, digits: int) -> str:
+    """A number in so many digits, not below it but for rounding in its last bits."""
+    text = f"{number:.{digits}g}"
+    if float(text) >= number - 1e-14 * abs(number):
+        return text
+    last = int(f"{number:.{digits - 1}e}".partition("e")[2]) - digits + 1
+    return f"{float(text) + 10.0**last:.{digits}g}"
+
+
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def bounded(values: Floats) -> Floats:
+    """The numbers with infinite ones as the largest finite ones, so that a cut may stand before."""
+    return np.clip(values, -LARGEST, LARGEST)
 
 
 PIECES = 20  # stretches of equal weight between the quantiles of an interval

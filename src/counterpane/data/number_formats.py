@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from counterpane.typing import Array, Floats
+
 SPACES = " \u00a0\u202f"
 APOSTROPHES = "'’"
 CURRENCIES = ("$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR")
@@ -82,6 +86,36 @@ class NumberFormat:
 
 
 PLAIN = NumberFormat()
+
+
+def widened(values: Array) -> Array:
+    """Numbers of 16 or 32 bits as the doubles that are written alike; others as they are.
+
+    .1 in 32 bits is 0.10000000149; as that number it would lie above a cut at .1.
+
+    >>> widened(np.array([0.1, -0.02], dtype=np.float32)).tolist()
+    [0.1, -0.02]
+    """
+    if values.dtype not in (np.float16, np.float32):
+        return values
+    with np.errstate(all="ignore"):
+        exact: Floats = values.astype(np.float64)
+        wide = exact
+        exponents = np.floor(np.log10(np.abs(exact)))
+        for digits in range(9, 2, -1):  # 9 digits tell all numbers of 32 bits apart
+            places = digits - 1 - exponents
+            up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+            written = np.rint(exact * up / down) * down / up
+            alike = np.isfinite(written) & (written.astype(values.dtype) == values)
+            wide = np.where(alike, written, wide)
+    return wide
+
+
+def plain_scalar(value: Any) -> Any:
+    """A numpy scalar as a Python object, narrow floats as `widened` has them; others as is."""
+    if isinstance(value, np.float16 | np.float32):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def is_number_like(text: str) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from counterpane.data.dates import date_texts, day_number
 from counterpane.data.intervals import interval_points, n_intervals, share_below
+from counterpane.data.number_formats import plain_scalar
 from counterpane.data.schema import Variable
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.typing import Floats, State
@@ -139,7 +140,7 @@ class Range:
     def _end(self, variable: Variable, side: Any, dated: bool, open_end: float) -> float:
         if side is None:
             return open_end
-        side = side.item() if isinstance(side, np.generic) else side
+        side = plain_scalar(side)
         number = _parsed(side, dated)
         if number is None:
             kind = "date, such as 2021-03-04," if dated else "number"
@@ -152,8 +153,7 @@ class Range:
 
 def number_of(variable: Variable, value: Any) -> float | None:
     """The number, or the date in days, that evidence on a cut column is; None for an interval."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = plain_scalar(value)
     if isinstance(value, bool) or value in variable.states:
         return None
     return _parsed(value, variable.dated)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from counterpane.data.dates import are_dates, day_number
+from counterpane.data.number_formats import plain_scalar
 from counterpane.errors import DataError, StateError, unknown_name, visible
 from counterpane.typing import Ints, State
 
@@ -120,8 +121,7 @@ class Variable:
         "(missing)" finds the state None, the missing cell. The result is None if there is no such
         state.
         """
-        if isinstance(value, np.generic):
-            value = value.item()
+        value = plain_scalar(value)
         if isinstance(value, (str, int, float, type(None))) and value in self._codes:
             return self._codes[value]
         if isinstance(value, str) and value == MISSING:

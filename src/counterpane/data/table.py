@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.data.columns import Column, Labels
+from counterpane.data.columns import UNKNOWN, Column, Labels
 from counterpane.data.encoder import Discretize, Unseen, encode_frame
 from counterpane.data.encoder import check_weights as check_weights
 from counterpane.data.export import Exportable, column_array, frame_kind_of, numbers_column
@@ -163,7 +163,7 @@ class Table(Exportable):
             if states is None and schema in (None, frame.schema):
                 return frame if weights is None else frame.reweighted(weights)
             weights = frame.weights if weights is None else weights
-            frame = frame.labels() if schema is None else frame.to_columns()
+            frame = frame.labels() if schema is None else frame.to_columns(unknown=True)
         table = cls(
             *encode_frame(
                 frame,
@@ -180,21 +180,32 @@ class Table(Exportable):
         table.frame_kind = frame_kind_of(frame)
         return table
 
-    def labels(self) -> list[Labels]:
-        """The columns by their states, intervals where they were cut."""
+    def labels(self, *, unknown: bool = False) -> list[Labels]:
+        """The columns by their states, intervals where they were cut.
+
+        A cell that is none of the states is missing. Where missing is a state of its own, it is
+        none of them either: with `unknown`, such cells have the state `UNKNOWN`.
+        """
         places = np.where(self.codes == self.schema.cards[:, None], -1, self.codes.astype(np.int64))
-        return [
+        columns = [
             Labels(v.name, v.states, p, declared=True, cut=None if v.cuts is None else v)
             for v, p in zip(self.schema, places, strict=True)
         ]
+        if unknown:
+            for i in np.flatnonzero(self.has_missing):
+                c, v = columns[i], self.schema[int(i)]
+                if v.missing_code != v.card:
+                    codes = np.where(c.codes < 0, v.card, c.codes)
+                    columns[i] = replace(c, states=(*v.states, UNKNOWN), codes=codes)
+        return columns
 
-    def to_columns(self) -> list[Column]:
-        """The columns of a frame: numbers if they are known, otherwise labels."""
+    def to_columns(self, *, unknown: bool = False) -> list[Column]:
+        """The columns of a frame: numbers if they are known, otherwise labels; see `labels`."""
         return [
             numbers_column(c.name, self.numbers[c.name], v.step, dated=v.dated)
             if c.name in self.numbers
             else c
-            for c, v in zip(self.labels(), self.schema, strict=True)
+            for c, v in zip(self.labels(unknown=unknown), self.schema, strict=True)
         ]
 
     def with_numbers(

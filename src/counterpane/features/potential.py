@@ -15,6 +15,11 @@ MAX_CELLS = 2**26
 """The most cells a dense table may have: half a gigabyte of float64."""
 
 
+LARGE = 1024.0  # nats: sums with larger ones lose more than a trillionth
+MAX_LOG = 2.0**32
+"""The largest finite log-value or weight; sums of larger ones round by more than 1e-6 nats."""
+
+
 class Potential:
     """Natural logs over the joint states of `scope`: axis k of `log_values` is variable scope[k].
 
@@ -38,11 +43,7 @@ class Potential:
                 f"{len(self.scope)} axes without an empty one are needed."
             )
         values: Floats = np.array(log_values, dtype=np.float64, order="C")
-        if np.isnan(values).any() or (values == np.inf).any():
-            raise ParameterError(
-                f"the potential over {self.scope} holds NaN or +infinity; finite logs and "
-                "-infinity are allowed."
-            )
+        check_logs(values, f"the potential over {self.scope}")
         values.flags.writeable = False
         self.log_values = values
 
@@ -60,6 +61,32 @@ class Potential:
         scope = tuple(v for v in self.scope if v not in evidence)
         where = tuple(evidence.get(v, slice(None)) for v in self.scope)
         return Potential(scope, self.log_values[where])
+
+
+def leveled(potentials: Iterable[Potential]) -> tuple[list[Potential], float]:
+    """(the potentials, large ones with the largest value 0; the sum of what was taken off).
+
+    Answers depend on differences alone. A large constant in a potential would round them.
+    """
+    level, peaks = [], []
+    for p in potentials:
+        peak = float(p.log_values.max())
+        if abs(peak) < LARGE or peak == -np.inf:
+            level.append(p)
+        else:
+            level.append(Potential(p.scope, p.log_values - peak))
+            peaks.append(peak)
+    return level, math.fsum(peaks)
+
+
+def check_logs(values: Floats, what: str) -> None:
+    """Refuse log-values whose sums would not tell states apart; minus infinity is impossible."""
+    bad = ~((np.abs(values) <= MAX_LOG) | (values == -np.inf))
+    if bad.any():
+        raise ParameterError(
+            f"{what} holds {values[bad].flat[0]:g}; logs from -{MAX_LOG:.2g} to {MAX_LOG:.2g} and "
+            "-infinity, for what is impossible, are allowed."
+        )
 
 
 def check_cells(cards: Iterable[int], what: str, limit: int = MAX_CELLS) -> int:

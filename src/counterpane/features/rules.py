@@ -12,7 +12,7 @@ import numpy.typing as npt
 from counterpane._core import features as kernels
 from counterpane.errors import ParameterError, ScopeError
 from counterpane.features.conditions import Conditions
-from counterpane.features.potential import Potential, check_cells
+from counterpane.features.potential import Potential, check_cells, check_logs
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Floats, Ints
 
@@ -61,8 +61,7 @@ class Rules:
             raise ParameterError(
                 f"the offsets must be {len(self) + 1} rising numbers from 0 to {size}."
             )
-        if np.isnan(self.weights).any() or (self.weights == np.inf).any():
-            raise ParameterError("a rule's weight is NaN or +infinity; finite or -infinity needed.")
+        check_logs(self.weights, "the weight of a rule")
         _check_range(self)
         _check_consistent(self)
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane.features import MAX_CELLS, Potential, check_cells
+from counterpane.features.potential import LARGE
 from counterpane.inference.exact_run import ExactRun
 from counterpane.inference.junction import CliqueTree
 from counterpane.inference.limits import current_limits
@@ -28,10 +29,10 @@ ROW_CELLS = 2**19  # cells of a tree below which a row costs less than building 
 
 
 class FactorTables(NamedTuple):
-    """Tables end to end: `logs`, and `values` = exp(logs − peak of each table).
+    """Tables end to end: `logs`, without large peaks, and `values` = exp(table − its peak).
 
     `least` is the smallest positive value of each table, 0 for a table that is skipped;
-    `log_scale` is the sum of the peaks.
+    `log_scale` is the sum of the peaks, and `log_shift` that of the large ones.
     """
 
     logs: Floats
@@ -39,6 +40,11 @@ class FactorTables(NamedTuple):
     starts: Ints
     least: Floats
     log_scale: float
+    log_shift: float
+
+    def run_values(self, *, logs: bool) -> tuple[Floats, float]:
+        """What a run in numbers or logs reads, and what is to be added to its log-weights."""
+        return (self.logs, self.log_shift) if logs else (self.values, self.log_scale)
 
     @classmethod
     def of(cls, tables: Iterable[Floats]) -> FactorTables:
@@ -48,9 +54,13 @@ class FactorTables(NamedTuple):
         peaks = np.maximum.reduceat(logs, starts)
         peaks[peaks == -np.inf] = 0.0
         values = np.exp(logs - np.repeat(peaks, np.diff(offsets)))
+        large = np.where(np.abs(peaks) < LARGE, 0.0, peaks)
+        if large.any():
+            logs = logs - np.repeat(large, np.diff(offsets))
         # Where exp rounds a possible value to zero, the bound sends the run to logs.
         bounds = np.where(logs > -np.inf, np.maximum(values, 1e-320), 1.0)
-        return cls(logs, values, starts, np.minimum.reduceat(bounds, starts), float(peaks.sum()))
+        least = np.minimum.reduceat(bounds, starts)
+        return cls(logs, values, starts, least, float(peaks.sum()), float(large.sum()))
 
 
 class JunctionMarginals:
@@ -125,7 +135,8 @@ class JunctionMarginals:
             there = slice(new.starts[k], new.starts[k] + weights.size)
             logs[here], values[here] = new.logs[there], new.values[there]
             least[self._slot + v] = new.least[k]
-        return FactorTables(logs, values, old.starts, least, old.log_scale + new.log_scale)
+        scales = old.log_scale + new.log_scale, old.log_shift + new.log_shift
+        return FactorTables(logs, values, old.starts, least, *scales)
 
 
 def run_tree(
@@ -161,7 +172,7 @@ def run_tree(
     least = factors.least[tree.order]
     for logs in (False, True):
         where = np.flatnonzero(np.isnan(log_weights))
-        values = factors.logs if logs else factors.values
+        values, scale = factors.run_values(logs=logs)
         for block in np.split(where, range(step, where.size, step)):
             answers, weights = out[block], log_weights[block]
             kernels.answer_rows(
@@ -169,7 +180,7 @@ def run_tree(
                 answers, weights, logs,
             )  # fmt: skip
             out[block] = answers
-            log_weights[block] = weights if logs else weights + factors.log_scale
+            log_weights[block] = weights + scale
     return out, log_weights
 
 

@@ -115,8 +115,7 @@ class Completion:
         for logs in (False, True):
             where = np.flatnonzero(np.isnan(log_weights))
             blocks = [where[lo : lo + BLOCK_ROWS] for lo in range(0, where.size, BLOCK_ROWS)]
-            values, scale = (factors.logs, 0.0) if logs else (factors.values, factors.log_scale)
-
+            values, scale = factors.run_values(logs=logs)
             run_block = partial(run, values=values, logs=logs)
             results = map_in_threads(run_block, blocks, self.n_jobs)
             for block, (part, log_p) in zip(blocks, results, strict=True):

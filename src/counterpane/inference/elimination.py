@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from counterpane.errors import ParameterError
 from counterpane.features import MAX_CELLS, Potential, check_cells
+from counterpane.features.potential import leveled
 from counterpane.inference.exact_run import ExactRun
 from counterpane.inference.plan import Plan, plan_query
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -102,6 +103,19 @@ def at_evidence(
     return [p.at(fixed) for p in potentials]
 
 
+def normalized(logs: Floats) -> tuple[Floats, Floats]:
+    """(exp of the logs, each row scaled to the sum 1; ln Σ exp of each row).
+
+    A row of minus infinities has the probabilities 0.
+    """
+    largest = logs.max(axis=1, keepdims=True)
+    weights = np.exp(logs - np.where(largest == -np.inf, 0.0, largest))
+    totals = weights.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_totals: Floats = (largest + np.log(totals))[:, 0]
+    return weights / np.where(totals > 0, totals, 1.0), log_totals
+
+
 def log_sum(log_values: Floats) -> Floats:
     """ln Σ exp along the last axis; minus infinity where all values are."""
     largest = log_values.max(axis=-1, keepdims=True)
@@ -175,7 +189,7 @@ def sample_exactly(
     sizes: Ints = np.asarray(cards, dtype=np.int64)
     codes: Codes = np.empty((sizes.size, n), dtype=np.uint16)
     free = [v for v in range(sizes.size) if v not in evidence]
-    reduced = at_evidence(potentials, sizes, evidence)
+    reduced, _ = leveled(at_evidence(potentials, sizes, evidence))
     reduced += [Potential((v,), np.zeros(sizes[v])) for v in free]
     plan = plan_query([p.scope for p in reduced], sizes, (), names=names)
     buckets, log_weight = eliminate_all(plan, reduced)

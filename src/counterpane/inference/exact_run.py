@@ -17,6 +17,7 @@ import numpy.typing as npt
 from counterpane._core import inference as kernels
 from counterpane.errors import Advice, TableSizeError
 from counterpane.features import Potential, check_cells
+from counterpane.features.potential import leveled
 from counterpane.inference.limits import Limits, current_limits
 from counterpane.ragged import flatten, join, offsets_of
 from counterpane.typing import Floats, Ints
@@ -96,7 +97,7 @@ class ExactRun:
         self.limits = limits or current_limits()
         self._names = names
         self._targets: Ints = np.array(keep, dtype=np.int64)
-        factors = list(potentials)
+        factors, self._shift = leveled(potentials)  # what was taken off comes back in the weight
         present: Ints = np.ones_like(self.cards)
         involved = {*(v for p in factors for v in p.scope), *every, *keep, *maximize}
         present[list(involved)] = self.cards[list(involved)]
@@ -204,6 +205,7 @@ class ExactRun:
             total += weight
         if total == 0.0:
             return out, -np.inf, codes
+        top += self._shift
         return out / total, top if task == BEST else top + float(np.log(total)), codes
 
 

@@ -428,6 +428,8 @@ class AdditiveClassifier(ClassModel):
         groups: dict[str, dict[str, Array]] = {}
         for name, array in arrays.items():
             number, _, rest = name.partition(".")
+            if (number.isdigit() or not rest) and not np.isfinite(array).all():
+                raise ParameterError(f"{name!r} holds a number that is not finite; all must be.")
             groups.setdefault(number, {})[rest] = array
         members = [_member_of(groups[str(k)]) for k in range(int(arrays["members"][0]))]
         effects = Effects.from_arrays(groups["effects"]) if "effects" in groups else None
@@ -443,7 +445,7 @@ class AdditiveClassifier(ClassModel):
 
 
 def _columns(frame: Any) -> list[Column]:
-    return list(frame.labels()) if isinstance(frame, Table) else columns_of(frame)
+    return list(frame.labels(unknown=True)) if isinstance(frame, Table) else columns_of(frame)
 
 
 def _member_of(arrays: Mapping[str, Array]) -> Member | BoostedMember:

@@ -35,6 +35,8 @@ class BoxParts:
     @cached_property
     def holders(self) -> dict[Columns, Ints]:
         """The sets of columns that have a part, each with the boxes over all its columns."""
+        if not len(self.boxes.columns):
+            return {(): np.empty(0, dtype=np.int64)}
         sets, where = np.unique(self.boxes.columns, axis=0, return_inverse=True)
         order = np.argsort(where.reshape(-1), kind="stable")
         ends = np.searchsorted(where.reshape(-1)[order], np.arange(1, len(sets)))

@@ -34,15 +34,20 @@ class ExactAnswers(ClassModel):
 
     A model that is no product of potentials overrides the hooks `_ask`, `_ask_each`, `_ask_rows`,
     `_best` and `_draw`. Hooks give the weight of the evidence as it comes out of the potentials;
-    `log_partition` is taken off only where ln P(evidence) is needed, since it may be out of
+    `_log_total` is taken off only where ln P(evidence) is needed, since it may be out of
     reach where the question is easy.
     """
 
     log_partition: float = 0.0  # ln of the sum of exp(Σ potentials) over all rows
 
+    @property
+    def _log_total(self) -> float:
+        """The same for the potentials of `to_potentials` and of `blanket`."""
+        return self.log_partition
+
     @abstractmethod
     def to_potentials(self) -> tuple[Potential, ...]:
-        """The potentials whose sum is ln P(x) + `log_partition`."""
+        """The potentials whose sum is ln P(x) + `_log_total`."""
 
     @property
     @abstractmethod
@@ -56,7 +61,7 @@ class ExactAnswers(ClassModel):
 
     def score_samples(self, X: Any) -> Floats:
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
-        return self.blanket.log_potential(self._codes(X)) - self.log_partition
+        return self.blanket.log_potential(self._codes(X)) - self._log_total
 
     def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
@@ -122,13 +127,13 @@ class ExactAnswers(ClassModel):
 
     def _log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
         """ln P(evidence), from what `_ask` gave."""
-        return log_weight - self.log_partition if coded.variables else 0.0
+        return log_weight - self._log_total if coded.variables else 0.0
 
     def _log_evidence_rows(
         self, log_weights: Floats, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> Floats:
         """ln P(evidence of each row), from what `_ask_rows` gave."""
-        return log_weights - self.log_partition
+        return log_weights - self._log_total
 
     def _impossible(
         self, coded: CodedEvidence, evidence: Evidence = None, row: int | None = None

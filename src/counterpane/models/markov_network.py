@@ -13,9 +13,10 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, check_cells
+from counterpane.features.potential import leveled
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
-from counterpane.inference.elimination import log_sum
+from counterpane.inference.elimination import normalized
 from counterpane.lazy import lazy
 from counterpane.models.base import Marginals
 from counterpane.models.evidence import CodedEvidence
@@ -105,11 +106,20 @@ class MarkovNetwork(JointModel):
     @cached_property
     def blanket(self) -> Blanket:
         """The potentials and rules compiled for full conditionals."""
-        return Blanket(self.schema.cards, [*self.potentials, *self.rules], self.schema.names)
+        return Blanket(self.schema.cards, [*self._leveled[0], *self.rules], self.schema.names)
 
     @cached_property
+    def _leveled(self) -> tuple[list[Potential], float]:
+        """The potentials without large constants, and the sum of these."""
+        return leveled(self.potentials)
+
+    @property
     def log_partition(self) -> float:  # type: ignore[override]
         """ln Z, by elimination; `TableSizeError` where that needs too large a table."""
+        return self._log_total + self._leveled[1]
+
+    @cached_property
+    def _log_total(self) -> float:
         cards, names = self.schema.cards, self.schema.names
         log_weight = marginal(self.to_potentials(), cards, (), {}, names=names)[1]
         if log_weight == -np.inf:
@@ -117,12 +127,15 @@ class MarkovNetwork(JointModel):
         return log_weight
 
     def to_potentials(self) -> tuple[Potential, ...]:
-        """Dense potentials that are equivalent to the network; rules become tables."""
+        """Dense potentials that are equivalent to the network; rules become tables.
+
+        A large constant is taken off each potential: it cancels in every answer.
+        """
         return self._dense
 
     @cached_property
     def _dense(self) -> tuple[Potential, ...]:
-        dense = [*self.potentials]
+        dense = [*self._leveled[0]]
         for rules in self.rules:
             dense += rules.to_potentials()
         alone = set(range(len(self.schema))).difference(*(p.scope for p in dense))
@@ -169,8 +182,7 @@ class MarkovNetwork(JointModel):
         for cell, states in enumerate(np.ndindex(shape)):
             rows[list(queried)] = np.array(states, dtype=np.uint16)[:, None]
             logs[:, cell] = self.blanket.log_potential(rows)
-        total = log_sum(logs)
-        return np.exp(logs - np.where(total == -np.inf, 0.0, total)[:, None]), total
+        return normalized(logs)
 
     def _network(self) -> Factors | None:
         return Factors(self.schema, [*self.potentials, *self.rules])

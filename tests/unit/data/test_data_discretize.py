@@ -185,6 +185,6 @@ def test_labels_have_the_fewest_digits_that_differ():
     assert cut_labels([]) == ("all",)
     assert cut_labels([0.1 + 0.2]) == ("<0.3", "≥0.3")
     assert cut_labels([1.00001, 1.00002]) == ("<1.00001", "[1.00001, 1.00002)", "≥1.00002")
-    assert cut_labels([123456.5]) == ("<123456", "≥123456")
+    assert cut_labels([123456.5]) == ("<123457", "≥123457")
     assert len(set(cut_labels([1e300, np.nextafter(1e300, 2e300)]))) == 3
     assert Variable("x", cut_labels([-1.5, 0]), (-1.5, 0.0)).states == ("<-1.5", "[-1.5, 0)", "≥0")

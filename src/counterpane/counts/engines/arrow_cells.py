@@ -12,6 +12,7 @@ import numpy as np
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.clean import NO_NUMBER
 from counterpane.data.encoder import ValueCodes
+from counterpane.data.number_formats import widened
 from counterpane.data.schema import Schema, Variable, code_dtype
 from counterpane.errors import DataError, MissingExtraError, WeightError, unknown_name
 from counterpane.typing import Array, Bools, Codes, Floats
@@ -208,6 +209,8 @@ def arrow_numbers(values: Any, name: str) -> Array:
     if pyarrow_module("types").is_integer(values.type) and not values.null_count:
         integers: Array = values.to_numpy()
         return integers
+    if values.type.bit_width < 64 and pyarrow_module("types").is_floating(values.type):
+        return widened(values.to_numpy(zero_copy_only=False))
     numbers: Array = values.cast("float64", safe=False).to_numpy(zero_copy_only=False)
     return numbers
 

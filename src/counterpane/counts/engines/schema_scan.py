@@ -25,9 +25,9 @@ from counterpane.counts.engines.arrow_cells import (
 from counterpane.counts.source import columns_to_count
 from counterpane.data.clean import NO_NUMBER, NUMBER, text_column
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
-from counterpane.data.encoder import infer_schema, plain_number
+from counterpane.data.encoder import check_total_weight, infer_schema, plain_number
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
-from counterpane.errors import DataError, DiscretizeError, ParameterError, WeightError
+from counterpane.errors import DataError, DiscretizeError, ParameterError
 from counterpane.typing import Array, State
 
 BlockDiscretize = Mapping[str, Sequence[float]] | Literal["quantile", "mdl"] | None
@@ -79,7 +79,8 @@ class SchemaScan:
             self.total_weight += rows
         else:
             weights = arrow_weights(block[-1], self._weights)
-            self.total_weight += float(weights.sum())
+            with np.errstate(over="ignore"):
+                self.total_weight += float(weights.sum())
             self.whole &= bool((weights == np.floor(weights)).all())
 
     def __add__(self, other: SchemaScan) -> SchemaScan:
@@ -102,8 +103,7 @@ class SchemaScan:
 
     def encoder(self, cut: Mapping[str, Variable] = MappingProxyType({})) -> RowEncoder:
         """The encoder of the rows, with the variables `cut` for the columns `uncut`."""
-        if self.total_weight == 0:
-            raise WeightError("all weights are zero; at least one row needs a positive weight.")
+        check_total_weight(self.total_weight)
         columns = self._columns
         schema = Schema(cut[c.name] if c.name in cut else c.variable() for c in columns)
         has_missing = np.array([c.missing(v) for c, v in zip(columns, schema, strict=True)])

@@ -24,12 +24,14 @@ from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, lay_o
 from counterpane.counts.source import CountSource, Policy, columns_to_count
 from counterpane.counts.tasks import BLOCK_ROWS, CountTask, PairTask
 from counterpane.data.columns import Column, Numbers, from_objects
-from counterpane.data.encoder import ValueCodes, infer_schema, plain_number
+from counterpane.data.encoder import ValueCodes, check_total_weight, infer_schema, plain_number
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, WeightError, unknown_name
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, State
+
+SAME_TOTAL = 1e-9  # sums of real weights differ by their order
 
 
 class SqlSource(CountSource):
@@ -38,8 +40,9 @@ class SqlSource(CountSource):
     States are read once and sorted as `Table.from_frame` does; DuckDB's enums keep their order and
     unobserved states. NULL is missing. SQLite and DuckDB distinguish texts that are equal by a
     column's collation; for other databases, make a view with one spelling of each text. The
-    database adds real weights in its own order. Rows must not change in the meantime. `n_queries`
-    counts the statements that were sent, and `rows_scanned` the rows that they scan.
+    database adds real weights in its own order. If the weight of all rows has changed since the
+    source was made, a scan raises `DataError`. `n_queries` counts the statements that were sent,
+    and `rows_scanned` the rows that they scan.
 
     The source never writes. On PostgreSQL (psycopg, 2 or 3) each call is one READ ONLY transaction
     with a consistent view of the rows, which ends when the call returns; large answers use a
@@ -151,6 +154,7 @@ class SqlSource(CountSource):
                 f"least weight {least} and the sum {total}; weights must be finite and not "
                 "negative, with a positive sum."
             )
+        check_total_weight(total)
         whole = total < 2**53
         if whole:  # counts of whole weights are exact
             kind = f"CASE WHEN {w} = CAST({w} AS BIGINT) THEN 0 ELSE 1 END"
@@ -289,9 +293,24 @@ class SqlSource(CountSource):
         expressions = [*names, *([] if weight is None else [weight])]
         few = grouped and min(self._cells(columns), limit or self.n_rows) <= BLOCK_ROWS
         with closing(self._table.blocks(expressions or ["1"], tail, few=few)) as blocks:
+            total: float = 0
+            n_read = 0
             for block in blocks:
                 weights = None if weight is None else _numbers(block[-1], self._dtype)
+                n_read += len(block[0])
+                total += len(block[0]) if weights is None else weights.sum().item()
                 yield self._encode(block, columns), weights
+        if limit is None or n_read < limit:
+            self._check_total(total)
+
+    def _check_total(self, total: float) -> None:
+        """Refuse what a statement read if its rows are other ones than when the source was made."""
+        if not math.isclose(total, self.total_weight, rel_tol=SAME_TOTAL):
+            raise DataError(
+                f"the rows of {self._table.name} came to a weight of {self.total_weight:.15g} when "
+                f"the source was made, and come to {total:.15g} now; make it again, or count in a "
+                "transaction or a copy that nobody changes."
+            )
 
     def _report(self, ctl: Control | None, share: float) -> None:
         if ctl is not None:

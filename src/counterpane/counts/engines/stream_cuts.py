@@ -17,7 +17,14 @@ from counterpane.counts.engines.arrow_cells import (
 from counterpane.counts.engines.file_readers import BlockReader
 from counterpane.counts.engines.schema_scan import SchemaScan, variables_from_options
 from counterpane.data.encoder import numeric_target
-from counterpane.data.intervals import find_quantiles, find_step, mdl_cuts, quantile_cuts
+from counterpane.data.intervals import (
+    LARGEST,
+    bounded,
+    find_quantiles,
+    find_step,
+    mdl_cuts,
+    quantile_cuts,
+)
 from counterpane.data.schema import Variable, code_dtype
 from counterpane.errors import DiscretizeError
 from counterpane.progress import Control
@@ -76,6 +83,8 @@ class StreamCuts:
         variables = {v.name: v for v in variables_from_options(self._reader, list(cuts), {}, cuts)}
         for name in tallies.keys() - set(wide):  # not all values of the others are known
             values, _, weights = tallies[name]
+            finite = np.abs(values) < LARGEST
+            values, weights = values[finite], weights[finite]
             variables[name] = replace(
                 variables[name],
                 quantiles=find_quantiles(values, weights, cuts[name]),
@@ -115,8 +124,8 @@ class StreamCuts:
                 if self._weights is not None:
                     weights = arrow_weights(block[-1], self._weights)
                 for name, values in zip(names, block, strict=False):
-                    numbers = arrow_numbers(values, name).astype(np.float64)
-                    keep = said & np.isfinite(numbers) & (weights > 0)
+                    numbers = bounded(arrow_numbers(values, name).astype(np.float64))
+                    keep = said & ~np.isnan(numbers) & (weights > 0)
                     yield name, numbers[keep], codes[keep].astype(np.int64), weights[keep]
                 done += rows
                 if self._ctl is not None:

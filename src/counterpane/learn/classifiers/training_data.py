@@ -34,7 +34,7 @@ def read_features(X: Any, unusable: dict[str, str] | None = None) -> tuple[bool,
     if isinstance(X, str | os.PathLike):
         return True, columns_of(read_columns(X), unusable=unusable)
     if isinstance(X, Table):
-        return True, list(X.labels())
+        return True, list(X.labels(unknown=unusable is None))  # predictions know the difference
     if isinstance(X, CountSource):
         raise DataError(
             f"the rows of a {type(X).__name__} have no order to predict them in; pass a frame, an "
