@@ -269,3 +269,18 @@ def test_lanes_hold_each_column_once():
     assert sorted(lanes[lanes >= 0].tolist()) == np.flatnonzero(cards > 1).tolist()
     for block in lanes:
         assert len(set(cards[block[block >= 0]].tolist())) == 1
+
+
+def test_joined_pairs_are_a_maximum_forest():
+    rng = np.random.default_rng(8)
+    n = 12
+    pairs = np.array(list(combinations(range(n), 2)), np.int32)[rng.random(66) < 0.25]
+    pairs = pairs[rng.permutation(len(pairs))]
+    root, kept = np.empty(n, np.int64), np.empty(len(pairs), dtype=bool)
+    parts = wide.join_pairs(pairs, root, kept)
+    labels = list(range(n))
+    for (a, b), joins in zip(pairs.tolist(), kept, strict=True):
+        assert joins == (labels[a] != labels[b])
+        labels = [labels[a] if label == labels[b] else label for label in labels]
+    assert parts == len(set(labels)) == len(set(root.tolist()))
+    assert all((root[u] == root[v]) == (labels[u] == labels[v]) for u in range(n) for v in range(n))

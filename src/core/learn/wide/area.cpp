@@ -1,4 +1,5 @@
 #include "base/binding.hpp"
+#include "learn/wide/kruskal.hpp"
 #include "learn/wide/screens.hpp"
 #include "learn/wide/search.hpp"
 
@@ -11,5 +12,6 @@ static const Area area("wide", {
     KERNEL(screen_families, "data parents_from[data.n+1] parents[] children_from[data.n+1] children[] first_node best[,]"),
     KERNEL(search_wide, "data candidates_from[data.n+1] candidates[m] gains[m] every passes parents_from[data.n+1] parents[room] arrows[room] figures[3]"),
     KERNEL(score_lists, "data parents_from[data.n+1] parents[edges] scores[data.n] gains[edges]"),
+    KERNEL(join_pairs, "pairs[m,2] root[] kept[m]"),
     KERNEL(find_arrows, "parents_from[] parents[edges] arrows[edges]"),
 });

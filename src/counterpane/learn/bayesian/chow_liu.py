@@ -3,7 +3,8 @@
 Chow & Liu, IEEE Trans. Information Theory 14 (1968). The gain of an edge j → i is
 s(i | j) − s(i); with the likelihood it is N times the mutual information. A score that is the same
 for both directions makes it a maximum spanning forest; another, such as K2, a maximum branching
-(Edmonds 1967). Counting all pairs dominates: n²/2 tables, counted in tiles.
+(Edmonds 1967). Counting all pairs dominates: n²/2 tables, counted in tiles. Above 1,000 columns
+pairs are screened by popcounts, and memory is linear in the columns; see `wide_tree`.
 
 With a `target` the tree is the tree-augmented naive Bayes network (Friedman, Geiger & Goldszmidt
 1997): the target is a parent of all, and the gain of j → i is s(i | j, target) − s(i | target).
@@ -24,6 +25,8 @@ from counterpane.graphs import Dag
 from counterpane.learn.base import LearnerOptions
 from counterpane.learn.bayesian.score_learner import LearnedNetwork, ScoreLearner, score_and_gains
 from counterpane.learn.bayesian.structural_em import first_score
+from counterpane.learn.bayesian.wide_search import can_be_wide, is_wide, wide_data
+from counterpane.learn.bayesian.wide_tree import WideForest, rooted_parents
 from counterpane.learn.driver import Search, to_end
 from counterpane.learn.order import intrinsic_order
 from counterpane.progress import Control
@@ -162,6 +165,10 @@ class ChowLiu(ScoreLearner):
                 f"root and target are both {self.root!r}; the target is above the tree anyway: "
                 "leave root out, or name another column."
             )
+        gaps = source.has_missing.any()
+        known = can_be_wide(score, float(source.total_weight or 2.0))
+        if is_wide(n) and target is None and known and not gaps:
+            return self._learn_wide(source, score, root, order)
         if n * n > MAX_GAINS:
             raise TableSizeError(
                 f"{n:,} columns need a matrix of {n * n:,} gains; the limit is {MAX_GAINS:,}: "
@@ -171,6 +178,20 @@ class ChowLiu(ScoreLearner):
             return self._learn_by_em(source, order, score, root, target)
         outcome = self._driver(source).run(GainSearch(source, score, target), "scoring pairs")
         dag = self._tree(outcome.state.gains, score, root, target, order)
+        model = self._with_parameters(source, dag, score)
+        return LearnedNetwork(model, *score_and_gains(score, source, dag), outcome.trace)
+
+    def _learn_wide(
+        self, source: CountSource, score: LocalScore, root: int, order: list[int]
+    ) -> LearnedNetwork:
+        """The same tree from screened pairs, without a matrix of gains."""
+        n, places = len(order), np.array(order, dtype=np.int64)
+        data = wide_data(source, score, None, 1, places)
+        search = WideForest(data, spanning=_is_spanning(score), n_jobs=self.n_jobs)
+        outcome = self._driver(source).run(search, "scoring pairs")
+        parents = rooted_parents(outcome.state.pairs.reshape(-1, 2), n, order.index(root))
+        edges = [(order[p], order[c]) for c, p in enumerate(parents.tolist()) if p >= 0]
+        dag = Dag(n, edges)
         model = self._with_parameters(source, dag, score)
         return LearnedNetwork(model, *score_and_gains(score, source, dag), outcome.trace)
 
@@ -194,9 +215,7 @@ class ChowLiu(ScoreLearner):
         gains /= gains.max(initial=0.0) or 1.0
         np.round(gains, DIGITS, out=gains)
         if score.is_score_equivalent:
-            free = isinstance(score.structure_prior, UniformPrior)
-            spanning = isinstance(score, LogLikelihood) and free  # an edge never lowers the score
-            parents = maximum_forest(gains, root=root, spanning=spanning)
+            parents = maximum_forest(gains, root=root, spanning=_is_spanning(score))
         else:
             if self.root is not None:
                 gains[:, root] = -np.inf
@@ -232,6 +251,11 @@ class ChowLiu(ScoreLearner):
             lambda _, ctl: best(rows, first_score(rows.table.total_weight), ctl),
             Dag(len(order), []),
         )
+
+
+def _is_spanning(score: LocalScore) -> bool:
+    """Whether an edge never lowers the score."""
+    return isinstance(score, LogLikelihood) and isinstance(score.structure_prior, UniformPrior)
 
 
 def maximum_forest(weights: Floats, *, root: int = 0, spanning: bool = False) -> Ints:

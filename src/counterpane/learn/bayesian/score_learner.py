@@ -20,6 +20,7 @@ from counterpane.learn.bayesian.structural_em import (
     TooManyCells,
     reordered_network,
 )
+from counterpane.learn.bayesian.wide_search import WIDE, is_wide
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.gap_policy import (
     GapPolicy,
@@ -99,6 +100,10 @@ class ScoreLearner(DensityLearner):
     def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
         if missing == "auto" and as_score(vars(self)["score"]).available_case:
             missing = "available"
+        if missing == "auto" and is_wide(len(source.schema)):
+            policy, complete = super()._resolve(source, "state")
+            why = f"EM is for tables of up to {WIDE:,} columns" if policy.columns else ""
+            return policy._replace(why=why), complete
         if missing == "auto":
             return choose_policy(source, self._trial)
         if missing in self._leaves_gaps:

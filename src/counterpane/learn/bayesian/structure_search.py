@@ -14,10 +14,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from counterpane.counts.source import CountSource
-from counterpane.counts.view import resolved
 from counterpane.errors import Advice, FitError, unknown_name
 from counterpane.graphs import Dag
-from counterpane.learn.base import Missing
 from counterpane.learn.bayesian.moves import Moves, dag_of, is_symmetric, pattern_of
 from counterpane.learn.bayesian.network import (
     NetworkLearner,
@@ -32,17 +30,16 @@ from counterpane.learn.bayesian.wide_search import (
     WideSearch,
     can_be_wide,
     edge_gains,
+    is_wide,
     wide_data,
 )
 from counterpane.learn.driver import Search
-from counterpane.learn.gap_policy import GapPolicy, policy_of_source
 from counterpane.learn.order import intrinsic_order
 from counterpane.progress import Control, Stopped
 from counterpane.scores import LocalScore
 from counterpane.scores.edge_price import false_edge_rate
 from counterpane.typing import Words
 
-WIDE = 1_000  # above so many columns, rows of scores over all columns cost too much
 MANY = 300  # above so many variables, class knock-outs do not pay, and two starts do
 PASSES = 10  # of reinsertion in a row, at most
 FEW_ROWS = 5000  # up to so many rows, knock-outs pay also by default
@@ -222,20 +219,13 @@ class StructureSearch(NetworkLearner):
         super().__init__(score, **options)
         self.effort = effort
 
-    def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
-        if missing == "auto" and len(source.schema) > WIDE and source.has_missing.any():
-            policy = policy_of_source("state", source)
-            why = f"EM is for tables of up to {WIDE:,} columns"
-            return policy._replace(why=why), resolved(source, "state")
-        return super()._resolve(source, missing)
-
     def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         if self.effort not in ("fast", "default", "thorough"):
             raise unknown_name("effort", self.effort, ("fast", "default", "thorough"))
         n = len(source.schema)
         limited = list(self.required_edges) or list(self.forbidden_edges) or self.tiers
         gaps = source.has_missing.any()
-        narrow = n <= WIDE or limited or self.start is not None or gaps
+        narrow = not is_wide(n) or limited or self.start is not None or gaps
         self.method_ = "dense"
         if narrow or not can_be_wide(score, float(source.total_weight or 2.0)):
             return super()._learn(source, score)

@@ -10,13 +10,14 @@ locally; node reinsertion follows. See docs/design/wide.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane._core import wide as kernels
-from counterpane._core.scores import AVERAGE
+from counterpane._core.scores import AVERAGE, LIKELIHOOD
 from counterpane._core.wide import WideData
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.source import CountSource
@@ -34,6 +35,7 @@ from counterpane.typing import Array, Floats, Ints
 
 special = lazy("scipy.special")
 
+WIDE = 1_000  # above so many columns, rows of scores over all columns cost too much
 EVERY_COLUMN = 30_000  # columns up to which each family is tried with every column
 MOST_PARENTS = 20  # a table of more binary columns is larger than the search allows
 WEAK_PAIRS = 20  # pairs a column that chance alone keeps as candidates
@@ -44,6 +46,15 @@ SECOND_BATCH = 4096  # columns of one step of the second screen
 FOUND = 8  # columns that the second screen adds to a column, at most
 EXPANDED = 64  # integer weights are written out as rows up to this factor
 LANES = 8
+
+
+def is_wide(n_columns: int) -> bool:
+    """Whether so many columns are searched by screens.
+
+    >>> is_wide(500), is_wide(50_000)
+    (False, True)
+    """
+    return n_columns > WIDE
 
 
 class WideState(NamedTuple):
@@ -110,14 +121,8 @@ class WideSearch(Search[WideState]):
         return state._replace(pairs=joined.ravel(), gains=values)
 
     def _span(self, k: int) -> tuple[Ints, Floats]:
-        begin, end = (0 if k == 0 else int(self.ends[k - 1])), int(self.ends[k])
-        cursor: Ints = np.zeros(1, dtype=np.int64)
-        room = PAIR_ROOM + LANES * LANES * (end - begin)
-        pairs, gains = np.empty((room, 2), dtype=np.int32), np.empty(room)
-        parts = []
-        while cursor[0] < end:
-            n = kernels.screen_pairs(self.data, self.keep, begin, end, cursor, pairs, gains)
-            parts.append((pairs[:n].astype(np.int64), gains[:n].copy()))
+        begin = 0 if k == 0 else int(self.ends[k - 1])
+        parts = list(screened_pairs(self.data, self.keep, begin, int(self.ends[k])))
         return np.concatenate([p for p, _ in parts]), np.concatenate([g for _, g in parts])
 
     def _search(self, state: WideState, passes: int) -> tuple[WideState, dict[str, Any]]:
@@ -165,6 +170,18 @@ class WideSearch(Search[WideState]):
         return state._replace(pairs=pairs[first_seen].ravel(), gains=gains)
 
 
+def screened_pairs(
+    data: WideData, keep: Floats, begin: int, end: int
+) -> Iterator[tuple[Ints, Floats]]:
+    """Pairs of the blocks begin … end − 1 with these and all before that gain more than keep[d]."""
+    cursor: Ints = np.zeros(1, dtype=np.int64)
+    room = PAIR_ROOM + LANES * LANES * (end - begin)
+    pairs, gains = np.empty((room, 2), dtype=np.int32), np.empty(room)
+    while cursor[0] < end:
+        n = kernels.screen_pairs(data, keep, begin, end, cursor, pairs, gains)
+        yield pairs[:n].astype(np.int64), gains[:n].copy()
+
+
 def _pairs_of(state: WideState) -> Ints:
     return state.pairs.reshape(-1, 2)
 
@@ -203,13 +220,16 @@ def _kept_gains(data: WideData, *, every: bool) -> Floats:
     chance would show `WEAK_PAIRS` a column.
     """
     keep: Floats = np.full(len(data.price), 1e-7)
-    if every:
-        return keep
-    freedom = np.arange(1, len(keep), dtype=np.float64)
+    return keep if every else np.minimum(keep, chance_gains(data))
+
+
+def chance_gains(data: WideData) -> Floats:
+    """The gain that, of independent columns, `WEAK_PAIRS` pairs a column exceed, by d."""
+    freedom = np.arange(1, len(data.price), dtype=np.float64)
     chance = special.gammainccinv(freedom / 2, min(1.0, WEAK_PAIRS / len(data.cards)))
-    penalty = 0.5 * math.log(max(data.n_rows, 2)) if data.a == 0 or data.kind else data.a
-    keep[1:] = np.minimum(keep[1:], chance - penalty * freedom - data.price[1:])
-    return keep
+    penalty = data.a if data.kind == LIKELIHOOD else 0.5 * math.log(max(data.n_rows, 2))
+    gains: Floats = np.concatenate([[0.0], chance - penalty * freedom - data.price[1:]])
+    return gains
 
 
 def unit_rows(table: Table) -> Table:
