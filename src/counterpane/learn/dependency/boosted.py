@@ -44,6 +44,7 @@ from counterpane.typing import Array, Floats, Ints
 LEAVES = 8
 PATH_COLUMNS = 3
 COLUMN_SHARE = 0.5
+MAX_ROOM = 2**24  # numbers at a time, where leaves are added up
 MAX_CELLS = 2**16  # of one table: paths have fewer columns where these have many states
 MOST_STATES = kernels.MOST_BINS - 1  # of a column that trees may ask for
 HELD_OUT = 0.1  # of the rows, where there are no validation rows
@@ -313,16 +314,23 @@ def leaf_tables(fit: BoostedFit, columns: Ints, target: int, cards: Ints) -> lis
     boxes, values = _boxes(fit.trees)
     sums: dict[tuple[int, ...], Floats] = {(): _state_scores(fit.start[None])[0]}
     distinct, where = np.unique(boxes.columns, axis=0, return_inverse=True)
+    scopes = [tuple(c for c in padded if c >= 0) for padded in distinct.tolist()]
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for k, scope in enumerate(scopes):
+        shapes.setdefault(tuple(cards[columns[list(scope)]].tolist()), []).append(k)
+    order = np.argsort(where.reshape(-1), kind="stable")
+    ends = np.cumsum(np.bincount(where.reshape(-1), minlength=len(scopes)))
     bits = np.unpackbits(boxes.bins.view(np.uint8), axis=-1, bitorder="little")
-    for k, padded in enumerate(distinct.tolist()):
-        own = where.reshape(-1) == k
-        scope = tuple(c for c in padded if c >= 0)
-        inside = [
-            bits[own, q, 1 : 1 + int(cards[columns[c]])].astype(np.float64)
-            for q, c in enumerate(scope)
-        ]
-        table = _sum_of_boxes(inside, values[own])
-        sums[scope] = sums[scope] + table if scope in sums else table
+    for shape, numbers in shapes.items():
+        most = max(1, MAX_ROOM // (math.prod(shape) * values.shape[1] * len(order)))
+        for part in (numbers[i : i + most] for i in range(0, len(numbers), most)):
+            members = [order[ends[k - 1] if k else 0 : ends[k]] for k in part]
+            rows = np.concatenate(members)
+            inside = [bits[rows, q, 1 : 1 + r].astype(np.float64) for q, r in enumerate(shape)]
+            tables = _sums_of_boxes(inside, values[rows], offsets_of(map(len, members))[:-1])
+            for k, table in zip(part, tables, strict=True):
+                scope = scopes[k]
+                sums[scope] = sums[scope] + table if scope in sums else table
     merged = _into_larger(sums)
     return [
         Potential((*columns[list(scope)].tolist(), target), table)
@@ -344,11 +352,18 @@ def _boxes(trees: kernels.Trees) -> tuple[kernels.Boxes, Floats]:
     return boxes, _state_scores(trees.values[there].astype(np.float64))
 
 
-def _sum_of_boxes(inside: Sequence[Floats], values: Floats) -> Floats:
-    """Σ over boxes of the outer product of the states inside and the values."""
-    letters = "ijk"[: len(inside)]
-    terms = ",".join([*(f"b{letter}" for letter in letters), "bs"])
-    return np.asarray(np.einsum(f"{terms}->{letters}s", *inside, values, optimize=True))
+def _sums_of_boxes(inside: Sequence[Floats], values: Floats, starts: Ints) -> Floats:
+    """For each run of boxes, Σ of the outer products of the states inside and the values."""
+    if math.prod(x.shape[1] for x in inside) * values.size > MAX_ROOM:  # of one scope
+        letters = "ijk"[: len(inside)]
+        terms = ",".join([*(f"b{letter}" for letter in letters), "bs"])
+        table = np.einsum(f"{terms}->{letters}s", *inside, values, optimize=True)
+        return np.asarray(table)[None]
+    product = values
+    for states in reversed(inside):
+        spread = states.reshape(*states.shape, *(1 for _ in product.shape[1:]))
+        product = spread * product[:, None]
+    return np.asarray(np.add.reduceat(product, starts, axis=0))
 
 
 def _into_larger(sums: Mapping[tuple[int, ...], Floats]) -> dict[tuple[int, ...], Floats]:

@@ -47,9 +47,11 @@ def mean_pll(model, table):
     return float(model.pseudo_log_likelihood(table, total=True).mean())
 
 
+@pytest.mark.parametrize("room", [2**24, 500, 1])
 @pytest.mark.parametrize("cards", [(2,) * 6, (2, 3, 4, 2, 8), (5, 1, 2, 3)], ids=str)
-def test_tables_are_the_scores_of_the_trees(cards):
+def test_tables_are_the_scores_of_the_trees(cards, room, monkeypatch):
     """The sum of tables is the sum of trees, on every row, seen or not."""
+    monkeypatch.setattr(boosted, "MAX_ROOM", room)
     search = search_of(make_table(0, cards, 400))
     cells = np.array(list(product(*map(range, cards))))
     for v, card in enumerate(cards):
