@@ -39,7 +39,11 @@ Question = list[tuple[int, list[float], bool]]
 def ask(browser: Any, cases: list[tuple[Any, list[Question]]]) -> list[Any]:
     """What the page's engines answer: for each model and each question one record, or None."""
     folder = files("counterpane.report") / "explorer"
-    source = "".join((folder / name).read_text(encoding="utf-8") for name in ENGINE_SCRIPTS)
+    scripts = [
+        "arrays.js",
+        *dict.fromkeys(name for each in ENGINE_SCRIPTS.values() for name in each),
+    ]
+    source = "".join((folder / name).read_text(encoding="utf-8") for name in scripts)
     browser.get("about:blank")
     specs = [(engine_of(model), questions) for model, questions in cases]
     answers: list[Any] = browser.execute_script(source + ANSWERS, specs)

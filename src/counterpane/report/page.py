@@ -18,16 +18,14 @@ from counterpane.models.storage import load
 from counterpane.report.content import confidence_of, content_of, model_words, target_of
 from counterpane.report.rows import report_rows
 
-ENGINE_SCRIPTS = (
-    "arrays.js",
-    "tree_engine.js",
-    "class_engine.js",
-    "row_engine.js",
-    "gibbs_engine.js",
-)
-PAGE_SCRIPTS = (
-    "dom.js",
-    *ENGINE_SCRIPTS,
+ENGINE_SCRIPTS = {  # what a page infers with, by the kind of its engine
+    "tree": ("tree_engine.js",),
+    "mixture": ("tree_engine.js",),
+    "rows": ("class_engine.js", "row_engine.js"),
+    "gibbs": ("gibbs_engine.js",),
+    "still": ("still_engine.js",),
+}
+SHARED_SCRIPTS = (
     "evidence.js",
     "monitor.js",
     "edges.js",
@@ -37,6 +35,11 @@ PAGE_SCRIPTS = (
     "tools.js",
     "shell.js",
 )
+
+
+def page_scripts(kind: str) -> tuple[str, ...]:
+    """The scripts of a page whose engine is of a kind, in their order."""
+    return ("dom.js", "arrays.js", *ENGINE_SCRIPTS[kind], *SHARED_SCRIPTS)
 
 
 def write_report(
@@ -131,10 +134,10 @@ def model_of(model: Any, what: str) -> tuple[Any, Any]:
 
 def page_of(content: dict[str, Any], *, report: bool = True) -> str:
     """The page around what it says. Only this very script and style may run; nothing may load."""
-    skeleton, style = _source("page.html"), _source("report.css")
-    scripts = [_source(f"explorer/{name}") for name in PAGE_SCRIPTS]
+    skeleton, style = page_source("page.html"), page_source("report.css")
+    scripts = [page_source(f"explorer/{name}") for name in page_scripts(content["engine"]["kind"])]
     if report:
-        scripts += [_source("effects.js"), _source("report.js")]
+        scripts += [page_source("effects.js"), page_source("report.js")]
     script = "\n".join(['"use strict";', "{", *scripts, "start();", "}"])
     policy = (
         f"default-src 'none'; script-src '{_fingerprint(script)}'; "
@@ -152,7 +155,8 @@ def page_of(content: dict[str, Any], *, report: bool = True) -> str:
     return "".join(parts[p] if i % 2 else p for i, p in enumerate(pieces))
 
 
-def _source(name: str) -> str:
+def page_source(name: str) -> str:
+    """The text of one of the files that make up a page."""
     return (files("counterpane.report") / name).read_text(encoding="utf-8")
 
 

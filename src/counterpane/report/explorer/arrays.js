@@ -64,3 +64,7 @@ function cellMap(scope, cards, strideOf) {
   }
   return map;
 }
+
+// Engines by kind; a page has the one that its model needs.
+const ENGINES = {};
+const makeEngine = (spec) => new ENGINES[spec.kind](spec);

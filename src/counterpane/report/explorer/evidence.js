@@ -3,7 +3,7 @@
 // A piece of evidence is { state, out, weights, cut }: one state, or states that are excluded, or likelihoods; `cut`
 // says that the state was set from outside (do).
 const engine = makeEngine(R.engine), cards = engine.cards;
-const classOnly = engine instanceof RowEngine; // tells the class, the last column, and nothing of it may be given
+const classOnly = R.engine.kind === "rows"; // tells the class, the last column, and nothing of it may be given
 const canSet = (c) => !engine.still && !(classOnly && c === cards.length - 1);
 const canDo = (c) => Boolean(R.engine.children) && canSet(c);
 const canRank = (c) => Boolean(engine.pairs) && (!classOnly || c === cards.length - 1);

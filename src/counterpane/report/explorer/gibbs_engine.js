@@ -168,19 +168,4 @@ class GibbsEngine {
     return { tables: this.joint, now: this.result() };
   }
 }
-
-// No inference: the bars of the prior, for models beyond what a page can hold.
-class StillEngine {
-  constructor(spec) {
-    this.cards = unpack(spec.cards);
-    this.still = spec.reason;
-    this.marginals = spec.marginals.map((p) => (p ? unpack(p) : null));
-  }
-
-  run() {
-    return { marginals: this.marginals, logEvidence: null };
-  }
-}
-
-const ENGINES = { tree: TreeEngine, mixture: MixtureEngine, rows: RowEngine, gibbs: GibbsEngine, still: StillEngine };
-const makeEngine = (spec) => new ENGINES[spec.kind](spec);
+ENGINES.gibbs = GibbsEngine;

@@ -183,3 +183,4 @@ class RowEngine {
     return { tables, now };
   }
 }
+ENGINES.rows = RowEngine;

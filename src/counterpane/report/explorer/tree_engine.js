@@ -256,3 +256,4 @@ class MixtureEngine {
     return { tables, now: this.blend(runs, shares) };
   }
 }
+Object.assign(ENGINES, { tree: TreeEngine, mixture: MixtureEngine });
