@@ -19,6 +19,11 @@ import names  # noqa: E402
 mpl.use("agg")
 names.write(HERE / "api" / "index.rst")
 figures.write(HERE / "_figures", HERE / "_generated")
+LIVE = HERE / "_generated" / "site" / "live"  # the explorer that a page shows
+LIVE.mkdir(parents=True, exist_ok=True)
+cp.explore_model(
+    cp.StructureSearch().fit(cp.load_dataset("titanic")), LIVE / "titanic.html", title="titanic"
+)
 
 project = "Counterpane"
 author = "The Counterpane developers"
@@ -46,6 +51,7 @@ html_theme = "furo"
 html_title = "Counterpane"
 html_theme_options = {"navigation_with_keys": True}
 html_static_path: list[str] = []
+html_extra_path = ["_generated/site"]
 html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

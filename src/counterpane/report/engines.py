@@ -166,14 +166,14 @@ def _still(model: Any) -> Spec:
     if isinstance(model, AdditiveClassifier):
         reason = (
             "This classifier keeps no training rows, so that it cannot average over columns that "
-            "are not given. Learn it again with its rows (keep_rows=True), or use `counterpane "
-            "predict` on complete rows."
+            "are not given. Learn it again with its rows (keep_rows=True), or predict complete "
+            "rows with counterpane predict."
         )
     else:
         reason = (
             f"Clicks do not set evidence here: exact answers of this model need more than the "
-            f"{MAX_TREE_CELLS:,} table cells that a page may hold. `counterpane query MODEL COLUMN "
-            "--given COLUMN=STATE` answers."
+            f"{MAX_TREE_CELLS:,} table cells that a page may hold. The command that answers is: "
+            "counterpane query MODEL COLUMN --given COLUMN=STATE"
         )
         marginals = _drawn_marginals(model)
     return {

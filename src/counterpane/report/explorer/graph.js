@@ -1,5 +1,5 @@
 // The graph: monitors and lines in a plane that is moved and scaled; the whole of it, or what is around a column.
-const MOST_AROUND = 24, FOCUS_FROM = 60, NAME_PIXELS = 11, STATE_PIXELS = 9, GAP = 16;
+const MOST_AROUND = 24, FOCUS_FROM = 60, READABLE = 0.45, NAME_PIXELS = 11, STATE_PIXELS = 9, GAP = 16;
 const graph = $("graph"), view = el("div", { class: "view" });
 let boxes = new Map(), here = null, zoom = { x: 0, y: 0, k: 1 }, focusOn = null;
 graph.append(view);

@@ -20,7 +20,7 @@ function makeMonitor(c, onName) {
   const node = el("div", { class: "monitor" + (c === R.target ? " target" : ""), role: "group", "aria-label": column.n, "data-column": c },
     el("div", { class: "monitor-head" }, name, mark), rows);
   const longest = column.s.reduce((most, text) => Math.max(most, [...text].reduce((n, x) => n + wideness(x), 0)), 1);
-  node.style.setProperty("--label", `${(0.57 * Math.min(13, longest) + 0.3).toFixed(2)}em`);
+  node.style.setProperty("--label", `${(0.58 * Math.min(13, longest) + 0.6).toFixed(2)}em`);
   rows.addEventListener("click", (event) => {
     const row = event.target.closest(".state");
     if (row) act(c, Number(row.dataset.state), event.shiftKey);

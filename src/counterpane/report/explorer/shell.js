@@ -127,8 +127,8 @@ function start() {
   recompute(); // the prior first, so that the ghost lines are there
   if (readAddress() && store.evidence.size) recompute();
   $("legend").open = !document.body.classList.contains("explore");
-  const many = names.length >= FOCUS_FROM, first = R.target !== null ? R.target : linksOf.reduce((best, k, c) => (k.length > linksOf[best].length ? c : best), 0);
+  show(R.picture);
+  const many = names.length >= FOCUS_FROM || zoom.k < READABLE, first = R.target !== null ? R.target : linksOf.reduce((best, k, c) => (k.length > linksOf[best].length ? c : best), 0);
   if (many && linksOf[first].some((k) => k.c.length > 1)) around(first);
-  else show(R.picture);
   autoView();
 }

@@ -24,7 +24,10 @@ function targetPicker() {
   const choices = names.map((_, c) => c).filter((c) => canRank(c));
   const pick = el("select", { "aria-label": "Target", onchange: () => { askTarget = Number(pick.value); askState = null; refreshTool(); } },
     ...choices.map((c) => el("option", { value: c }, names[c])));
-  if (askTarget === null || !choices.includes(askTarget)) askTarget = choices[0];
+  if (askTarget === null || !choices.includes(askTarget)) { // one that is open and has many neighbors
+    const open = choices.filter((c) => !store.evidence.has(c));
+    askTarget = (open.length ? open : choices).reduce((best, c) => (linksOf[c].length > linksOf[best].length ? c : best));
+  }
   pick.value = String(askTarget);
   return pick;
 }
@@ -36,7 +39,7 @@ function makeAsk() {
   const pairs = engine.pairs(asEvidence(store.evidence), target);
   if (!pairs) return [head, el("p", { class: "note" }, "The evidence is impossible.")];
   const now = pairs.now.marginals[target];
-  if (askState === null || askState >= now.length) askState = now.length - 1;
+  if (askState === null || askState >= now.length) askState = now.reduce((last, p, s) => (p > 1e-6 ? s : last), 0);
   const which = el("select", { "aria-label": "State of the target", onchange: () => { askState = Number(which.value); refreshTool(); } },
     ...R.columns[target].s.map((text, s) => el("option", { value: s }, text)));
   which.value = String(askState);
@@ -47,10 +50,10 @@ function makeAsk() {
     meter.style.width = `${(4 * q.bits) / most}rem`;
     const name = button("", () => go(q.c), { class: "plain" });
     name.append(bdi(names[q.c]));
-    return el("tr", null, el("td", { class: "wide" }, name, el("br"), meter), el("td", { class: "num" }, q.bits.toFixed(4)), el("td", null, tornado(q, now[askState])));
+    return el("tr", null, el("td", { class: "wide" }, name, el("div", { class: "note" }, el("span", { class: "num" }, q.bits.toFixed(4)), " bits"), meter), el("td", { class: "fill" }, tornado(q, now[askState])));
   };
   return [head, el("p", { class: "note" }, `P(${names[target]} = ${stateText(target, askState)}) is ${percent(now[askState])} now. Columns by what they would tell about ${names[target]}, given what is known (mutual information, bits). The dots show where each state would move it; click one to set the state.`),
-    questions.length ? table([th("ask"), th("bits", "num"), th(`P(${stateText(target, askState)}) would be`)], questions.map(line)) : el("p", { class: "note" }, "All other columns are given.")];
+    questions.length ? table([th("ask"), th(`P(${stateText(target, askState)}) would be`)], questions.map(line)) : el("p", { class: "note" }, "All other columns are given.")];
 }
 function tornado(question, now) { // a line from the lowest to the highest, a dot for each state
   const thens = question.states.map((s) => s.then[askState]), low = Math.min(...thens), high = Math.max(...thens);
