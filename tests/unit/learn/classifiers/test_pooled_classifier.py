@@ -154,9 +154,10 @@ def test_no_trees_where_nothing_is_left_to_gain():
 def test_noise_gets_the_shares_of_the_classes():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
-    classifier = cp.InteractionClassifier().fit(X, y)
     prior = np.bincount(y) / 200
-    assert classifier.predict_proba(X) == pytest.approx(np.tile(prior, (200, 1)), abs=0.12)
+    for classifier in (cp.InteractionClassifier(), cp.BoostedTables()):
+        proba = classifier.fit(X, y).predict_proba(X)
+        assert proba == pytest.approx(np.tile(prior, (200, 1)), abs=0.12)
 
 
 def test_boosted_is_a_switch(frame):
@@ -200,3 +201,19 @@ def test_costly_tables_are_tried_first(frame, monkeypatch, tmp_path, least):
     resumed = cp.InteractionClassifier(checkpoint=path).fit(many, "y")
     assert (resumed.predict_proba(many) == classifier.predict_proba(many)).all()
     assert resumed.pool_note_ == classifier.pool_note_
+
+
+def test_stopped_before_the_first_trees_it_tells_the_shares(monkeypatch):
+    many = crescents(1200)
+    monkeypatch.setattr(table_trial, "COSTLY", 1)
+    monkeypatch.setattr(table_trial, "MOST_TRIAL", 1)
+
+    def step(self, state, ctl):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BoostingSearch, "step", step)
+    with pytest.warns(StoppedEarly):
+        classifier = cp.InteractionClassifier().fit(many, "y")
+    assert classifier.structure_ == "none"
+    share = (many["y"] == "in").mean()
+    assert classifier.predict_proba(many)[:, 0] == pytest.approx(share, abs=0.01)

@@ -9,6 +9,7 @@ import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.errors import ParameterError
+from counterpane.learn.boosting.fold_boosting import FoldFits
 from counterpane.learn.classifiers.additive_learner import AdditiveLearner, SortedTraining
 from counterpane.learn.classifiers.boosted_tables import BoostedPart
 from counterpane.learn.classifiers.classifier import ClassifierOptions
@@ -69,7 +70,7 @@ class InteractionClassifier(AdditiveLearner):
         Whether boosted trees are pooled with the tables; "auto" learns both, and pools them if that
         lowers the log-loss of held-out rows by at least half a percent and 0.001 nats.
     single_fit : bool
-        The model is the fit to all rows alone: shorter to read, a little worse.
+        The tables are those of the fit to all rows alone: shorter to read, a little worse.
     bootstrap : int or "auto"
         The number of random halves of the rows on which the search of the chosen structure runs
         again, to measure how often it selects each interaction; "auto" means 20 if distinct rows ×
@@ -203,7 +204,7 @@ class InteractionClassifier(AdditiveLearner):
         if pool is not None and used:
             held_out, self.inner_log_loss_ = pool.held_out, pool.held_out.log_loss
         self.held_out_ = None if held_out is None else held_out.with_classes(rows.layout.classes)
-        if left_out and pool is not None:
+        if left_out:
             self.structure_, self.penalty_ = NO_TABLES, float("nan")
             return [], pool
         folds = not self.single_fit and state.done > 0
@@ -224,6 +225,8 @@ class InteractionClassifier(AdditiveLearner):
             for fit in fits:
                 member = table_member(_member(fit), rows.layout)
                 members.append(purified(member, rows.codes, rows.numbers, rows.weights))
+        if pool is None and search.trees is not None and not fits:  # stopped before the first trees
+            return [search.trees.member(FoldFits([], 0, float("nan")), [])], None
         if pool is None or search.trees is None:
             return members, None
         shares = [pool.table_weight / max(len(members), 1)] * len(members)
