@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BUILD := scikit-build-core cmake ninja $(if $(shell command -v c++ || command -v clang++),,ziglang)
 CORE := CMakeLists.txt $(shell find src/core -name '*.?pp')
 
-.PHONY: help demo test check mutations docs bench cold peers quality papers checked sanitized levels wheel clean
+.PHONY: help demo test check faults mutations docs bench cold peers quality papers checked sanitized levels wheel clean
 
 help:  ## list these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 11
@@ -44,6 +44,10 @@ check: $(VENV)/check.stamp  ## lint, format, types, architecture
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
+
+HOURS ?= 8
+faults: $(VENV)/test.stamp  ## fuzz files, tables and questions, kill and interrupt, for HOURS; can be stopped and resumed
+	cd tests && nice -n 19 ../$(BIN)/python -m faults.campaign --hours $(HOURS) --out ../build/faults
 
 mutations: $(VENV)/test.stamp  ## change twenty important lines, one at a time: the tests must notice each
 	$(BIN)/python tests/mutations.py

@@ -16,11 +16,10 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _check_command(sys.argv[1:])
-        run = app.run_program
+        app.run_program()
     except KeyboardInterrupt:
         sys.stderr.write("Stopped; nothing was written.\n")
         sys.exit(130)
-    run()
 
 
 def _check_command(words: list[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 MAX_LISTED = 2000  # files of a folder, or known names, among which near ones are sought
 MAX_WORD = 100  # letters of a name for which near ones are sought
-MAX_MESSAGE = 1500  # characters; what quotes a file or a table may be longer
+MAX_MESSAGE = 1000  # characters; what quotes a file or a table may be longer
 
 
 _TURNS = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))  # and line separators

@@ -10,10 +10,11 @@ import inspect
 import json
 import math
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -77,7 +78,17 @@ stopped_early: list[str] = []  # what Ctrl-C or a time limit stopped
 
 
 def run_program() -> None:
-    """Run the command line: every error becomes one sentence and an exit code."""
+    """Run the command line: every error becomes one sentence and an exit code, and Ctrl-C 130."""
+    try:
+        _run_program()
+    except KeyboardInterrupt:
+        with suppress(ValueError):  # in a thread
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would cut off the words
+        _print_error("Stopped; nothing was written.")
+        sys.exit(130)
+
+
+def _run_program() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [word for word in sys.argv if word != "--debug"]
     first = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -79,12 +79,15 @@ class AdditiveClassifier(ClassModel):
         self.effects = effects
         self.rows = rows
         self.provenance = provenance
-        if not self.members or not self.total > 0:
+        if not self.members or not 0 < self.total < np.inf:
             raise ParameterError(
                 f"{len(self.members)} members and the weight {total} make no model; at least one "
                 "member and a positive weight are needed."
             )
-        if self.shares.shape != (len(self.members),) or not (self.shares >= 0).all():
+        if (
+            self.shares.shape != (len(self.members),)
+            or not (np.isfinite(self.shares) & (self.shares >= 0)).all()
+        ):
             raise ParameterError(
                 f"{len(self.members)} members have the shares {self.shares.tolist()}; one of each, "
                 "none negative, is needed."

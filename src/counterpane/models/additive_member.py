@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.errors import DataError, ScopeError
+from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.ragged import join, split
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -95,6 +95,13 @@ class Coding:
         )
         centers, scales, fills = (arrays[name] for name in ("centers", "scales", "fills"))
         cards, numeric = arrays["cards"], arrays["numeric"]
+        rows = (len(numeric),)
+        if cards.ndim != 1 or not rows == centers.shape == scales.shape == fills.shape:
+            raise ScopeError(f"{len(numeric)} columns of numbers have other numbers of scales.")
+        if ((numeric < 0) | (numeric >= len(cards))).any() or (cards < 1).any():
+            raise ScopeError("a column of numbers, or a number of states, is out of range.")
+        if not all(np.isfinite(a).all() for a in (centers, scales, fills, *scores)):
+            raise ParameterError("the coding of numbers holds one that is not finite.")
         return cls(cards, numeric, cuts, centers, scales, fills, values, scores)
 
 
@@ -144,6 +151,14 @@ class Member:
     moved: tuple[Moved, ...] = ()
 
     def __post_init__(self) -> None:
+        flat = (*self.keys, self.constant, *(moved.keys for moved in self.moved))
+        numbers = (self.constant, self.terms, *self.tables, *(m.table for m in self.moved))
+        terms = self.terms.size == 0 or self.terms.shape[1:] == self.constant.shape
+        whole = all(keys.dtype.kind in "iu" for keys in (self.coding.cards, *self.keys))
+        if not terms or not whole or any(a.ndim != 1 for a in flat):
+            raise ScopeError("the keys, terms or constants are of another type or shape.")
+        if not all(np.isfinite(a).all() for a in numbers):
+            raise ParameterError("a table, term or constant holds a number that is not finite.")
         if len(self.terms) not in (0, 2 * len(self.coding.varying)):
             raise ScopeError(
                 f"{len(self.coding.varying)} varying columns of numbers have {len(self.terms)} "

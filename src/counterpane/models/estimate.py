@@ -95,7 +95,8 @@ def warn_if_inexact(certainty: Certainty, reason: CounterpaneError | None = None
 
 def warn_inexact(sentence: str, depth: int = 3) -> None:
     """Warn whoever called the method that calls this."""
-    warnings.warn(sentence, InexactAnswer, stacklevel=depth)
+    # The guard around each public method of `Model` is one more frame.
+    warnings.warn(sentence, InexactAnswer, stacklevel=depth + 1)
 
 
 def as_method(method: Method) -> Method:

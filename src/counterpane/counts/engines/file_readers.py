@@ -132,7 +132,8 @@ class FileReader(BlockReader):
         for path in self.paths:
             with reading(path):
                 schema = self._schema(path)
-            self._compare(path, dict(zip(schema.names, schema.types, strict=True)), schema.names)
+                names, types = schema.names, schema.types
+            self._compare(path, dict(zip(names, types, strict=True)), names)
         self.folders = {name: v for name, v in folders.items() if name not in self.types}
         for name, values in self.folders.items():
             kind = "int64" if is_whole(values) and not self.texts else "string"
@@ -227,6 +228,7 @@ class ArrowReader(FileReader):
             for i in range(file.num_record_batches):
                 _check_size(path, size)
                 batch = file.get_batch(i)
+                batch.validate(full=True)  # its places in memory are as the file says
                 for start in range(0, batch.num_rows, BLOCK_ROWS):
                     _check_size(path, size)
                     part = batch.slice(start, BLOCK_ROWS)

@@ -295,7 +295,7 @@ class IndependenceLearner(DensityLearner):
             )
         except TableSizeError as error:
             message = f"the graph was found, but model_ is None: {error}"
-            warnings.warn(message, StructureOnly, stacklevel=4)
+            warnings.warn(message, StructureOnly, stacklevel=5)
             return None
 
 

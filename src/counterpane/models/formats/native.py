@@ -140,6 +140,8 @@ def _read_arrays(payload: memoryview, manifest: list[dict[str, Any]]) -> dict[st
     start = 0
     for entry in manifest:
         shape = entry["shape"]
+        if not isinstance(entry["name"], str) or entry["name"] in arrays:
+            raise ValueError(f"{entry['name']!r} names no array, or two")
         if entry["dtype"] not in DTYPES or not all(type(k) is int and k >= 0 for k in shape):
             raise ValueError(f"array {entry['name']!r} has type {entry['dtype']}, shape {shape}")
         stop = start + math.prod(shape) * 8

@@ -339,7 +339,7 @@ def test_what_is_no_table(connect):
     refused = r'refused a statement on "tt"|no table or view'
     with pytest.raises((DataError, ParameterError), match=refused):
         cp.SqlSource(connection, "tt")
-    with pytest.raises((DataError, ParameterError), match="refused|no table or view"):
+    with pytest.raises((DataError, ParameterError), match=refused.replace("tt", "t; DROP TABLE t")):
         cp.SqlSource(connection, "t; DROP TABLE t")  # a name, and nothing but a name
     for bad in ("", "a\0b", 3, ()):
         with pytest.raises((ParameterError, DataError)):

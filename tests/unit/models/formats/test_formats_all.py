@@ -140,7 +140,7 @@ def test_a_zip_bomb_stops_at_the_limit(suffix, tmp_path, monkeypatch):
     (tmp_path / f"bomb{suffix}.gz").write_bytes(gzip.compress(start + b" \n" * 2**24))
     tracemalloc.start()
     with pytest.raises(
-        FileFormatError, match="holds more than 4,194,304 bytes|unpacks to more than 200"
+        FileFormatError, match=r"holds more than 4,194,304 bytes|unpacks to more than 200"
     ):
         load(tmp_path / f"bomb{suffix}.gz")
     peak = tracemalloc.get_traced_memory()[1]

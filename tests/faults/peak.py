@@ -1,0 +1,28 @@
+"""The memory that a call takes at its peak, in the same process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def _field(name: str) -> int:
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def peak_growth(*, exact: bool = True) -> Callable[[], int]:
+    """A function that says by how many bytes resident memory has grown at its peak since now.
+
+    Unless `exact`, which takes a millisecond, a peak of up to 256 MB before now counts as well.
+    """
+    if not CLEAR.exists():
+        return lambda: 0
+    if exact or _field("VmHWM") - _field("VmRSS") > 2**28:
+        CLEAR.write_text("5")  # the peak starts again from what is resident now
+    start = _field("VmRSS")
+    return lambda: _field("VmHWM") - start

@@ -1,0 +1,38 @@
+"""A seeded slice of the campaigns of files, kills and Ctrl-C; `make faults` runs them for hours."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults import files_fuzzer, interrupts, kills
+
+# Files that were not refused in one sentence, or answered what is no probability.
+FOUND = (918, 1256, 1563, 6193, 10_302, 23_757, 43_452, 45_351)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_made_up_files_are_used_or_refused(part):
+    faults = [files_fuzzer.try_once(seed) for seed in range(300 * part, 300 * (part + 1))]
+    assert [fault for fault in faults if fault is not None] == []
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_files_that_once_failed(seed):
+    assert files_fuzzer.try_once(seed) is None
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork, with threads
+def test_kills_tear_and_lose_nothing():
+    assert [fault for seed in range(12) if (fault := kills.try_once(seed)) is not None] == []
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_ctrl_c_leaves_no_traceback():
+    assert [fault for seed in range(12) if (fault := interrupts.try_once(seed)) is not None] == []
+
+
+def test_ctrl_c_while_the_program_loads(tmp_path):
+    for wait in (0.2, 0.4, 0.8):  # Python itself needs the first moments
+        code, errors = interrupts._in_process(("learn", "titanic", "-o", "m.cp"), tmp_path, wait)
+        assert code in interrupts.DONE
+        assert "Traceback" not in errors
