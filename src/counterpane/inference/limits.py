@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from counterpane.errors import ParameterError
+from counterpane.memory import available_memory
 
 SHARE = 0.5  # of the memory that is available
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
@@ -97,21 +96,3 @@ def _seconds(exact: bool | float) -> float:
             "needed."
         )
     return float(exact)
-
-
-def available_memory() -> int:
-    """The bytes that can be used without swapping; 4 GB where the system does not say.
-
-    >>> available_memory() > 0
-    True
-    """
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (AttributeError, ValueError, OSError):
-        return 4 * 10**9
