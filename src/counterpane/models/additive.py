@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from counterpane.data.columns import Column, Numbers, columns_of, is_missing, n_rows
+from counterpane.data.dates import date_texts
 from counterpane.data.encoder import encode_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
@@ -32,7 +33,7 @@ from counterpane.models.exact import name_list
 from counterpane.models.row_average import RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows, read_column
 from counterpane.plotting import draw_plot
-from counterpane.typing import Array, Bools, Codes, Floats, Ints
+from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
@@ -394,19 +395,30 @@ class AdditiveClassifier(ClassModel):
     def explain_cells(self, codes: Codes, numbers: Floats) -> Explanation:
         """As `explain`, of codes and numbers as `encode` gives them, of one row."""
         check_one(codes.shape[1])
-        cells, faces = codes[:, 0].tolist(), [(), *self.faces]
+        cells = [self._cell(c, code, numbers) for c, code in enumerate(codes[:, 0].tolist())]
         effects = self.effects
         shares = [None if effects is None else effects.share_of(f) for f in range(len(self.faces))]
         classes = np.empty(self.n_classes, dtype=object)
         classes[:] = self.target.states
         return explanation(
             [(), *self.hyperedges],
-            [tuple((*self.schema[c].states, "?")[cells[c]] for c in face) for face in faces],
+            [tuple(cells[c] for c in face) for face in [(), *self.faces]],
             self.contributions(codes, numbers)[:, 0],
             [None, *shares],
             self.average_log_proba(codes, numbers)[0],
             classes,
+            self.target.name,
         )
+
+    def _cell(self, c: int, code: int, numbers: Floats) -> State:
+        """The state of a row in a column, its number if there is one, "?" where it is unknown."""
+        numeric = self.numeric.tolist()
+        if c in numeric and not np.isnan(numbers[numeric.index(c), 0]):
+            number = float(numbers[numeric.index(c), 0])
+            if self.schema[c].dated:
+                return date_texts(np.array([number]))[0]
+            return int(number) if number.is_integer() else number
+        return (*self.schema[c].states, "?")[code]
 
     def to_arrays(self) -> dict[str, Array]:
         """All that `from_arrays` needs beside the schema."""

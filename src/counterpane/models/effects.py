@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpane.data.columns import Labels, Numbers
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, state_text
 from counterpane.errors import DataError
 from counterpane.features import Potential
+from counterpane.markup import CELL, framed, text
 from counterpane.typing import Array, Floats, State
 
 MIN_SAMPLES = 20  # samples below which a share is not shown
@@ -23,8 +24,9 @@ MEANING = (
     "the log-odds of the class, in nats. Interactions are purified: each has the mean zero over "
     "each of its columns."
 )
-Explanation = list[dict[str, Any]]
 NEGLIGIBLE = 1e-9
+SHOWN = 12  # interactions of a row that are printed
+LEAST_SHOWN = 0.0005  # of log-odds, which are printed with three decimals
 LEAST = -700.0  # the log that stands for that of an impossible cell
 
 
@@ -99,6 +101,85 @@ def measure_effects(contributions: Floats, weights: Floats, class_shares: Floats
     return Effects(np.sqrt(variances), explained, np.full(len(shared), np.nan))
 
 
+class Explanation(list[dict[str, Any]]):
+    """What moved the probabilities of one row: records, the largest first; see `explanation`.
+
+    Printed, it is a line for each of the largest, their sum, and the probability that this is; in
+    a notebook a table with bars.
+    """
+
+    def __init__(self, records: Iterable[dict[str, Any]] = (), target: str = "class") -> None:
+        super().__init__(records)
+        self.target = target
+
+    @property
+    def predicted(self) -> State:
+        """The most probable class, which is the one that is printed."""
+        shares = explained_probabilities(self)
+        return max(shares, key=lambda state: shares[state])
+
+    def log_odds(self, state: State) -> float:
+        """The log-odds of a class: the sum of all contributions to it."""
+        return float(sum(record["contributions"][state] for record in self))
+
+    def parts(self, state: State) -> list[tuple[str, float]]:
+        """(words, what is added to the log-odds of a class), the largest first; few, and the rest.
+
+        Their sum is the log-odds; smoothing that would be printed as zero is left out.
+        """
+        unknown = any("?" in r["states"] for r in self)
+        other = "(smoothing, and averaging over unknown cells)" if unknown else "(smoothing)"
+        parts = [(_record_words(r) or other, float(r["contributions"][state])) for r in self]
+        parts = [p for p in parts if p[0] != other or abs(p[1]) >= LEAST_SHOWN]
+        parts.sort(key=lambda part: -abs(part[1]))
+        rest = parts[SHOWN:]
+        if rest:
+            parts = [*parts[:SHOWN], (f"{len(rest)} more", sum(value for _, value in rest))]
+        return parts
+
+    def __str__(self) -> str:
+        if not self:
+            return "[]"
+        state = self.predicted
+        parts = self.parts(state)
+        lines = [f"{value:+8.3f}  {words}" for words, value in parts]
+        return "\n".join([self._title(state), *lines, f"{self.log_odds(state):+8.3f}  in total"])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        state = self.predicted
+        parts = self.parts(state)
+        most = max(abs(value) for _, value in parts) or 1.0
+        rows = "".join(
+            f'<tr><td style="{CELL};text-align:right">{value:+.3f}</td>'
+            f'<td style="{CELL}"><div style="display:inline-block;height:9px;width:'
+            f"{120 * abs(value) / most:.0f}px;background:{'#3f75c4' if value > 0 else '#c8601a'}"
+            f'"></div></td><td style="{CELL}">{text(words)}</td></tr>'
+            for words, value in parts
+        )
+        total = f"{self.log_odds(state):+.3f}"
+        rows += f'<tr><td style="{CELL};text-align:right"><strong>{total}</strong></td>'
+        rows += f'<td style="{CELL}"></td><td style="{CELL}">in total</td></tr>'
+        return framed(self._title(state), f'<table style="border-collapse:collapse">{rows}</table>')
+
+    def _title(self, state: State) -> str:
+        shares = explained_probabilities(self)
+        odds = "log-odds" if len(shares) == 2 else "log-odds relative to the mean of the classes"
+        return f"P({self.target} = {state_text(state)}) = {shares[state]:.3f}; {odds}:"
+
+
+def _record_words(record: Mapping[str, Any]) -> str:
+    """The columns of a record with the cells of the row; empty for what is left over."""
+    if record["columns"] is None:
+        return ""
+    if not record["columns"]:
+        return "(all rows)"
+    cells = zip(record["columns"], record["states"], strict=True)
+    return " × ".join(f"{name} = {state_text(state)}" for name, state in cells)
+
+
 def explanation(
     faces: Sequence[tuple[str, ...] | None],
     states: Sequence[tuple[State, ...]],
@@ -106,6 +187,7 @@ def explanation(
     shares: Sequence[float | None],
     log_proba: Floats,
     classes: Array,
+    target: str = "class",
 ) -> Explanation:
     """What moved the probabilities of one row, the largest first.
 
@@ -140,7 +222,7 @@ def explanation(
         }
         for face, row_states, share, row in rows
     ]
-    return sorted(records, key=lambda record: -record["size"])
+    return Explanation(sorted(records, key=lambda record: -record["size"]), target)
 
 
 def explain_by_potentials(
@@ -176,6 +258,7 @@ def explain_by_potentials(
         [min(share, 1.0) for share in shares.values()],
         np.maximum(log_proba, LEAST),
         classes,
+        schema[target].name,
     )
 
 

@@ -62,7 +62,7 @@ def test_everything_says_the_same_effect(learner, tmp_path):
     listed = {tuple(sorted(names[c] for c in k[0])): k[2] for k in content["listed"]}
     assert listed["x",] == pytest.approx(size, rel=0.01)
     block = next(b for b in content["panels"]["blocks"] if b["c"] == [names.index("x"), 4])
-    assert np.abs(block["t"]).tolist() == pytest.approx([size] * 4, abs=0.02)
+    assert np.abs(block["v"][0]).tolist() == pytest.approx([size] * 2, abs=0.02)
     learner.model_.save(tmp_path / "model.cp")
     assert cp.load(tmp_path / "model.cp").interactions() == learner.interactions_
 

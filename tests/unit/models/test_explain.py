@@ -149,3 +149,45 @@ def test_other_models_are_refused(run) -> None:
     code, _, err = run("explain", "b.cp", "sex=male")
     assert "name the column to predict with --target COLUMN" in err
     assert run("explain", "b.cp", "sex=male", "--target", "survived")[0] == 0
+
+
+def test_boosted_tables_add_up_exactly_and_smoothing_is_named() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 400))
+    frame = {
+        "x": x,
+        "y": y,
+        "class": np.where(x * y + 0.3 * rng.normal(size=400) > 0, "up", "down"),
+    }
+    learner = cp.BoostedTables().fit(frame, "class")
+    model = learner.model_
+    for k in range(20):
+        row = {"x": x[k], "y": y[k]}
+        records = learner.explain(row)
+        down, up = learner.predict_proba({name: [cell] for name, cell in row.items()})[0]
+        total = sum(record["contributions"]["up"] for record in records)
+        assert total == pytest.approx(math.log(up / down), abs=1e-9)
+        # Without the smoothing, the tables alone are the trees.
+        tables = sum(r["contributions"]["up"] for r in records if r["columns"] is not None)
+        logs = sum(
+            share * member.predictor(*model.encode({n: [c] for n, c in row.items()}))[0]
+            for share, member in zip(model.shares, model.members, strict=True)
+        )
+        assert tables == pytest.approx(logs[1] - logs[0], abs=1e-6)
+    words = str(records)
+    assert words.startswith(f"P(class = {records.predicted}) = {max(up, down):.3f}; log-odds:")
+    assert f"x = {x[19]}" in words and "(smoothing)" in words and "in total" in words
+    assert repr(records) == words
+
+
+def test_an_explanation_prints_sums_and_is_a_table_in_a_notebook() -> None:
+    frame = cp.load_dataset("iris", discretize="quantile").to_pandas()
+    frame["class"] = frame["class"].astype(str) + "<b>"
+    records = cp.InteractionClassifier(boosted=False).fit(frame, "class").explain(frame.iloc[0])
+    parts = records.parts(records.predicted)
+    total = records.log_odds(records.predicted)
+    assert sum(value for _, value in parts) == pytest.approx(total, abs=0.0005)
+    assert f"{total:+8.3f}  in total" in str(records)
+    page = records._repr_html_()
+    assert "&lt;b&gt;" in page and "<b>" not in page
+    assert page.count("<tr>") == len(parts) + 1

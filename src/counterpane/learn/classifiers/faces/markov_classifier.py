@@ -332,6 +332,7 @@ class MarkovClassifier(Classifier):
             [1.0, *average.shares],
             average.log_proba(codes)[0],
             self.classes_,
+            self.target_.name,
         )
 
     def plot(self, kind: str = "hypergraph", *, average: bool = True, **options: Any) -> Any:
