@@ -309,25 +309,29 @@ def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> A
     results: list[Any] = []
     errors: list[BaseException] = []
     done = threading.Event()  # after Ctrl-C a thread cannot be joined: Python takes it for ended
+    begun, cancelled = threading.Event(), threading.Event()
 
     def run() -> None:
+        begun.set()
         try:
-            results.append(work())
+            if not cancelled.is_set():
+                results.append(work())
         except BaseException as error:  # raised below, in the calling thread
             errors.append(error)
         finally:
             done.set()
 
-    threading.Thread(target=run).start()
     try:
+        threading.Thread(target=run).start()  # Ctrl-C may come before it returns
         finished = False
         while not finished:
             finished = done.wait(WATCH)
             if ctl is not None:
                 ctl.check()
     except BaseException:
+        cancelled.set()
         connection.interrupt()
-        while not done.wait(WATCH):  # the statement may begin just now
+        while begun.is_set() and not done.wait(WATCH):  # the statement may begin just now
             connection.interrupt()
         raise
     if errors:

@@ -214,6 +214,32 @@ def test_ctrl_c_while_duckdb_groups(tmp_path, monkeypatch, scratch):
     assert source.distinct([0, 1]).weights.sum() == 400_000
 
 
+@needs_duckdb
+@pytest.mark.parametrize("late", [True, False])
+def test_ctrl_c_while_the_thread_of_duckdb_starts(monkeypatch, late):
+    """A busy machine takes long to start a thread: what it began must end with the interrupt."""
+    start, begun = threading.Thread.start, []
+
+    def interrupted(thread):
+        if late:
+            start(thread)
+            begun.append(thread)
+        raise KeyboardInterrupt
+
+    slow = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
+    with pytest.importorskip("duckdb").connect(":memory:") as connection:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(threading.Thread, "start", interrupted)
+            frame_readers._watched(lambda: connection.execute(slow).fetchall(), connection, None)
+        for thread in begun:
+            thread.join(60)
+            assert not thread.is_alive()
+        one = frame_readers._watched(
+            lambda: connection.execute("SELECT 1").fetchall(), connection, None
+        )
+        assert one == [(1,)]
+
+
 # ---- the command line -------------------------------------------------------------------------
 
 
