@@ -92,12 +92,12 @@ $(VENV)-%/bin/python: pyproject.toml $(CORE) $(VENV)/test.stamp
 	touch $@
 
 checked: SETTINGS = -C cmake.define.COUNTERPANE_CHECKED=ON
-checked: TESTS = tests/core tests/unit tests/contract tests/property tests/golden
+checked: TESTS = tests/core tests/unit tests/contract tests/property tests/golden tests/faults
 checked: $(VENV)-checked/bin/python  ## run the tests of kernels and learners (or TESTS) with every index checked
 	$(VENV)-checked/bin/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 sanitized: SETTINGS = -C cmake.define.COUNTERPANE_CHECKED=ON -C cmake.define.COUNTERPANE_SANITIZE=address,undefined
-sanitized: TESTS = tests/core tests/unit
+sanitized: TESTS = tests/core tests/unit tests/faults
 sanitized: $(VENV)-sanitized/bin/python  ## run the tests of kernels and units (or TESTS) under AddressSanitizer and UBSan
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
