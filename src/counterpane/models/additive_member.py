@@ -157,7 +157,7 @@ class Member:
         whole = all(keys.dtype.kind in "iu" for keys in (self.coding.cards, *self.keys))
         if not terms or not whole or any(a.ndim != 1 for a in flat):
             raise ScopeError("the keys, terms or constants are of another type or shape.")
-        if not all(np.isfinite(a).all() for a in numbers):
+        if not all(a.dtype.kind == "f" and np.isfinite(a).all() for a in numbers):
             raise ParameterError("a table, term or constant holds a number that is not finite.")
         if len(self.terms) not in (0, 2 * len(self.coding.varying)):
             raise ScopeError(
