@@ -184,10 +184,12 @@ class BoostingSearch(Search[ShapesTried]):
         `few` confines paths to sets that each fold found.
         """
         options: dict[str, Any] = {"seed": self.seed, "n_jobs": self.n_jobs}
-        places = self._tried_rows if self.thin and not last else slice(None)
-        rows = self.rows.take(places) if self.thin and not last else self.rows
-        held = np.ascontiguousarray((self.held if last else self.tried_on)[:, places])
-        fold_rows = (rows, self.weights[places], held, self.shapes[name])
+        rows, weights, held = self.rows, self.weights, self.held if last else self.tried_on
+        if self.thin and not last:
+            places = self._tried_rows
+            held = np.ascontiguousarray(held[:, places])
+            rows, weights = rows.take(places), weights[places]
+        fold_rows = (rows, weights, held, self.shapes[name])
         if not few:
             return boost_folds(*fold_rows, **options)
         known = None if last else self._fits.get(name)
