@@ -36,6 +36,14 @@ class ParsedEvidence:
     evidence: dict[str, Any]
     texts: tuple[str, ...]
 
+    def merged(self, states: dict[str, Any]) -> ParsedEvidence:
+        """This evidence and that of a file; a column may be in one of them."""
+        both = sorted(self.evidence.keys() & states.keys())
+        if both:
+            raise ParameterError(f"{both[0]!r} is both in --given and in the file; drop one.")
+        texts = (f"{name}={state}" for name, state in states.items())
+        return ParsedEvidence({**self.evidence, **states}, (*self.texts, *texts))
+
     def to_dict(self) -> dict[str, Any]:
         """The evidence for JSON: a state, a list of states, or the ends of a range."""
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from counterpane.cli.options import Evidence, ModelFile, Printing, complete_colu
 from counterpane.lazy import lazy
 
 schemas = lazy("counterpane.data.schema")
+uai_tasks = lazy("counterpane.models.formats.uai_tasks")
 
 BAR = 30  # letters of the bar of probability 1
 
@@ -24,13 +26,13 @@ def run_query(
     *,
     model: ModelFile,
     variables: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="COLUMNS",
-            help="The columns to ask about: one or more.",
+            help="The columns to ask about: one or more; none with --task.",
             autocompletion=complete_column,
         ),
-    ],
+    ] = None,
     given: Evidence = None,
     method: Annotated[
         str,
@@ -39,12 +41,56 @@ def run_query(
             "that is affordable."
         ),
     ] = "auto",
+    exact: Annotated[
+        float | None,
+        typer.Option(
+            help="The seconds that an exact answer may take, by the estimate of its plan (120).",
+            min=0,
+        ),
+    ] = None,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(help="The memory it may take, such as 2GB (half of what is available)."),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="Answer a task of the UAI competitions, in their format: MAR, PR, MPE or MMAP.",
+        ),
+    ] = None,
+    evidence: Annotated[
+        Path | None, typer.Option(help="A file of evidence in UAI's format, .evid.")
+    ] = None,
+    query: Annotated[
+        Path | None, typer.Option(help="A file with the columns of MMAP in UAI's format, .query.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file for the result of a task.")
+    ] = None,
     printing: Printing,
 ) -> None:
-    """Print P(COLUMNS | evidence)."""
+    """Print P(COLUMNS | evidence), or answer a task of the UAI competitions."""
     loaded: Any = cp.load(model)
     parsed = evidence_of(loaded, given)
-    answer = loaded.query(variables, parsed.evidence, method=method)
+    limits = {"exact": exact, "max_memory": max_memory}
+    limits = {name: value for name, value in limits.items() if value is not None}
+    if evidence is not None:
+        parsed = parsed.merged(uai_tasks.read_uai_evidence(evidence, loaded.schema))
+    if task is not None:
+        columns = query if query is None else uai_tasks.read_uai_query(query, loaded.schema)
+        text = _uai_result(
+            loaded, task.upper(), columns or variables, parsed.evidence, method, limits
+        )
+        if output is None:
+            console.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+        else:
+            output.write_text(text)
+        return
+    if not variables:
+        raise cp.CounterpaneError(
+            "no columns are asked about; name one or more, or pass --task MAR."
+        )
+    answer = loaded.query(variables, parsed.evidence, method=method, **limits)
     words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, parsed)
     lines = [*_cut_intervals(loaded, parsed), *([words] if words else [])]
     for line in lines:
@@ -56,6 +102,38 @@ def run_query(
         emit({"columns": list(answer.names), "given": parsed.to_dict(), "cells": cells, **about})
         return
     console.print(_probability_bars(answer, parsed.texts))
+
+
+def _uai_result(
+    model: Any,
+    task: str,
+    columns: list[str] | None,
+    evidence: dict[str, Any],
+    method: str,
+    limits: dict[str, Any],
+) -> str:
+    """The answer to a task of the UAI competitions, as the text of its result file."""
+    schema = model.schema
+    if task not in uai_tasks.TASKS:
+        raise cp.CounterpaneError(f"--task {task}; one of {', '.join(uai_tasks.TASKS)} is needed.")
+    if task == "MAR":
+        answers = model.marginals(evidence, method=method, **limits)
+        tables = [
+            answers[v.name].probabilities
+            if v.name in answers
+            else [float(k == v.code(evidence[v.name])) for k in range(v.card)]
+            for v in schema
+        ]
+        return str(uai_tasks.uai_marginals(tables))
+    if task == "PR":
+        return str(uai_tasks.uai_partition(model.log_weight(evidence, **limits)))
+    if task == "MMAP" and not columns:
+        raise cp.CounterpaneError("MMAP needs columns: pass --query FILE, or name them.")
+    asked = columns if task == "MMAP" else None
+    best = model.map_query(asked, evidence, method="exact" if asked else method, **limits)
+    return str(
+        uai_tasks.uai_states(schema, {**(evidence if not asked else {}), **best}, pairs=bool(asked))
+    )
 
 
 def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:

@@ -13,7 +13,7 @@ from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
 from counterpane.inference.gibbs import Gibbs
-from counterpane.inference.limits import limited
+from counterpane.inference.limits import current_limits, limited
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer, Answers
 from counterpane.models.effects import Explanation, check_one, explain_by_potentials, one_row
@@ -168,6 +168,26 @@ class JointModel(ExactAnswers):
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         with limited(exact, max_memory):
             return self._log_evidence(self._ask((), coded)[1], coded)
+
+    def log_weight(
+        self,
+        evidence: Evidence = None,
+        *,
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
+    ) -> float:
+        """ln Σ exp(Σ potentials) over the rows that agree with the evidence (partition function).
+
+        For a normalized model it is ln P(evidence).
+
+        >>> from counterpane import BayesianNetwork, Dag, Schema
+        >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
+        >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
+        >>> round(float(np.exp(model.log_weight({"x1": 1}))), 4)
+        0.2
+        """
+        with limited(exact, max_memory):
+            return self._ask((), encode_evidence(self.schema, evidence))[1]
 
     def query_many(
         self,
@@ -432,6 +452,8 @@ class JointModel(ExactAnswers):
     ) -> tuple[T | None, Any, TableSizeError | None]:
         """(what `ask` gives, or None; then the settings of an estimate; why it is not exact)."""
         how = as_method(method)
+        if how == "auto" and self._estimates and current_limits().seconds == 0:
+            return None, Gibbs(), None
         if not isinstance(how, str):
             if not self._estimates:
                 raise ParameterError(

@@ -71,13 +71,13 @@ def read_uai_query(path: str | os.PathLike[str], schema: Schema) -> list[str]:
     return [schema.names[v] for v in numbers[1:]]
 
 
-def uai_marginals(tables: Sequence[Floats]) -> str:
+def uai_marginals(tables: Sequence[Floats | Sequence[float]]) -> str:
     """The result of task MAR: the marginals of all variables, observed ones too.
 
-    >>> uai_marginals([np.array([0.25, 0.75])])
+    >>> uai_marginals([[0.25, 0.75]])
     'MAR\\n1 2 0.25 0.75\\n'
     """
-    parts = [" ".join([str(p.size), *(f"{x:.9g}" for x in p.tolist())]) for p in tables]
+    parts = [" ".join([str(len(p)), *(f"{x:.9g}" for x in p)]) for p in tables]
     return f"MAR\n{' '.join([str(len(parts)), *parts])}\n"
 
 

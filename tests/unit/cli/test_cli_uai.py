@@ -1,0 +1,100 @@
+"""`counterpane query --task`: the four tasks of the UAI competitions, from files to files."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+MODEL = """MARKOV
+3
+2 2 3
+3
+2 0 1
+2 1 2
+1 2
+4 1 2 3 4
+6 1 0 2 2 5 1
+3 0.5 1 2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "m.uai").write_text(MODEL)
+    (tmp_path / "m.uai.evid").write_text("1 0 1")
+    (tmp_path / "two.evid").write_text("1\n1 0 1\n")
+    (tmp_path / "m.query").write_text("2 1 2")
+    return tmp_path
+
+
+def weight(x, y, z):
+    pair = ((1, 2), (3, 4))[x][y]
+    other = ((1, 0, 2), (2, 5, 1))[y][z]
+    return pair * other * (0.5, 1, 2)[z]
+
+
+ROWS = {(1, y, z): weight(1, y, z) for y, z in itertools.product(range(2), range(3))}
+
+
+@pytest.fixture
+def ask(run, folder):
+    def call(*arguments):
+        code, out, err = run("query", str(folder / "m.uai"), *map(str, arguments))
+        return code, out + err
+
+    return call
+
+
+@pytest.mark.parametrize("name", ["m.uai.evid", "two.evid"])
+def test_marginals(ask, folder, name):
+    code, text = ask("--evidence", folder / name, "--task", "MAR")
+    assert code == 0, text
+    head, *numbers = text.split()
+    total = sum(ROWS.values())
+    y = [sum(w for row, w in ROWS.items() if row[1] == s) / total for s in range(2)]
+    z = [sum(w for row, w in ROWS.items() if row[2] == s) / total for s in range(3)]
+    assert head == "MAR"
+    expected = [3, 2, 0, 1, 2, *y, 3, *z]
+    assert [float(x) for x in numbers] == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_partition_function_is_a_logarithm_to_base_10(ask, folder):
+    _, text = ask("--evidence", folder / "m.uai.evid", "--task", "pr")
+    head, number = text.split()
+    assert head == "PR" and float(number) == pytest.approx(math.log10(sum(ROWS.values())))
+
+
+def test_the_best_row(ask, folder):
+    _, text = ask("--evidence", folder / "m.uai.evid", "--task", "MPE")
+    assert tuple(map(int, text.split()[2:])) == max(ROWS, key=ROWS.get)
+
+
+def test_marginal_map_goes_to_a_file(ask, folder):
+    (folder / "m.query").write_text("1 2")
+    out = folder / "result"
+    code, text = ask(
+        "--evidence", folder / "m.uai.evid", "--task", "MMAP", "--query",
+        folder / "m.query", "-o", out,
+    )  # fmt: skip
+    assert code == 0, text
+    sums = [sum(w for row, w in ROWS.items() if row[2] == s) for s in range(3)]
+    assert out.read_text().split() == ["MMAP", "1", "2", str(sums.index(max(sums)))]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [("1 7 0", "no such variable"), ("2 0 1", "samples|pairs"), ("1 0 x", "whole number")],
+)
+def test_bad_evidence_is_refused(ask, folder, evidence, words):
+    (folder / "bad.evid").write_text(evidence)
+    code, text = ask("--evidence", folder / "bad.evid", "--task", "MAR")
+    assert code != 0
+    assert any(word in " ".join(text.split()) for word in words.split("|"))
+
+
+def test_unknown_tasks_and_missing_columns_are_refused(ask):
+    assert "MAR, PR, MPE, MMAP" in " ".join(ask("--task", "SUM")[1].split())
+    assert "--query" in ask("--task", "MMAP")[1]
+    assert "--task" in ask()[1]
