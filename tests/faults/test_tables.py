@@ -184,3 +184,15 @@ def test_infinite_cells_do_not_hide_a_cut(rule, end, tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.Table.from_pandas(frame), path)
     assert FileSource(path, discretize=rule, target="y").schema["x"] == table.schema["x"]
+
+
+@pytest.mark.parametrize("learner", [cp.InteractionClassifier(), cp.BoostedTables(), cp.TAN()])
+@pytest.mark.parametrize("end", [np.inf, -np.inf])
+def test_an_infinite_number_is_predicted_as_a_missing_one(learner, end):
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300))
+    frame = pd.DataFrame({"x": x, "y": np.where(np.nan_to_num(x) > 0.3, "p", "q")})
+    learner.fit(frame, "y")
+    shares = learner.predict_proba(pd.DataFrame({"x": [end, np.nan]}))
+    np.testing.assert_array_equal(shares[0], shares[1])
+    assert np.isfinite(shares).all()

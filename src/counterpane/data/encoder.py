@@ -154,13 +154,23 @@ def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") 
     return codes
 
 
+def finite_numbers(column: Column) -> Column:
+    """The column with its infinite numbers as missing cells."""
+    if isinstance(column, Labels) or column.values.dtype.kind != "f":
+        return column
+    infinite = np.isinf(column.values)
+    return replace(column, missing=column.missing | infinite) if infinite.any() else column
+
+
 def encode_rows(
     columns: Sequence[Column], variables: Sequence[Variable], numeric: Sequence[int]
 ) -> tuple[Codes, Floats]:
     """The codes (variables, rows) and the numbers (len(numeric), rows) of columns.
 
-    A code equal to the variable's card stands for a state that the variable does not have.
+    A code equal to the variable's card stands for a state that the variable does not have. An
+    infinite number is missing, as it was where the numbers were learned from.
     """
+    columns = [finite_numbers(c) if i in numeric else c for i, c in enumerate(columns)]
     rows = n_rows(columns[0])
     cards = np.array([v.card for v in variables])
     codes: Codes = np.empty((len(variables), rows), dtype=code_dtype(cards))
