@@ -1,8 +1,9 @@
 """Networks of wide tables: processor seconds, peak memory, precision, recall and SHD by width.
 
-The rows come from a random network: 0 to 2 parents a column, conditional tables Beta(.4, .4) within
-[.05, .95] (for more states Dirichlet(.4)). Each line runs in a process of its own; seconds are those
-of `fit`, memory is the peak of the process, with Python and the table. SHD is between patterns.
+Rows come from a random network: 0 to 2 parents a column, conditional tables Beta(.4, .4) within
+[.05, .95] (Dirichlet(.4) for more states). Each line runs in a process of its own; seconds are
+those of `fit`, memory is the peak of the process, Python and the table included. SHD is between
+patterns.
 
     python benchmarks/wide.py [--largest 100_000] [--only "regular expression"]
 
@@ -21,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import RESULTS, commit, publish
 
 import counterpane as cp
 from counterpane.graphs import Dag, cpdag
+from harness import RESULTS, commit, publish
 
 ROWS = 1_000
 LINES = Path(RESULTS) / "wide_lines.json"
