@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import counterpane as cp
-from counterpane.cli.app import run_program
+from counterpane.cli import app
 
 COMMANDS = (
     ("learn", "titanic", "-o", "out.cp"),
@@ -54,10 +54,19 @@ def _in_child(words: tuple[str, ...], folder: Path, wait: float) -> tuple[int, s
             os.chdir(folder)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             sys.argv = ["counterpane", *words]
-            os.write(go, b"x")
+            run = app._run_program
+
+            def started() -> None:  # signals outside of the program are not its affair
+                os.write(go, b"x")
+                try:
+                    run()
+                finally:
+                    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+            app._run_program = started  # type: ignore[assignment]
             code = 0
             try:
-                run_program()
+                app.run_program()
             except SystemExit as stop:
                 code = int(stop.code or 0)
             except BaseException:
@@ -79,11 +88,17 @@ def _in_child(words: tuple[str, ...], folder: Path, wait: float) -> tuple[int, s
 
 
 def _in_process(words: tuple[str, ...], folder: Path, wait: float) -> tuple[int, str]:
-    """As `_in_child`, of a new interpreter: Ctrl-C may come while it loads."""
+    """As `_in_child`, of a new interpreter: Ctrl-C comes while it loads the library."""
+    program = (  # tells that it has begun from inside of `main`
+        "import os, counterpane.__main__ as m; check = m._check_command; "
+        "m._check_command = lambda words: (os.write(1, b'x'), check(words)); m.main()"
+    )
     started = subprocess.Popen(
-        [sys.executable, "-m", "counterpane", *words], cwd=folder, stdout=subprocess.DEVNULL,
+        [sys.executable, "-c", program, *words], cwd=folder, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert started.stdout is not None
+    started.stdout.read(1)
     time.sleep(wait)
     started.send_signal(signal.SIGINT)
     errors = started.communicate()[1]

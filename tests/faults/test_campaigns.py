@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from counterpane.cli import app
 from faults import files_fuzzer, interrupts, kills
 
 # Files that were not refused in one sentence, or answered what is no probability.
@@ -28,11 +29,21 @@ def test_kills_tear_and_lose_nothing():
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_ctrl_c_leaves_no_traceback():
-    assert [fault for seed in range(12) if (fault := interrupts.try_once(seed)) is not None] == []
+    seeds = (*range(12), 116, 156)
+    assert [fault for seed in seeds if (fault := interrupts.try_once(seed)) is not None] == []
+
+
+def test_ctrl_c_that_python_wraps_is_one(run, monkeypatch):
+    def load(_):
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(app, "_program", load)
+    code, _, err = run("datasets")
+    assert (code, err) == (130, "Stopped; nothing was written.\n")
 
 
 def test_ctrl_c_while_the_program_loads(tmp_path):
-    for wait in (0.2, 0.4, 0.8):  # Python itself needs the first moments
+    for wait in (0.01, 0.1, 0.3):
         code, errors = interrupts._in_process(("learn", "titanic", "-o", "m.cp"), tmp_path, wait)
         assert code in interrupts.DONE
         assert "Traceback" not in errors

@@ -93,7 +93,6 @@ def _run_program() -> None:
     sys.argv = [word for word in sys.argv if word != "--debug"]
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     completing = "_COUNTERPANE_COMPLETE" in os.environ
-    program = _program([first] if first in COMMANDS and not completing else COMMANDS)
     interrupted.clear()
     stopped_early.clear()
     notes.quiet = False
@@ -101,7 +100,7 @@ def _run_program() -> None:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _show_warning
         try:
-            program()
+            _program([first] if first in COMMANDS and not completing else COMMANDS)()
         except SystemExit as stop:
             if stop.code == 130 and not interrupted:
                 _print_error("Stopped; nothing was written.")
@@ -109,9 +108,18 @@ def _run_program() -> None:
         except Exception as error:
             if debug:
                 raise
+            if _is_ctrl_c(error):
+                raise KeyboardInterrupt from None
             sentence, code = _error_sentence(error)
             _print_error(f"[red]Error:[/red] {escape(sentence)}")
-            sys.exit(code)
+            sys.exit(130 if interrupted else code)
+
+
+def _is_ctrl_c(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: Python wraps it where a class is being made."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 def _program(commands: Any) -> typer.Typer:
