@@ -27,6 +27,7 @@ from counterpane.models.evidence import CodedEvidence, evidence_codes
 from counterpane.typing import Array, Codes, Floats, Ints
 
 AGREED = 1.1  # R-hat up to which chains are taken to agree
+TRUSTED = 0.02  # the largest difference between sampling and propagation that is trusted
 Method: TypeAlias = str | Gibbs | MeanField | BeliefPropagation
 """How a question is answered: "auto", "exact", "gibbs", "mean_field", "bp", or their settings."""
 
@@ -60,7 +61,8 @@ class Certainty(NamedTuple):
 
     Gibbs sampling tells `standard_errors`, in the shape of the probabilities, and of one question
     the largest `rhat` and the least `effective_size` of all states; the others whether they have
-    `converged`.
+    `converged`. An estimate that replaces an exact answer is `trusted` if the chains agree and
+    belief propagation differs by at most .02; `difference` is the largest one.
     """
 
     method: str
@@ -68,6 +70,8 @@ class Certainty(NamedTuple):
     standard_errors: Floats | None = None
     rhat: float | None = None
     effective_size: float | None = None
+    trusted: bool | None = None
+    difference: float | None = None
 
     @classmethod
     def of_chains(cls, estimate: Estimate) -> Certainty:
@@ -87,7 +91,8 @@ class Certainty(NamedTuple):
 def warn_if_inexact(certainty: Certainty, reason: CounterpaneError | None = None) -> None:
     """Warn of an estimate where, for a reason, no exact answer was found, and of a bad one."""
     if reason is not None:
-        warn_inexact(f"{reason.reason}; this is an estimate instead ({certainty}).", 4)
+        doubt = "" if certainty.trusted is not False else "not trusted (see certainty): "
+        warn_inexact(f"{doubt}{reason.reason}; this is an estimate instead ({certainty}).", 4)
     elif not certainty.converged:
         way = "more sweeps" if certainty.method == "gibbs" else "a larger max_iter, or damping"
         warn_inexact(f"the answer is not settled ({certainty}); use {way}, or another method.", 4)
@@ -174,6 +179,24 @@ class Approximator:
         name = "mean_field" if isinstance(how, MeanField) else "bp"
         certainty = Certainty(name, approximation.converged)
         return [approximation.marginals[v] for v in queried], [certainty] * len(queried)
+
+    def compared(
+        self,
+        queried: Sequence[int],
+        coded: CodedEvidence,
+        each: Sequence[Floats],
+        sure: Sequence[Certainty],
+    ) -> list[Certainty]:
+        """The certainties of estimates by sampling, with what belief propagation says of them."""
+        try:
+            others, _ = self.each(queried, coded, BeliefPropagation())
+        except CounterpaneError:  # messages that leave no state, tables that do not fit
+            return [c._replace(trusted=False) for c in sure]
+        gaps = [float(np.abs(a - b).max()) for a, b in zip(each, others, strict=True)]
+        return [
+            c._replace(trusted=c.converged and gap <= TRUSTED, difference=gap)
+            for c, gap in zip(sure, gaps, strict=True)
+        ]
 
     def _iterate(self, coded: CodedEvidence, how: Method) -> Approximation:
         if isinstance(how, MeanField):

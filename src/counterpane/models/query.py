@@ -108,6 +108,8 @@ class JointModel(ExactAnswers):
             return Answer(axes, probabilities, log_evidence)
         estimator = self._estimator({*queried, *coded.variables})
         probabilities, certainty = estimator.joint(queried, coded, how)
+        if why is not None and len(queried) == 1:
+            (certainty,) = estimator.compared(queried, coded, [probabilities], [certainty])
         warn_if_inexact(certainty, why)
         late = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return Answer(axes, probabilities, late, certainty)
@@ -145,8 +147,11 @@ class JointModel(ExactAnswers):
             sure: Sequence[Certainty | None] = [None] * len(rest)
         else:
             each, sure = self._approximator.each(rest, coded, how)
+            if why is not None:
+                sure = self._approximator.compared(rest, coded, each, sure)
             if sure:
-                warn_if_inexact(max(sure, key=lambda c: (not c.converged, c.rhat or 1.0)), why)
+                worst = max(sure, key=lambda c: (c.trusted is False, not c.converged, c.rhat or 1))
+                warn_if_inexact(worst, why)
             log_evidence = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return {
             self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty)

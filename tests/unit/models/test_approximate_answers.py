@@ -113,6 +113,20 @@ def test_what_does_not_fit_is_estimated_with_a_warning(wide):
         wide.map_query(["x7"], {"x3": 1})
 
 
+def test_an_estimate_is_trusted_if_sampling_and_propagation_agree():
+    weak, strong = (
+        cp.MarkovNetwork(
+            cp.Schema.from_cards([2] * 12),
+            [Potential((v, u), scale * np.eye(2)) for v in range(12) for u in range(v)],
+        )
+        for scale in (0.02, 3.0)
+    )
+    with pytest.warns(InexactAnswer, match=r"^an exact answer"):
+        assert weak.query("x0", exact=1e-9).certainty.trusted
+    with pytest.warns(InexactAnswer, match=r"^not trusted"):
+        assert strong.query("x0", exact=1e-9).certainty.trusted is False
+
+
 def test_the_same_question_has_the_same_answer(wide):
     once, again = (wide.query("x7", method="gibbs").probabilities for _ in range(2))
     np.testing.assert_array_equal(once, again)
