@@ -208,6 +208,7 @@ inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages,
     } else if (task == TASK_JOINT) {
       std::vector<double> logs;
       log_weight = passes.read_kept(logs);
+      if (log_weight == -INF) continue;  // what is possible apart is not so together
       const double weight = sum.weigh(log_weight);
       for_each_cell(part.shape(tree.kept), [&](Int cell, const std::vector<Int>& s) {
         Int place = 0;
