@@ -107,7 +107,7 @@ def clique_tree(
     The axes of a clique are its new variables, then those of its parent, in the parent's order.
 
     >>> clique_tree([(0, 1), (1, 2)], [0, 1, 2])
-    ([(2, 1), (0, 1)], [-1, 0])
+    ([(1, 2), (0, 1)], [-1, 0])
     """
     neighbors: dict[int, set[int]] = {v: set() for v in order}
     for scope in scopes:

@@ -90,7 +90,7 @@ def box_size(name: str, states: Sequence[str]) -> Box:
     """(width, height) of the box of a column, which shows its name and bars of its states.
 
     >>> box_size("sex", ["male", "female"])
-    (131.6, 64.0)
+    (133.2, 64.0)
     """
     name_width = LETTER * _letters(name) + 26.0
     state_width = STATE_LETTER * min(13.0, max(map(_letters, states), default=1.0)) + 92.0

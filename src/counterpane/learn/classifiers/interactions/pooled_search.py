@@ -104,9 +104,10 @@ class Pool(NamedTuple):
         if np.isnan(tables):
             return f"The log-loss of held-out rows is {loss:.4f}."
         if not used:
+            than = "too little below" if loss < tables else "not below"
             return (
                 f"Boosted trees were tried and left out: the log-loss of held-out rows would be "
-                f"{loss:.4f} with them, and is {tables:.4f} without."
+                f"{loss:.4f} with them, {than} the {tables:.4f} without."
             )
         a, b = self.table_weight, self.tree_weight
         if b == 0:
