@@ -155,7 +155,8 @@ def test_propagation_in_any_field_loses_nothing_to_underflow(spread, data):
     rest = [v for v in range(len(cards)) if v not in evidence]
     parts = [Potential(scope, values) for scope, values in potentials]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibration, "REBUILD_CELLS", data.draw(st.sampled_from([0, 2**21])))
+        patch.setattr(calibration, "TREE_CELLS", data.draw(st.sampled_from([0, 2**20])))
+        patch.setattr(calibration, "ROW_CELLS", data.draw(st.sampled_from([0, 2**19])))
         found, log_weight = JunctionMarginals(parts, cards).run(rest, evidence)
     expected = reference.ask_logs(logs, cards, (), evidence)[1]
     assert math.isclose(log_weight, expected, rel_tol=1e-12, abs_tol=1e-9)
