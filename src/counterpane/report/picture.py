@@ -20,7 +20,7 @@ LAYERS = (34.0, 56.0)  # heights at which layers are planned, before boxes get t
 ROOMY = 30  # edges up to which layers stand apart, so that there is room for numbers
 LETTER, STATE_LETTER = 8.4, 6.6  # widths of a letter of a name and of a state
 WIDTHS = (120.0, 200.0)  # the least and the largest of a box
-HEAD, ROW, MOST_ROWS = 30.0, 17.0, 6  # heights of a box's head and of a state; states in sight
+HEAD, ROW, MOST_ROWS = 34.0, 17.0, 6  # heights of a head with borders, of a state; states in sight
 MOST_COLUMNS = 110  # that are all drawn
 STRONGEST = 60  # columns that are drawn if there are more
 MOST_HYPEREDGES = 40
@@ -90,7 +90,7 @@ def box_size(name: str, states: Sequence[str]) -> Box:
     """(width, height) of the box of a column, which shows its name and bars of its states.
 
     >>> box_size("sex", ["male", "female"])
-    (133.2, 64.0)
+    (133.2, 68.0)
     """
     name_width = LETTER * _letters(name) + 26.0
     state_width = STATE_LETTER * min(13.0, max(map(_letters, states), default=1.0)) + 92.0
