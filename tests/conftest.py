@@ -22,6 +22,8 @@ os.environ.setdefault("SKBUILD_EDITABLE_SKIP", str(Path(_core.__file__).parents[
 settings.register_profile("counterpane", deadline=None)
 settings.load_profile("counterpane")
 
+collect_ignore_glob = ["*/conftest.py"]  # their examples; several modules of one name clash
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
