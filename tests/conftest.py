@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+import counterpane as cp
 from counterpane import _core
 from counterpane.cli.app import run_program
 
@@ -21,8 +23,6 @@ os.environ.setdefault("SKBUILD_EDITABLE_SKIP", str(Path(_core.__file__).parents[
 # Examples of laws have no deadline: a busy machine is no failure.
 settings.register_profile("counterpane", deadline=None)
 settings.load_profile("counterpane")
-
-collect_ignore_glob = ["*/conftest.py"]  # their examples; several modules of one name clash
 
 
 @pytest.fixture(scope="session")
@@ -57,3 +57,40 @@ def run(
         return int(stop.value.code or 0), out.out, out.err
 
     return call
+
+
+CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser without a screen."""
+    if not CHROMIUM or not CHROMEDRIVER:
+        pytest.skip("Chromium and its driver are not installed")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--window-size=1400,1000",
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(CHROMEDRIVER))
+    driver.set_script_timeout(120)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def titanic() -> cp.Table:
+    """The table of most reports."""
+    return cp.load_dataset("titanic")

@@ -51,6 +51,15 @@ def need_memory(n_bytes: float, what: str, advice: str) -> None:
         )
 
 
+def is_small_share(n_bytes: float) -> bool:
+    """Whether some memory is at most a quarter of what is available.
+
+    >>> is_small_share(1000)
+    True
+    """
+    return n_bytes <= SMALL or 4 * n_bytes <= available_memory()
+
+
 def size_text(n_bytes: float) -> str:
     """A number of bytes for people.
 

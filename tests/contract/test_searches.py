@@ -76,5 +76,10 @@ def test_no_step_changes_the_state_that_it_is_given(monkeypatch: pytest.MonkeyPa
         cp.OrderMCMC(n_samples=20, partition=False), cp.HybridRandomFieldLearner(literal=True),
     ):  # fmt: skip
         learner.fit(gaps)
+    numbers = frame.assign(number=np.random.default_rng(0).normal(size=len(frame)))
+    cp.TAN(discretize="trees").fit(numbers, "mood")
+    monkeypatch.setattr("counterpane.learn.bayesian.wide_search.WIDE", 1)
+    for learner in (cp.StructureSearch(), cp.ChowLiu()):
+        learner.fit(frame)
     ours = {kind for kind in subclasses(Search) if kind.__module__.startswith("counterpane.")}
     assert checked == {kind.__name__ for kind in ours if not kind.__abstractmethods__}

@@ -97,9 +97,9 @@ class Coding:
         cards, numeric = arrays["cards"], arrays["numeric"]
         rows = (len(numeric),)
         if cards.ndim != 1 or not rows == centers.shape == scales.shape == fills.shape:
-            raise ScopeError(f"{len(numeric)} columns of numbers have other numbers of scales.")
+            raise DataError(f"{len(numeric)} columns of numbers have other numbers of scales.")
         if ((numeric < 0) | (numeric >= len(cards))).any() or (cards < 1).any():
-            raise ScopeError("a column of numbers, or a number of states, is out of range.")
+            raise DataError("a column of numbers, or a number of states, is out of range.")
         if not all(np.isfinite(a).all() for a in (centers, scales, fills, *scores)):
             raise ParameterError("the coding of numbers holds one that is not finite.")
         return cls(cards, numeric, cuts, centers, scales, fills, values, scores)

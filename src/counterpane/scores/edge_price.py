@@ -50,7 +50,7 @@ def edge_prices(score: LocalScore, total: float, n_columns: int, rate: float | N
 
     >>> from counterpane.scores import BIC
     >>> edge_prices(BIC(), 1000, 2000, 0.02)[1:4].round(2).tolist()
-    [5.94, 3.91, 1.61]
+    [5.64, 3.91, 1.87]
     """
     freedom = np.arange(1, MAX_FREEDOM + 1, dtype=np.float64)
     if rate is None or not total > 0:

@@ -14,6 +14,7 @@ from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
+from counterpane.memory import is_small_share
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.scores.base import Form, LocalScore, clogc_table, score_pairs
@@ -168,8 +169,9 @@ class RowCache:
         bits = BitColumns(codes, cards)
         weights = np.empty(0)
         table = self.source.table
-        if form is not None and table is not None and self.source.bits is not None:
-            codes, bits = table.codes, self.source.bits
+        kept = self.source.bits
+        if form is not None and table is not None and kept is not None and _fits(kept, cards):
+            codes, bits = table.codes, kept
             if table.weights is None:
                 bits.pack(range(n))
             else:
@@ -245,6 +247,11 @@ class RowCache:
                 f"family {child} | {parents} has {len(distinct)} parents and {cells:.3g} "
                 f"cells; the cache holds up to {self.max_parents} and {self.max_cells:,}."
             )
+
+
+def _fits(bits: BitColumns, cards: Ints) -> bool:
+    """Whether bit sets of all states leave most of the memory to the search."""
+    return is_small_share(8 * int(cards.sum()) * bits.n_words)
 
 
 def _total_weight(source: CountSource, missing: Policy) -> float:

@@ -158,7 +158,7 @@ def test_a_coding_checks_itself_and_survives_arrays():
             broken["scores_ends"] = broken["scores_ends"] - 1
         with pytest.raises(DataError):
             Coding.from_arrays(broken)
-    with pytest.raises(DataError, match="cuts, scale, fill"):
+    with pytest.raises(DataError, match="other numbers of scales"):
         Coding.from_arrays(coding.to_arrays() | {"fills": np.empty(0)})
     with pytest.raises(DataError, match="do not fill"):
         parted(np.arange(5), np.array([3, 2]))
