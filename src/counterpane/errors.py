@@ -145,6 +145,10 @@ class TableSizeError(CounterpaneError, MemoryError):
     """A dense table would exceed the limit; nothing was allocated."""
 
 
+class UntrustedError(CounterpaneError, ArithmeticError):
+    """An estimate that must be trusted is not: sampling and propagation differ."""
+
+
 class FileFormatError(CounterpaneError, ValueError):
     """A file is damaged, cut short, or not of the kind its name says."""
 

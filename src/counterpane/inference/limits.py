@@ -50,7 +50,8 @@ def current_limits() -> Limits:
 
 @contextmanager
 def limited(
-    exact: bool | float | None = None, max_memory: float | str | None = None
+    exact: bool | float | None = None,
+    max_memory: float | str | None = None,
 ) -> Iterator[None]:
     """Set the limits of questions inside: seconds (or True, False) and bytes (or "2 GB").
 

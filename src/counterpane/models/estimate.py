@@ -16,6 +16,7 @@ from counterpane.errors import (
     EvidenceError,
     ParameterError,
     TableSizeError,
+    UntrustedError,
     unknown_name,
 )
 from counterpane.features import Blanket, Potential
@@ -88,8 +89,19 @@ class Certainty(NamedTuple):
         return text if self.rhat is None else f"{text}, R-hat up to {self.rhat:.3g}"
 
 
-def warn_if_inexact(certainty: Certainty, reason: CounterpaneError | None = None) -> None:
-    """Warn of an estimate where, for a reason, no exact answer was found, and of a bad one."""
+def warn_if_inexact(
+    certainty: Certainty, reason: CounterpaneError | None = None, *, strict: bool = False
+) -> None:
+    """Warn of an estimate where, for a reason, no exact answer was found, and of a bad one.
+
+    With `strict`, an estimate that is not trusted raises.
+    """
+    if strict and not certainty.trusted:
+        cause = "the estimate" if reason is None else f"{reason.reason}; the estimate instead"
+        raise UntrustedError(
+            f"{cause} is not trusted ({certainty}): give more evidence, allow an exact answer by "
+            "exact=… and max_memory=…, or accept it by strict=False."
+        )
     if reason is not None:
         doubt = "" if certainty.trusted is not False else "not trusted (see certainty): "
         warn_inexact(f"{doubt}{reason.reason}; this is an estimate instead ({certainty}).", 4)

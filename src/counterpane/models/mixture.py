@@ -222,11 +222,12 @@ class Mixture(JointModel):
         method: Method = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
+        strict: bool = False,
     ) -> Answer:
         """P(variables | evidence), as in `JointModel`; `basis` describes the rows of an average."""
         answer = super().query(
             variables, evidence, virtual_evidence=virtual_evidence, method=method, exact=exact,
-            max_memory=max_memory,
+            max_memory=max_memory, strict=strict,
         )  # fmt: skip
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         average = self._over_rows(self.schema.indices(name_list(variables)), coded)

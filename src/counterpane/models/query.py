@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpane.data.export import frame_kind_of
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
-from counterpane.errors import EvidenceError, ParameterError, TableSizeError
-from counterpane.inference.gibbs import Gibbs
-from counterpane.inference.limits import current_limits, limited
+from counterpane.errors import ParameterError, TableSizeError
+from counterpane.inference.limits import limited
 from counterpane.lazy import lazy
-from counterpane.models.answer import Answer, Answers
+from counterpane.models.answer import Answer
+from counterpane.models.batches import BatchAnswers
 from counterpane.models.effects import Explanation, check_one, explain_by_potentials, one_row
 from counterpane.models.estimate import (
-    Approximator,
     Certainty,
     MapMethod,
     Method,
     as_map_method,
-    as_method,
     warn_if_inexact,
     warn_inexact,
 )
-from counterpane.models.evidence import (
-    NO_EVIDENCE,
-    CodedEvidence,
-    Evidence,
-    Unseen,
-    VirtualEvidence,
-    encode_evidence,
-    evidence_rows,
-)
-from counterpane.models.exact import ExactAnswers, check_n_rows, name_list
+from counterpane.models.evidence import Evidence, VirtualEvidence, encode_evidence, evidence_rows
+from counterpane.models.exact import check_n_rows, name_list
 from counterpane.seeds import random_generator
-from counterpane.typing import Codes, Floats, State
+from counterpane.typing import Codes, State
 
 if TYPE_CHECKING:
     from counterpane.models import imputing, odd_rows
@@ -48,10 +37,8 @@ else:
     imputing = lazy("counterpane.models.imputing")
     odd_rows = lazy("counterpane.models.odd_rows")
 
-T = TypeVar("T")
 
-
-class JointModel(ExactAnswers):
+class JointModel(BatchAnswers):
     """A distribution over the variables of `schema`, as a product of potentials.
 
     `X` is a `Table`, or any frame that `Table.from_frame` reads with the model's schema.
@@ -62,10 +49,9 @@ class JointModel(ExactAnswers):
     by Gibbs sampling, with a warning that says how sure it is. So does the answer's `certainty`.
     `exact` is the time in seconds, by the plan's estimate, that an exact answer may take (by
     default 120; True: any time; False: none), `max_memory` the memory, in bytes or as "2 GB" (by
-    default half of what is available).
+    default half of what is available). With `strict`, an estimate that is not trusted raises
+    `UntrustedError` instead of a warning.
     """
-
-    _estimates: ClassVar[bool] = True  # whether there is a blanket for inexact answers
 
     def query(
         self,
@@ -76,6 +62,7 @@ class JointModel(ExactAnswers):
         method: Method = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
+        strict: bool = False,
     ) -> Answer:
         """P(variables | evidence); the answer's axes follow the order of `variables`.
 
@@ -108,9 +95,9 @@ class JointModel(ExactAnswers):
             return Answer(axes, probabilities, log_evidence)
         estimator = self._estimator({*queried, *coded.variables})
         probabilities, certainty = estimator.joint(queried, coded, how)
-        if why is not None and len(queried) == 1:
+        if (strict or why is not None) and len(queried) == 1:
             (certainty,) = estimator.compared(queried, coded, [probabilities], [certainty])
-        warn_if_inexact(certainty, why)
+        warn_if_inexact(certainty, why, strict=strict)
         late = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return Answer(axes, probabilities, late, certainty)
 
@@ -122,6 +109,7 @@ class JointModel(ExactAnswers):
         method: Method = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
+        strict: bool = False,
     ) -> dict[str, Answer]:
         """P(variable | evidence) for every variable that is not given, all at once.
 
@@ -147,11 +135,11 @@ class JointModel(ExactAnswers):
             sure: Sequence[Certainty | None] = [None] * len(rest)
         else:
             each, sure = self._approximator.each(rest, coded, how)
-            if why is not None:
+            if strict or why is not None:
                 sure = self._approximator.compared(rest, coded, each, sure)
             if sure:
                 worst = max(sure, key=lambda c: (c.trusted is False, not c.converged, c.rhat or 1))
-                warn_if_inexact(worst, why)
+                warn_if_inexact(worst, why, strict=strict)
             log_evidence = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return {
             self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty)
@@ -194,63 +182,6 @@ class JointModel(ExactAnswers):
         with limited(exact, max_memory):
             return self._ask((), encode_evidence(self.schema, evidence))[1]
 
-    def query_many(
-        self,
-        variables: str | Iterable[str],
-        frame: Any,
-        *,
-        impossible: Literal["error", "prior"] = "error",
-        unseen: Unseen = "error",
-        method: Method = "auto",
-    ) -> Answers:
-        """P(variables | row) for each row of a frame or `Table`.
-
-        Evidence is what the frame's columns say of the model's other variables; columns of the
-        queried variables are not read, columns that the model does not know are passed over, and a
-        missing cell is not observed. A row that is impossible raises `EvidenceError` with its
-        number, or, with impossible="prior", is answered as if nothing were observed; its
-        `log_evidence` is then minus infinity; sampling always raises. A state that the model does
-        not know raises, or is taken as missing or as not observed (`unseen`, as in
-        `Table.from_frame`). Equal rows are answered once.
-
-        >>> from counterpane import BayesianNetwork, Dag, Schema
-        >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
-        >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
-        >>> model.query_many("x0", {"x1": [1, 0, None]}).probabilities[:, 1].round(4).tolist()
-        [0.6, 0.1, 0.2]
-        """
-        if impossible not in ("error", "prior"):
-            raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")
-        queried = self._positions(name_list(variables), NO_EVIDENCE)
-        columns, codes = evidence_rows(self.schema, frame, queried, unseen)
-        axes = [self.schema[v] for v in queried]
-        shape = (-1, *(v.card for v in axes))
-        full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
-        exact, how, why = self._exactly(
-            method, queried, np.array(columns)[full].tolist(),
-            lambda: self._ask_rows(queried, columns, codes),
-        )  # fmt: skip
-        if exact is None:
-            estimator = self._estimator({*queried, *columns})
-            found, certainty = estimator.rows(queried, columns, codes, how)
-            warn_if_inexact(certainty, why)
-            late = partial(self._late_evidence, queried, columns, codes)
-            answers = Answers(axes, found.reshape(shape), late, certainty)
-            answers.frame_kind = frame_kind_of(frame)
-            return answers
-        found, log_weights = exact
-        bad = np.flatnonzero(log_weights == -np.inf)
-        if bad.size and impossible == "error":
-            row = zip(columns, codes[:, bad[0]].tolist(), strict=True)
-            cells = {v: code for v, code in row if code < self.schema.cards[v]}
-            raise self._impossible(CodedEvidence(cells, {}), row=int(bad[0]))
-        if bad.size:
-            found[bad] = self._ask(queried, NO_EVIDENCE)[0].reshape(-1)
-        log_evidence = partial(self._log_evidence_rows, log_weights, queried, columns, codes)
-        answers = Answers(axes, found.reshape(shape), log_evidence)
-        answers.frame_kind = frame_kind_of(frame)
-        return answers
-
     def map_query(
         self,
         variables: str | Iterable[str] | None = None,
@@ -259,6 +190,7 @@ class JointModel(ExactAnswers):
         method: MapMethod = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
+        strict: bool = False,
     ) -> dict[str, State]:
         """The most probable joint states of `variables`, by default of all that are not given.
 
@@ -283,7 +215,7 @@ class JointModel(ExactAnswers):
                     raise self._impossible(coded, evidence)
                 return self._states(best)
             except TableSizeError as error:
-                if how == "exact" or partly or not self._estimates:
+                if how == "exact" or partly or strict or not self._estimates:
                     raise
                 warn_inexact(f"{error.reason}; the best row found may not be the best one.")
         if partly:
@@ -302,6 +234,8 @@ class JointModel(ExactAnswers):
         *,
         method: Method = "auto",
         as_intervals: bool = False,
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
     ) -> Table:
         """A table of `n` rows drawn from P(row | evidence), independent if drawn exactly.
 
@@ -322,27 +256,19 @@ class JointModel(ExactAnswers):
         coded = encode_evidence(self.schema, evidence)
         rng, rows = random_generator(random_state), check_n_rows(n, self.schema)
         every = range(len(self.schema))
-        exact, how, why = self._exactly(
-            method, every, coded.codes, lambda: (self._draw(rows, coded, rng),)
-        )
-        if exact is None:
+        with limited(exact, max_memory):
+            answer, how, why = self._exactly(
+                method, every, coded.codes, lambda: (self._draw(rows, coded, rng),)
+            )
+        if answer is None:
             if why is not None:
                 warn_inexact(f"{why.reason}; rows along Gibbs chains are drawn instead.")
             codes = self._approximator.draw(rows, coded, how, rng)
-        elif exact[0] is None:
+        elif answer[0] is None:
             raise self._impossible(coded, evidence)
         else:
-            codes = exact[0]
+            codes = answer[0]
         return self._drawn_table(codes, evidence, rng, as_intervals=as_intervals)
-
-    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
-        """P(target | row) for each row of a frame, shape (n_rows, states of the target).
-
-        What a row does not tell, or tells in a state that the model does not know, is summed out.
-        Without `target` it is the class that the model was learned for.
-        """
-        name = self._class_name(target)
-        return self.query_many(name, frame, impossible="prior", unseen="unknown").probabilities
 
     def explain(self, row: Any, target: str | None = None) -> Explanation:
         """What each interaction adds to the log-odds of the classes of one row, largest first.
@@ -439,60 +365,3 @@ class JointModel(ExactAnswers):
             if number is not None:
                 table.numbers[name][:] = number
         return table
-
-    @cached_property
-    def _approximator(self) -> Approximator:
-        return Approximator(self.schema, self.blanket, self.to_potentials)
-
-    def _estimator(self, nodes: set[int]) -> Approximator:
-        """What estimates answers about `nodes`."""
-        return self._approximator
-
-    def _has_exact(self, queried: Sequence[int], known: Collection[int]) -> bool:
-        """Whether a question has an exact answer, if only its tables are not too large."""
-        return True
-
-    def _exactly(
-        self, method: Method, queried: Sequence[int], known: Collection[int], ask: Callable[[], T]
-    ) -> tuple[T | None, Any, TableSizeError | None]:
-        """(what `ask` gives, or None; then the settings of an estimate; why it is not exact)."""
-        how = as_method(method)
-        if how == "auto" and self._estimates and current_limits().seconds == 0:
-            return None, Gibbs(), None
-        if not isinstance(how, str):
-            if not self._estimates:
-                raise ParameterError(
-                    f"a {type(self).__name__} answers exactly only; pass method='exact', or ask "
-                    "one of its models."
-                )
-            return None, how, None
-        if how == "exact" or self._has_exact(queried, known):
-            try:
-                return ask(), how, None
-            except TableSizeError as error:
-                if how == "exact" or not self._estimates:
-                    raise
-                return None, Gibbs(), error
-        return None, Gibbs(), None
-
-    def _positions(self, names: Sequence[str], coded: CodedEvidence) -> tuple[int, ...]:
-        """The positions of the queried variables, which have no evidence and come once."""
-        queried = self.schema.indices(names)
-        both = [self.schema.names[v] for v in queried if v in coded.codes]
-        if both:
-            raise EvidenceError(
-                f"{both[0]!r} is both asked and given; drop it from the question or the evidence."
-            )
-        if len(set(queried)) != len(queried) or not queried:
-            raise ParameterError(f"the question {list(names)} must name each variable once.")
-        return queried
-
-    def _states(self, codes: Mapping[int, int]) -> dict[str, State]:
-        return {self.schema.names[v]: self.schema[v].states[code] for v, code in codes.items()}
-
-    def _late_evidence(
-        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
-    ) -> Floats:
-        """ln P(evidence of each row), exactly, for answers that are not exact."""
-        log_weights = self._ask_rows(queried, columns, codes)[1]
-        return self._log_evidence_rows(log_weights, queried, columns, codes)
