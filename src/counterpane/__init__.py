@@ -21,7 +21,7 @@ _HOMES = {
     "counterpane.counts.open": ("read",),
     "counterpane.counts.engines.spark": ("SparkSource",),
     "counterpane.counts.engines.sql": ("SqlSource",),
-    "counterpane.graphs": ("Dag", "UndirectedGraph"),
+    "counterpane.graphs": ("Dag", "MixedGraph", "UndirectedGraph"),
     "counterpane.scores": (
         "AIC",
         "BIC",
@@ -109,6 +109,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.evaluate import independence_questions as independence_questions
     from counterpane.evaluate import structural_hamming_distance as structural_hamming_distance
     from counterpane.graphs import Dag as Dag
+    from counterpane.graphs import MixedGraph as MixedGraph
     from counterpane.graphs import UndirectedGraph as UndirectedGraph
     from counterpane.independence import BayesianTest as BayesianTest
     from counterpane.independence import ChiSquare as ChiSquare

@@ -8,6 +8,7 @@ from counterpane.graphs.equivalence import (
     same_class,
     with_known_directions,
 )
+from counterpane.graphs.mixed import MixedEdge, MixedGraph, m_separated
 from counterpane.graphs.regions import (
     degrees_of_freedom,
     face_coefficients,
@@ -28,6 +29,8 @@ __all__ = [
     "Cpdag",
     "Dag",
     "JunctionTree",
+    "MixedEdge",
+    "MixedGraph",
     "Triangulation",
     "UndirectedGraph",
     "consistent_extension",
@@ -38,6 +41,7 @@ __all__ = [
     "faces",
     "is_chordal",
     "junction_tree",
+    "m_separated",
     "min_fill",
     "moralize",
     "region_graph",

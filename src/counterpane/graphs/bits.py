@@ -172,8 +172,16 @@ class BitGraph(ABC):
         for name in graph:
             if name not in index:
                 raise unknown_name("node", name, index)
+        return cls.from_names(names, graph.edges())
+
+    @classmethod
+    def from_names(
+        cls, names: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]
+    ) -> Self:
+        """The graph whose node i is called `names[i]`, from pairs of names; errors use them."""
+        index = _positions(names)
         result = cls.__new__(cls)
-        result._settle(len(names), [(index[a], index[b]) for a, b in graph.edges()], names)
+        result._settle(len(names), [(index[a], index[b]) for a, b in edges], names)
         return result
 
     def to_networkx(self, names: Sequence[Hashable]) -> Any:
