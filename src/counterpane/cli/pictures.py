@@ -72,8 +72,7 @@ def show_preparation(schema: Any, missing_note: str, table: Any, cuts_note: str 
     lines = [f"Left out {name}: {why}." for name, why in prepared.left_out.items()]
     lines += table.notes
     lines += [f"Read {name} as {words}." for name, words in prepared.read_as.items()]
-    cut = [v.name for v in schema if v.cuts is not None]
-    lines += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
+    lines += prepare.cut_notes(schema)
     lines += [cuts_note] if cuts_note else []
     lines += prepare.gap_word_notes(schema)
     lines += [missing_note] if missing_note else []

@@ -63,9 +63,13 @@ def preparation_notes(facts: Mapping[str, Any], schema: Schema) -> list[str]:
     """What was done to the columns of a table, a sentence for each: `facts` are of `Prepared`."""
     notes = [f"Left out {name}: {why}." for name, why in facts.get("left_out", {}).items()]
     notes += [f"Read {name} as {words}." for name, words in facts.get("read_as", {}).items()]
-    cut = [v.name for v in schema if v.cuts is not None]
-    notes += [f"Cut into intervals: {', '.join(cut)}."] if cut else []
-    return notes + gap_word_notes(schema)
+    return [*notes, *cut_notes(schema), *gap_word_notes(schema)]
+
+
+def cut_notes(schema: Schema) -> list[str]:
+    """A sentence that names the columns with cuts; none where there is no cut."""
+    cut = [variable.name for variable in schema if variable.cuts]
+    return [f"Cut into intervals: {', '.join(cut)}."] if cut else []
 
 
 def gap_word_notes(schema: Schema) -> list[str]:

@@ -130,7 +130,7 @@ class BoostedMember:
         """The scores of the classes, (rows, classes), up to a constant of the row."""
         scores = np.zeros((codes.shape[1], self.trees.values.shape[2]))
         kernels.add_scores(self.binning(codes, numbers), self.trees, len(self.trees.column), scores)
-        return self._by_class(scores) + self.constant
+        return self.by_class(scores) + self.constant
 
     def pure_parts(self, codes: Codes, numbers: Floats) -> Iterator[tuple[Face, Floats]]:
         """(face, what it adds to the scores of the classes of rows); the empty face is a constant.
@@ -139,7 +139,7 @@ class BoostedMember:
         """
         bins = self.binning(codes, numbers)
         for columns in self.parts.holders:
-            yield self._face(columns), self._by_class(self.parts.part(columns, bins))
+            yield self._face(columns), self.by_class(self.parts.part(columns, bins))
 
     def fit_parts(self, face: Face, codes: Codes, numbers: Floats) -> tuple[Floats, Floats]:
         """(shares, values): what a purified face adds to the scores, by the fits alone.
@@ -150,7 +150,7 @@ class BoostedMember:
         bins = self.binning(codes, numbers)
         scales = np.ones(1) if self.scales is None else self.scales
         values = [
-            self._by_class(self.parts.part(columns, bins, self._box_fits == k)) / scale
+            self.by_class(self.parts.part(columns, bins, self._box_fits == k)) / scale
             for k, scale in enumerate(scales.tolist())
         ]
         return scales, np.reshape(values, (len(scales), len(bins), self.n_classes))
@@ -162,10 +162,11 @@ class BoostedMember:
         n_trees = np.array([len(leaves)]) if self.fits is None else self.fits
         return np.repeat(np.repeat(np.arange(len(n_trees)), n_trees), leaves)
 
-    def _by_class(self, scores: Floats) -> Floats:
+    def by_class(self, scores: Floats) -> Floats:
+        """Scores of all classes, from the log-odds of class 1 if there are two."""
         if scores.shape[1] == self.n_classes:
             return scores
-        return np.concatenate([-scores / 2, scores / 2], axis=1)  # log-odds of class 1
+        return np.concatenate([-scores / 2, scores / 2], axis=1)
 
     def _longest_path(self) -> int:
         """An upper bound of the number of different columns on a path."""

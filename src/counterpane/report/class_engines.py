@@ -6,6 +6,7 @@ put in for a state. What a number does to a model is tabulated over this list.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from counterpane.models.mixture import Mixture
 from counterpane.models.training_rows import TrainingRows
 from counterpane.ragged import flatten, offsets_of
 from counterpane.report.packing import Spec, packed
-from counterpane.typing import Array, Floats
+from counterpane.typing import Array, Floats, Ints
 
 MAX_ROW_CELLS = 2**20  # of kept rows in a page
 
@@ -38,7 +39,7 @@ def additive_engine(model: AdditiveClassifier) -> Spec:
         "numeric": packed(rows.numeric),
         "shares": packed(model.shares),
         "total": model.total,
-        "members": [_member(member, levels.numbers) for member in model.members],
+        "members": [_member(member, levels.numbers, cards) for member in model.members],
         "terms": _terms(model, levels.numbers),
     }
     return _row_engine(cards, rows, levels, shares, predictor)
@@ -112,10 +113,11 @@ def _row_engine(
     }
 
 
-def _member(member: Member | BoostedMember, numbers: list[Floats]) -> Spec:
-    return (
-        _boosted(member, numbers) if isinstance(member, BoostedMember) else _faces(member, numbers)
-    )
+def _member(member: Member | BoostedMember, numbers: list[Floats], cards: Ints) -> Spec:
+    if not isinstance(member, BoostedMember):
+        return _faces(member, numbers)
+    bins = _bins_of(member, numbers, cards)
+    return _tables(member, bins) or _trees(member, bins)
 
 
 def _faces(member: Member, numbers: list[Floats]) -> Spec:
@@ -138,27 +140,89 @@ def _faces(member: Member, numbers: list[Floats]) -> Spec:
     }
 
 
-def _boosted(member: BoostedMember, numbers: list[Floats]) -> Spec:
-    binning, trees = member.binning, member.trees
+def _bins_of(member: BoostedMember, numbers: list[Floats], cards: Ints) -> list[Array]:
+    """The bin of each listed number, or of each state, by column of the member."""
+    binning = member.binning
     bins = []
-    for j, row in enumerate(binning.numbers.tolist()):
+    for j, (column, row) in enumerate(
+        zip(binning.columns.tolist(), binning.numbers.tolist(), strict=True)
+    ):
+        own: Array = np.zeros(cards[column], dtype=np.uint8)  # unknown states are in bin 0
         if row < 0:
-            bins.append(packed(binning.state_bins[j].astype(np.uint8)))
+            own[: len(binning.state_bins[j])] = binning.state_bins[j]
+        else:
+            places = np.searchsorted(binning.cuts[j], numbers[row], side="right") + 1
+            own = np.where(np.isnan(numbers[row]), 0, places).astype(np.uint8)
+        bins.append(own)
+    return bins
+
+
+def _tables(member: BoostedMember, bins: list[Array]) -> Spec | None:
+    """The trees as tables over the cells that the page may meet; None where trees are shorter."""
+    binning, sets = member.binning, [columns for columns in member.parts.holders if columns]
+    at = [
+        own if row < 0 else np.unique(own)
+        for own, row in zip(bins, binning.numbers.tolist(), strict=True)
+    ]
+    cells = sum(math.prod(len(at[c]) for c in columns) for columns in sets)
+    if 2 * cells * member.n_classes > member.box_values.size:
+        return None
+    cards, states = np.zeros(member.n_columns, dtype=np.int64), [np.zeros(0)] * member.n_columns
+    for j, (column, row) in enumerate(
+        zip(binning.columns.tolist(), binning.numbers.tolist(), strict=True)
+    ):
+        cards[column] = len(at[j])
+        if row >= 0:
+            states[row] = np.searchsorted(at[j], bins[j]).astype(np.uint16)
+    faces, keys, tables, constant = [], [], [], member.constant.copy()
+    for columns in member.parts.holders:
+        order = sorted(columns, key=lambda c: int(binning.columns[c]))
+        sizes = [len(at[c]) for c in order]
+        rows = np.zeros((math.prod(sizes), member.n_columns), dtype=np.uint8)
+        for c, place in zip(order, np.indices(sizes).reshape(len(sizes), len(rows)), strict=True):
+            rows[:, c] = at[c][place]
+        values = member.by_class(member.parts.part(columns, rows))
+        if not columns:
+            constant += values[0]
             continue
-        places = np.searchsorted(binning.cuts[j], numbers[row], side="right") + 1
-        bins.append(packed(np.where(np.isnan(numbers[row]), 0, places).astype(np.uint8)))
-    words = np.ascontiguousarray(trees.goes_first.astype("<u8")).view("<u4")
+        faces.append(binning.columns[order])
+        keys.append(np.arange(len(rows)))
+        tables.append(values.reshape(-1))
+    return {
+        "kind": "faces",
+        "constant": packed(constant),
+        "cards": packed(cards),
+        "bins": [packed(each) for each in states[: int((binning.numbers >= 0).sum())]],
+        "faces": packed(flatten(faces)),
+        "faceFrom": packed(offsets_of(map(len, faces))),
+        "keys": packed(flatten(keys)),
+        "keyFrom": packed(offsets_of(map(len, keys))),
+        "values": packed(flatten(tables, np.float64)),
+    }
+
+
+def _trees(member: BoostedMember, bins: list[Array]) -> Spec:
+    """Nodes of all trees end to end; sets of bins that go first are listed once."""
+    trees, n_columns = member.trees, member.n_columns
+    sizes = 2 * (trees.column >= 0).sum(axis=1) + 1
+    there = np.arange(trees.column.shape[1]) < sizes[:, None]
+    column, child = trees.column[there], trees.child[there]
+    words = np.ascontiguousarray(trees.goes_first[there].astype("<u8")).view("<u4")
+    sets, which = np.unique(words, axis=0, return_inverse=True)
+    narrow = np.uint8 if n_columns < 2**8 else np.uint16
     return {
         "kind": "boosted",
         "constant": packed(member.constant),
-        "columns": packed(binning.columns),
-        "numbers": packed(binning.numbers),
-        "bins": bins,
-        "shape": [trees.column.shape[1], trees.values.shape[1], trees.values.shape[2]],
-        "column": packed(trees.column),
-        "child": packed(trees.child),
-        "first": packed(words),
-        "leafValues": packed(trees.values),
+        "columns": packed(member.binning.columns),
+        "numbers": packed(member.binning.numbers),
+        "bins": [packed(own) for own in bins],
+        "scores": trees.values.shape[2],
+        "treeFrom": packed(offsets_of(sizes.tolist())),
+        "column": packed(np.where(column >= 0, column, n_columns).astype(narrow)),
+        "child": packed(child.astype(np.uint8)),
+        "which": packed(which.reshape(-1).astype(np.uint16 if len(sets) <= 2**16 else np.int32)),
+        "sets": packed(sets),
+        "leafValues": packed(member.box_values),
     }
 
 

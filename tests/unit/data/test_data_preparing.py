@@ -12,7 +12,8 @@ import pytest
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
 from counterpane.data.files import read_columns
-from counterpane.data.prepare import ColumnsLeftOut, prepare, prepare_like
+from counterpane.data.prepare import ColumnsLeftOut, cut_notes, prepare, prepare_like
+from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, FileFormatError, ParameterError, UnknownNameError
 
 N = 100
@@ -183,3 +184,9 @@ def test_reading_reports_how_far_it_is(tmp_path) -> None:
     assert sizes == sorted(sizes)
     assert said[0][2] == path.stat().st_size / 1e6
     assert 0 < sizes[-1] <= said[0][2]
+
+
+def test_only_columns_that_have_a_cut_are_said_to_be_cut() -> None:
+    schema = Schema([Variable("a", ("low", "high"), (3.5,)), Variable("b", ("all",), ())])
+    assert cut_notes(schema) == ["Cut into intervals: a."]
+    assert not cut_notes(Schema([schema[1]]))

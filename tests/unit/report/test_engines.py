@@ -119,3 +119,23 @@ def test_a_wheel_has_the_files_of_the_page() -> None:
     names = {Path(path).relative_to("counterpane").as_posix() for path in packed_files.values()}
     page = {"report/page.html", "report/report.css", "report/report.js"}
     assert names >= page | {f"report/explorer/{name}" for name in all_scripts()}
+
+
+def test_trees_of_states_are_tables_in_a_page() -> None:
+    """Some hundred trees over 4 × 2 × 2 cells take no more room than these cells."""
+    model = cp.BoostedTables().fit(cp.load_dataset("titanic"), "survived").model_
+    (member,) = engine_of(model)["predictor"]["members"]
+    assert member["kind"] == "faces"
+    assert len(json.dumps(member)) < 5_000
+
+
+def test_trees_of_numbers_list_each_set_of_bins_once() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    frame = {f"x{c}": x[:, c] for c in range(3)} | {"y": (x[:, 0] * x[:, 1] > 0).astype(int)}
+    model = cp.BoostedTables().fit(frame, "y").model_
+    (member,) = engine_of(model)["predictor"]["members"]
+    assert member["kind"] == "boosted"
+    sets = np.frombuffer(base64.b64decode(member["sets"]["b"]), "<u4").reshape(-1, 8)
+    assert len(np.unique(sets, axis=0)) == len(sets)
+    assert len(json.dumps(member)) < model.members[0].trees.goes_first.nbytes / 3

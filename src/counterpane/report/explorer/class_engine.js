@@ -60,28 +60,30 @@ class BoostedMember {
     this.columns = unpack(spec.columns); // of the features
     this.numbers = unpack(spec.numbers); // place among the columns of numbers, or −1
     this.bins = spec.bins.map(unpack); // of each value number, or of each state
-    [this.nodes, this.leaves, this.scores] = spec.shape;
-    [this.column, this.child, this.first, this.values] = ["column", "child", "first", "leafValues"].map((name) => unpack(spec[name]));
-    this.trees = this.column.length / this.nodes;
+    this.scores = spec.scores;
+    // By node, tree after tree: its column (their number in a leaf), its first child within the tree or its leaf, and
+    // the place among `sets` of the bins that go to the first child.
+    for (const name of ["treeFrom", "column", "child", "which", "sets", "leafValues"]) this[name] = unpack(spec[name]);
     this.row = new Uint8Array(this.columns.length);
     this.score = new Float64Array(this.scores);
   }
 
   add(row, numeric, out, share) {
-    const { column, child, first, values, nodes, leaves, scores, score } = this;
-    for (let j = 0; j < this.columns.length; j++) {
+    const { treeFrom, column, child, which, sets, leafValues, scores, score } = this, none = this.columns.length;
+    for (let j = 0; j < none; j++) {
       const bins = this.bins[j], at = this.numbers[j] >= 0 ? row.values[this.numbers[j]] : row.codes[this.columns[j]];
       this.row[j] = at < bins.length ? bins[at] : 0;
     }
     score.fill(0);
-    for (let t = 0; t < this.trees; t++) {
-      let node = t * nodes;
-      while (column[node] >= 0) {
+    for (let t = 0; t < treeFrom.length - 1; t++) {
+      const root = treeFrom[t];
+      let node = root;
+      while (column[node] < none) {
         const bin = this.row[column[node]];
-        node = t * nodes + child[node] + (first[node * 8 + (bin >> 5)] >>> (bin & 31) & 1 ? 0 : 1);
+        node = root + child[node] + (sets[which[node] * 8 + (bin >> 5)] >>> (bin & 31) & 1 ? 0 : 1);
       }
-      const leaf = (t * leaves + child[node]) * scores;
-      for (let s = 0; s < scores; s++) score[s] += values[leaf + s];
+      const leaf = ((root + t) / 2 + child[node]) * scores; // a tree of n nodes has (n + 1) / 2 leaves
+      for (let s = 0; s < scores; s++) score[s] += leafValues[leaf + s];
     }
     const two = scores < out.length; // one score is the log-odds of the second of two classes
     for (let t = 0; t < out.length; t++) out[t] += share * (this.constant[t] + (two ? (t ? 0.5 : -0.5) * score[0] : score[t]));
