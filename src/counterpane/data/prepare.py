@@ -67,9 +67,11 @@ def preparation_notes(facts: Mapping[str, Any], schema: Schema) -> list[str]:
 
 
 def cut_notes(schema: Schema) -> list[str]:
-    """A sentence that names the columns with cuts; none where there is no cut."""
+    """Sentences that name the columns of numbers with cuts, and those without."""
     cut = [variable.name for variable in schema if variable.cuts]
-    return [f"Cut into intervals: {', '.join(cut)}."] if cut else []
+    others = [variable.name for variable in schema if variable.cuts == ()]
+    notes = [f"Cut into intervals: {', '.join(cut)}."] if cut else []
+    return [*notes, f"Left in one interval: {', '.join(others)}."] if others else notes
 
 
 def gap_word_notes(schema: Schema) -> list[str]:
