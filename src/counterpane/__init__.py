@@ -13,6 +13,7 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "counterpane.data": ("Schema", "Table", "Variable", "dataset_names", "load_dataset"),
     "counterpane.data.discretize": ("MDLDiscretizer",),
+    "counterpane.data.baskets": ("Baskets", "read_baskets"),
     "counterpane.data.links": ("read_links",),
     "counterpane.data.ranges": ("Range",),
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
@@ -100,6 +101,8 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.data import Variable as Variable
     from counterpane.data import dataset_names as dataset_names
     from counterpane.data import load_dataset as load_dataset
+    from counterpane.data.baskets import Baskets as Baskets
+    from counterpane.data.baskets import read_baskets as read_baskets
     from counterpane.data.discretize import MDLDiscretizer as MDLDiscretizer
     from counterpane.data.links import read_links as read_links
     from counterpane.data.ranges import Range as Range

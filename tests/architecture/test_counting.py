@@ -83,7 +83,7 @@ ALLOWED_IN_PYTHON = {
         "models/row_average.py", "learn/ranking/counted.py", "learn/ranking/held_out_users.py",
     },
     "sums by group of features, nodes or cells: no rows": {
-        "drawing/layer_order.py", "features/blanket.py", "inference/calibration.py",
+        "drawing/layer_order.py", "inference/calibration.py",
         "inference/gibbs.py", "inference/gibbs_tables.py", "learn/dependency/boosted.py",
         "learn/markov/feature_rows.py",
         "learn/markov/weights.py", "models/formats/libra.py",

@@ -17,4 +17,5 @@ static const Area area("independence", {
     KERNEL_BY_COUNT(fill_chi_squares, "counts[,] left_from[l+1] right_from[r+1] out[l,r]"),
     KERNEL(fill_binary_chi_squares, "joint[m,n] first ones[] out[m,n]"),
     KERNEL(keep_largest, "values[m,n] first order[n] out[m,]"),
+    KERNEL(relate_items, "baskets by_count[n] rank[n] first out[,]"),
 });

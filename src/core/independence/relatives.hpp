@@ -1,6 +1,7 @@
 // Pearson's χ² of pairs, from their counts or from bits, and the largest of each column.
 #pragma once
 #include "base/numbers.hpp"
+#include "counts/baskets.hpp"
 
 namespace cp::independence {
 
@@ -79,30 +80,89 @@ inline void fill_binary_chi_squares(Matrix<const Int> joint, Int first, Ints one
   }
 }
 
+// The columns of the largest values that are offered, the largest first; of equal ones the last.
+class Largest {
+ public:
+  explicit Largest(Int k) : best_(k) {}
+
+  // Fill `kept` from now on; −1 marks a place that is free.
+  void start(Vector<Int> kept) {
+    kept_ = kept;
+    kept_.fill(-1);
+    best_.fill(0.0);
+  }
+  void offer(Int column, double value) {
+    Int place = kept_.size() - 1;
+    if (!(value > LEAST_CHI_SQUARE && value >= best_[place])) return;
+    for (; place > 0 && value >= best_[place - 1]; --place) {
+      best_[place] = best_[place - 1];
+      kept_[place] = kept_[place - 1];
+    }
+    best_[place] = value * (1.0 - ROUNDING);
+    kept_[place] = column;
+  }
+
+ private:
+  Array<double, 1> best_;  // a little below the values kept
+  Vector<Int> kept_;
+};
+
 // Fill out[i] with the columns of the largest values[i], −1 where too few are above the least.
 //
 // Column first + i is not its own relative. Of equal ones, but for rounding, the later ones in `order`
 // are kept.
 inline void keep_largest(Matrix<const double> values, Int first, Ints order, Matrix<Int> out) {
+  if (out.shape(1) == 0) return;
+  Largest largest(out.shape(1));
+  for (Int i = 0; i < values.shape(0); ++i) {
+    const Floats row = values[i];
+    largest.start(out[i]);
+    for (Int j : order)
+      if (j != first + i) largest.offer(j, row[j]);
+  }
+}
+
+// Fill out[i] with the items of the largest χ² with item first + i, as `keep_largest` does, from baskets.
+//
+// `rank` has the place of each item in the order. `by_count` lists items by falling count, of equal ones
+// those of later rank first: of the items that share no row with one, the most frequent are related most.
+inline void relate_items(const counts::Baskets& baskets, Ints by_count, Ints rank, Int first, Matrix<Int> out) {
   const Int k = out.shape(1);
   if (k == 0) return;
-  Array<double, 1> best(k);  // a little below the values kept
-  for (Int i = 0; i < values.shape(0); ++i) {
-    const Vector<Int> kept = out[i];
-    const Floats row = values[i];
-    kept.fill(-1);
-    best.fill(0.0);
-    for (Int j : order) {
-      const double value = row[j];
-      if (!(value > LEAST_CHI_SQUARE && value >= best[k - 1]) || j == first + i) continue;
-      Int place = k - 1;
-      for (; place > 0 && value >= best[place - 1]; --place) {
-        best[place] = best[place - 1];
-        kept[place] = kept[place - 1];
-      }
-      best[place] = value * (1.0 - ROUNDING);
-      kept[place] = j;
+  Pulse pulse;
+  counts::Companions companions(baskets);
+  Largest largest(k);
+  std::vector<std::pair<double, Int>> values;
+  const double total = double(baskets.n_rows());
+  for (Int i = 0; i < out.shape(0); ++i) {
+    const Int item = first + i;
+    companions.meet(item, pulse);
+    const double absent = total - double(baskets.count(item));
+    const auto related = [&](Int j) {
+      const double with = double(baskets.count(j)), without = total - with;
+      const double neither = absent - with + double(companions.shared(j));
+      const double gap = neither * total - absent * without;
+      const double margins = absent * (total - absent) * (without * with);
+      return margins > 0.0 ? gap * gap * total / margins : 0.0;
+    };
+    values.clear();
+    for (Int j : companions.met)
+      if (j != item) values.emplace_back(related(j), j);
+    Int strangers = 0;
+    for (Int place = 0; place < by_count.size() && strangers < k; ++place) {
+      const Int j = by_count[place];
+      if (j == item || companions.shared(j) > 0) continue;
+      values.emplace_back(related(j), j);
+      ++strangers;
     }
+    if (Int(values.size()) > k) {
+      std::nth_element(values.begin(), values.begin() + (k - 1), values.end(), std::greater<>());
+      const double least = values[k - 1].first * (1.0 - 2.0 * ROUNDING * double(k + 1));
+      std::erase_if(values, [&](const auto& pair) { return pair.first < least; });
+    }
+    std::sort(values.begin(), values.end(), [&](const auto& a, const auto& b) { return rank[a.second] < rank[b.second]; });
+    largest.start(out[i]);
+    for (const auto& [value, j] : values) largest.offer(j, value);
   }
 }
 

@@ -81,3 +81,14 @@ def spread_pairs(
 def lay_out(
     cards: Ints, scopes: Ints, scope_from: Ints, max_cells: int, out_from: Ints, /
 ) -> int: ...
+def count_patterns(
+    baskets: tuple[Array, ...],
+    columns: Ints,
+    marks: Words,
+    patterns: Words,
+    weights: Ints,
+    /,
+) -> int: ...
+def count_companions(
+    baskets: tuple[Array, ...], first: int, items: Array, shared: Array, /
+) -> None: ...

@@ -169,7 +169,8 @@ def _read(
     """The rows of DATA, or the table of its links."""
     if links:
         table = cp.read_links(data, user=links.user, item=links.item).table
-        return tables.InputTable(tables.Prepared([]), table)
+        source = table if isinstance(table, cp.Table) else cp.read(table)
+        return tables.InputTable(tables.Prepared([]), source)
     classes = target is not None and (method == "auto" or method in CLASSIFIERS)
     return tables.read_input(data, target, columns, text, classes=classes)
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.engines.arrow import ArrowSource, FileSource, FrameSource
 from counterpane.counts.engines.dask import DaskSource
 from counterpane.counts.engines.file_readers import file_kind
 from counterpane.counts.engines.partitioned import PartitionedSource
 from counterpane.counts.engines.spark import SparkSource
 from counterpane.counts.source import CountSource
+from counterpane.data.baskets import is_baskets, read_baskets
 from counterpane.data.encoder import Discretize, Unseen
 from counterpane.data.files import read_table
 from counterpane.data.schema import Schema
@@ -64,8 +66,9 @@ def read(
 
     Parameters
     ----------
-    source : path, frame, array, mapping, or CountSource
-        A source is returned as it is.
+    source : path, frame, array, mapping, sparse matrix, or CountSource
+        A source is returned as it is. A scipy matrix or a list of sets has baskets; see
+        `read_baskets`.
     discretize : "auto", "mdl", "quantile", {column: cuts}, an object with `fit`, or None
         How numbers and dates become states. "auto" reads a table as the command does: columns of
         ids, constants and columns of too many states are left out, texts that are numbers or dates
@@ -103,7 +106,7 @@ def read(
         A `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a list of files, an
         Arrow file, and any file of half a gigabyte or more; a `FrameSource` for a lazy frame of
         polars, DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of Dask or Spark, whose
-        numbers need explicit cuts; otherwise a table.
+        numbers need explicit cuts; a `BasketCounts` for baskets; otherwise a table.
 
     Examples
     --------
@@ -123,6 +126,8 @@ def read(
     }
     if isinstance(source, CountSource) and not changed:
         return source
+    if is_baskets(source):
+        return BasketCounts(read_baskets(source, schema=schema))
     if is_large(source):
         return FileSource(source, **_allowed(FileSource, _cut(changed)))
     frame = _lazy(source)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.layout import (
     MAX_BATCH_CELLS,
     CountBatch,
@@ -52,6 +53,8 @@ def resolved(source: CountSource, missing: Policy) -> CountSource:
     >>> source.schema["a"].states, source.counts([["a", "b"]])[0].tolist()
     (('x', 'y', None), [[1, 0], [0, 1], [0, 1]])
     """
+    if isinstance(source, BasketCounts):
+        return source
     if source.table is not None:
         if not source.has_missing.any():
             return source

@@ -9,21 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sparse
 
+from counterpane.data.baskets import Baskets, items_schema, read_baskets
 from counterpane.data.columns import Labels, columns_of, find_column
 from counterpane.data.files import read_columns
-from counterpane.data.schema import Schema, Variable
+from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
-from counterpane.typing import Array, Codes
+from counterpane.errors import DataError, ParameterError, Setting
+from counterpane.typing import Array, Codes, Ints
 
-MAX_CELLS = 2**33  # of users × items, a byte each
+DENSE_CELLS = 2**26  # of users × items: up to so many are written out, a byte each
 SUGGESTED = (("user", "item"), ("source", "target"), ("citing", "cited"), ("from", "to"))
 
 
 class Links(NamedTuple):
-    """What `read_links` returns: the table, and the users in the order of its rows."""
+    """What `read_links` returns: the table or baskets, and the users in the order of the rows."""
 
-    table: Table
+    table: Any
     users: tuple[Any, ...]
 
 
@@ -35,14 +36,16 @@ def read_links(
     item: str | None = None,
     schema: Schema | None = None,
 ) -> Links:
-    """The links in a sparse or dense matrix (users × items), an edge list, or a table of 0 and 1.
+    """The links in a matrix (users × items), baskets, an edge list, or a table of 0 and 1.
 
-    An edge list is a frame, a mapping of columns or the path of a file, with one row per link.
-    Duplicate links count once. Users and items are in the order of their sorted names.
+    A matrix is dense or sparse; baskets are lists of items, one for each user. An edge list is a
+    frame, a mapping of columns or the path of a file, with one row per link. Duplicate links count
+    once. Users and items are in the order of their sorted names. Above 64 million cells the links
+    stay lists.
 
     Parameters
     ----------
-    X : matrix, frame, mapping or path
+    X : matrix, list, frame, mapping or path
         The links.
     items : sequence, optional
         The names of the columns of a matrix.
@@ -65,8 +68,13 @@ def read_links(
     """
     if isinstance(X, Table):
         return Links(_checked(X, schema), tuple(range(X.n_rows)))
-    if sparse.issparse(X) or isinstance(X, np.ndarray):
-        return _of_matrix(X, items, schema)
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2:
+            raise DataError(f"a matrix of users × items is needed; got {X.ndim} dimensions.")
+        X = sparse.csr_array(X)
+    if isinstance(X, Baskets | list | tuple) or sparse.issparse(X):
+        baskets = read_baskets(X, items=items, schema=schema)
+        return Links(_dense_if_small(baskets), tuple(range(baskets.n_rows)))
     if items is not None:
         raise ParameterError("items name the columns of a matrix; an edge list has its own names.")
     columns = columns_of(read_columns(X, strict=True) if isinstance(X, str | os.PathLike) else X)
@@ -78,16 +86,41 @@ def read_links(
         if (labels.codes < 0).any():
             row = int(np.argmax(labels.codes < 0))
             raise DataError(f"column {labels.name!r}, row {row}: a link needs both of its ends.")
-    item_schema = links_schema(things.states) if schema is None else schema
+    item_schema = items_schema(things.states) if schema is None else schema
     place = np.array([item_schema.index(str(name)) for name in things.states], dtype=np.int64)
-    codes = _empty(len(item_schema), len(users.states))
-    codes[place[things.codes], users.codes] = 1
-    return Links(Table(item_schema, codes), users.states)
+    linked = Baskets(item_schema, users.codes, place[things.codes], len(users.states))
+    return Links(_dense_if_small(linked), users.states)
 
 
-def links_schema(items: Sequence[Any]) -> Schema:
-    """A column of the states 0 and 1 for each item, under its name as text."""
-    return Schema(Variable(str(name), (0, 1)) for name in items)
+def numbers_of_links(table: Table | Baskets) -> Ints:
+    """The number of items of each user."""
+    if isinstance(table, Baskets):
+        return table.sizes
+    sizes: Ints = table.codes.sum(axis=0, dtype=np.int64)
+    return sizes
+
+
+def items_of_user(table: Table | Baskets, user: int) -> Ints:
+    """The items of one user, by position."""
+    if isinstance(table, Baskets):
+        return table.items_of(user)
+    return np.flatnonzero(table.codes[:, user])
+
+
+def codes_of_users(table: Table | Baskets, users: Ints | slice) -> Codes:
+    """The codes of some users, shape (items, users)."""
+    if isinstance(table, Baskets):
+        return table.codes_of(np.arange(table.n_rows)[users])
+    return np.ascontiguousarray(table.codes[:, users])
+
+
+def without_links(table: Table | Baskets, items: Ints, users: Ints) -> Table | Baskets:
+    """The table without the link of users[i] to items[i], for all i."""
+    if isinstance(table, Baskets):
+        return table.without(items, users)
+    codes = table.codes.copy()
+    codes[items, users] = 0
+    return Table(table.schema, codes, table.weights)
 
 
 def _link_columns(names: tuple[str, ...], user: str | None, item: str | None) -> tuple[str, str]:
@@ -109,38 +142,9 @@ def _link_columns(names: tuple[str, ...], user: str | None, item: str | None) ->
     )
 
 
-def _of_matrix(X: Any, items: Sequence[Any] | None, schema: Schema | None) -> Links:
-    if X.ndim != 2:
-        raise DataError(f"a matrix of users × items is needed; got {X.ndim} dimensions.")
-    n_users, n_items = X.shape
-    if schema is not None and (items is None and n_items != len(schema)):
-        raise DataError(f"the matrix has {n_items} columns; the model knows {len(schema)} items.")
-    if items is not None and len(items) != n_items:
-        raise DataError(f"{len(items)} items are named for a matrix of {n_items} columns.")
-    entries = sparse.coo_array(X)
-    if not np.isin(entries.data, (0, 1)).all():
-        odd = entries.data[~np.isin(entries.data, (0, 1))][0]
-        raise DataError(f"a link is 0 or 1, and the matrix holds {odd}; pass (matrix > 0), say.")
-    names = [f"item{j}" for j in range(n_items)] if items is None else items
-    item_schema = links_schema(names) if schema is None else schema
-    place = np.arange(n_items)
-    if items is not None:
-        place = np.array([item_schema.index(str(name)) for name in items], dtype=np.int64)
-    codes = _empty(len(item_schema), n_users)
-    linked = entries.data != 0
-    codes[place[entries.coords[1][linked]], entries.coords[0][linked]] = 1
-    return Links(Table(item_schema, codes), tuple(range(n_users)))
-
-
-def _empty(n_items: int, n_users: int) -> Codes:
-    """No links, where a byte for each possible one fits."""
-    if n_items * n_users > MAX_CELLS:
-        raise TableSizeError(
-            f"{n_users:,} users × {n_items:,} items exceed {MAX_CELLS:,} cells; take fewer users, "
-            "or the items with more than a few links."
-        )
-    codes: Codes = np.zeros((n_items, n_users), dtype=np.uint8)
-    return codes
+def _dense_if_small(baskets: Baskets) -> Table | Baskets:
+    """Few cells are written out, which is faster; many stay lists."""
+    return baskets.to_table() if baskets.n_cells <= DENSE_CELLS else baskets
 
 
 def _checked(table: Table, schema: Schema | None) -> Table:

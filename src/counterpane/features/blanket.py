@@ -20,7 +20,7 @@ from counterpane.errors import (
 from counterpane.features.conditions import Conditions
 from counterpane.features.parts import Part, compile_parts
 from counterpane.features.potential import Potential
-from counterpane.features.rules import Rules
+from counterpane.features.rules import Rules, read_only
 from counterpane.features.tree import Tree
 from counterpane.ragged import entries, offsets_of
 from counterpane.typing import Array, Codes, Floats, Ints
@@ -80,7 +80,7 @@ class Blanket:
         names: Sequence[str] | None,
     ) -> None:
         """Check and compile parts, each with the variable of its conditional, −1 for all in it."""
-        self.cards: Ints = np.array(cards, dtype=np.int64)
+        self.cards: Ints = read_only(cards, np.int64)
         self.joint = True
         self._names = names
         self._owned = tuple(owned)
@@ -117,18 +117,14 @@ class Blanket:
         tables = p.potentials[p.potential_offsets[variable] : p.potential_offsets[variable + 1]]
         rules = p.touching[p.touching_offsets[variable] : p.touching_offsets[variable + 1]]
         first, last = p.tree_roots[p.tree_offsets[variable : variable + 2]]
-        members = np.bincount(
-            np.concatenate(
-                [
-                    p.scopes[entries(p.scope_offsets, tables)],
-                    p.rule_variables[entries(p.rule_offsets, rules)],
-                    p.nodes[first:last, 0][p.nodes[first:last, 0] >= 0],
-                ]
-            ),
-            minlength=self.cards.size,
+        members = np.concatenate(
+            [
+                p.scopes[entries(p.scope_offsets, tables)],
+                p.rule_variables[entries(p.rule_offsets, rules)],
+                p.nodes[first:last, 0],
+            ]
         )
-        members[variable] = 0
-        return tuple(np.flatnonzero(members).tolist())
+        return tuple(sorted(set(members.tolist()) - {variable, -1}))
 
     def full_conditionals(
         self, codes: npt.ArrayLike, variables: Iterable[int] | None = None

@@ -43,7 +43,7 @@ def check_part(part: Part, owner: int, cards: Ints) -> None:
             sizes = [int(cards[v]) if v < cards.size else "unknown" for v in scope]
             raise ScopeError(f"{part!r} does not fit variables whose cards are {sizes}.")
         return
-    if not np.array_equal(part.cards, cards):
+    if part.cards is not cards and not np.array_equal(part.cards, cards):
         raise ScopeError(f"{part!r} was written for other numbers of states.")
     if isinstance(part, Tree) and part.target != owner:
         whose = "a joint log-potential" if owner < 0 else f"the conditional of variable {owner}"

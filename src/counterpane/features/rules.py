@@ -127,7 +127,16 @@ def _write_out(rules: Rules, scope: tuple[int, ...], members: list[int]) -> Pote
 
 
 def read_only(array: npt.ArrayLike, dtype: type[np.generic]) -> Array:
-    """A read-only copy."""
+    """A read-only copy; the array itself if it can never be written to."""
+    if (
+        isinstance(array, np.ndarray)
+        and array.dtype == dtype
+        and array.base is None
+        and not array.flags.writeable
+        and array.flags.c_contiguous
+        and array.ndim
+    ):
+        return array
     copy = np.array(array, dtype=dtype, order="C", ndmin=1)
     copy.flags.writeable = False
     return copy

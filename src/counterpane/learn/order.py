@@ -2,7 +2,8 @@
 
 For relatives, all pairs of columns are counted in blocks, and of each block only the largest χ² of
 each row are kept. Every pair is counted twice, so that blocks share nothing. Binary columns in
-memory need no tables: one popcount a pair is enough.
+memory need no tables: one popcount a pair is enough. Of baskets only items that share a row are
+counted, by their lists; of the others the most frequent are the most related.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import numpy as np
 
 from counterpane._core import independence as kernels
 from counterpane._core.counts import pair_popcounts
+from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.source import CountSource
 from counterpane.progress import Control
 from counterpane.typing import Floats, Ints
 
 BLOCK_CELLS = 2**22  # of pair tables in one block
+BASKET_BLOCK = 256  # items of baskets in one block
 
 
 def intrinsic_order(source: CountSource) -> list[int]:
@@ -53,13 +56,23 @@ class Relatives:
         self.block = max(1, BLOCK_CELLS // int(cards.sum() * cards.max()))
         self.bits: BitColumns | None = None
         self.n_jobs = 1  # threads that may call `of`
-        if source.table is not None and source.table.weights is None and (cards == 2).all():
+        self.by_count: Ints | None = None
+        if isinstance(source, BasketCounts):
+            rank = np.argsort(self.order)
+            self.by_count, self.rank = np.lexsort((-rank, -source.baskets.counts)), rank
+            self.block, self.n_jobs = BASKET_BLOCK, n_jobs
+        elif source.table is not None and source.table.weights is None and (cards == 2).all():
             source.prepare()
             self.bits, self.n_jobs = source.bits, n_jobs
 
     def of(self, first: int, stop: int, ctl: Control | None) -> Ints:
         """The relatives of the columns first … stop − 1, −1 where there are fewer than k."""
         out: Ints = np.empty((stop - first, self.k), dtype=np.int64)
+        if self.by_count is not None:
+            assert isinstance(self.source, BasketCounts)
+            lists = self.source.baskets.lists
+            kernels.relate_items(lists, self.by_count, self.rank, first, out)
+            return out
         values: Floats = np.empty((stop - first, self.n))
         if self.bits is not None:
             self._fill_from_bits(self.bits, first, values)

@@ -220,11 +220,16 @@ def to_part_arrays(conditionals: Sequence[Sequence[Part]]) -> dict[str, Array]:
     return ints | {name: flatten(arrays, np.float64) for name, arrays in numbers.items()}
 
 
-def from_part_arrays(cards: Ints, arrays: Mapping[str, Array]) -> list[list[Part]]:
-    """The parts of each variable that `to_part_arrays` described; what does not add up raises."""
+def from_part_arrays(
+    cards: Ints, arrays: Mapping[str, Array], n: int | None = None
+) -> list[list[Part]]:
+    """The parts of each variable that `to_part_arrays` described; what does not add up raises.
+
+    With `n`, those of the first n variables.
+    """
     counts, kinds = arrays["part_counts"], arrays["kinds"].tolist()
     if (
-        counts.size != cards.size
+        counts.size != (cards.size if n is None else n)
         or (counts < 0).any()
         or counts.sum() != len(kinds)
         or min(kinds, default=0) < 0

@@ -40,6 +40,15 @@ def false_edge_rate(false_edges: float | str | None, n_columns: int) -> float | 
     return float(false_edges)
 
 
+def chance_gain(n_columns: int, rate: float = FALSE_EDGES) -> float:
+    """Nats that rate · n of the pairs of n independent binary columns gain: ½ χ²₁⁻¹(1 − 2α / n).
+
+    >>> round(chance_gain(2000), 2)
+    9.09
+    """
+    return float(special.gammainccinv(0.5, min(1.0, 2 * rate / n_columns)))
+
+
 def edge_prices(score: LocalScore, total: float, n_columns: int, rate: float | None) -> Floats:
     """Nats that an edge of d = 0, 1, … degrees of freedom costs beyond the penalty of `score`.
 

@@ -11,10 +11,12 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
+from counterpane.counts.baskets import MOST_COLUMNS, BasketCounts
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
@@ -24,12 +26,14 @@ from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.learn.base import LearnerOptions, digest
 from counterpane.learn.boosting.fold_boosting import RATE
 from counterpane.learn.density import DensityLearner
+from counterpane.learn.dependency.basket_search import BasketSearch, LearnTree, learn_regression
 from counterpane.learn.dependency.boosted import BoostedSearch
 from counterpane.learn.dependency.logistic import LogisticSearch
 from counterpane.learn.dependency.tree_growth import TreeSearch
 from counterpane.learn.dependency.variable_search import VariableSearch
 from counterpane.learn.order import Relatives, intrinsic_order
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.scores.edge_price import chance_gain
 from counterpane.typing import Ints
 
 KAPPA = 0.01
@@ -37,6 +41,7 @@ KAPPAS = tuple(10.0**k for k in range(-8, 1))
 L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
 
 LEAST_PRIOR = 1e-6  # of the tree that boosting starts from: no state is impossible
+MANY_COLUMNS = 1_000  # above them a split costs more
 PARTNERS = 50  # columns that boosted trees of one variable may ask for
 
 Local = Literal["tree", "logistic", "boosted"]
@@ -61,7 +66,8 @@ class DependencyNetworkLearner(DensityLearner):
         The kind of conditionals.
     kappa : float or list of float, optional
         A split must raise the log-likelihood by more than −ln `kappa` nats. None means 10^-8 … 1
-        with validation rows, else 0.01.
+        with validation rows, else 0.01; above 1,000 columns less, so that of n independent columns
+        .02 n would be split by another one.
     min_count : float
         The least number of rows on both sides of a split.
     prior : float
@@ -70,7 +76,8 @@ class DependencyNetworkLearner(DensityLearner):
         The penalty of regressions. None means 1000, 500, 200 … 0.1 with validation rows, else 1.
     k : int, optional
         A tree uses only the `k` variables of largest χ² with its variable, among equal ones those
-        of smallest entropy; None means all, and 50 for boosted trees.
+        of smallest entropy; None means all, and 50 for boosted trees. Of baskets, trees and
+        regressions have 50 unless `k`, at most 62, says otherwise.
     random_state : int
         Seed of the rows and columns that each boosted tree is grown from.
     **options
@@ -134,6 +141,8 @@ class DependencyNetworkLearner(DensityLearner):
         began = time.monotonic()
         settings = self._settings(validation is not None)
         source = self._source(X, sample_weight)
+        if self.local == "tree" and self.kappa is None and validation is None:
+            settings = [default_kappa(len(source.schema))]
         rows = None if validation is None else self._validation(validation, source.schema)
         search = self._search(source, settings, rows)
         driver = self._driver(source)
@@ -212,6 +221,8 @@ class DependencyNetworkLearner(DensityLearner):
         self, source: CountSource, settings: list[float], validation: Table | None
     ) -> VariableSearch[Any]:
         order = intrinsic_order(source)
+        if isinstance(source, BasketCounts) and self.local != "boosted":
+            return self._basket_search(source, order, settings[0], validation)
         if self.local == "logistic":
             return LogisticSearch(
                 _distinct(source, order), order, settings, validation=validation, n_jobs=self.n_jobs
@@ -242,6 +253,23 @@ class DependencyNetworkLearner(DensityLearner):
             n_jobs=self.n_jobs,
         )
 
+    def _basket_search(
+        self, source: BasketCounts, order: Sequence[int], setting: float, validation: Table | None
+    ) -> BasketSearch:
+        """A search that never writes the baskets out."""
+        if validation is not None:
+            raise ParameterError(
+                f"validation rows cannot choose {SETTINGS[self.local][:-1]} for baskets; pass one "
+                "value, and compare models by `score`."
+            )
+        k = min(PARTNERS, len(source.schema) - 1) if self.k is None else self.k
+        if k >= MOST_COLUMNS:
+            raise ParameterError(f"k={k}; at most {MOST_COLUMNS - 1} items of baskets are allowed.")
+        learn: Any = partial(learn_regression, l1=setting)
+        if self.local == "tree":
+            learn = LearnTree(kappa=setting, min_count=self.min_count, prior=self.prior)
+        return BasketSearch(source, order, k, learn, n_jobs=self.n_jobs)
+
     def _relatives(self, source: CountSource, order: Sequence[int]) -> Ints | None:
         """For each tree the columns of its questions; None for all columns."""
         k = PARTNERS if self.k is None and self.local == "boosted" else self.k
@@ -252,6 +280,15 @@ class DependencyNetworkLearner(DensityLearner):
         return np.concatenate(
             [relatives.of(i, min(i + block, n), None) for i in range(0, n, block)]
         )
+
+
+def default_kappa(n: int) -> float:
+    """κ of trees over n columns: the price of a split knows how many columns it chose among.
+
+    >>> default_kappa(100), round(-math.log(default_kappa(50_000)), 2)
+    (0.01, 12.18)
+    """
+    return KAPPA if n <= MANY_COLUMNS else min(KAPPA, math.exp(-chance_gain(n)))
 
 
 def _distinct(source: CountSource, order: Sequence[int]) -> Table:

@@ -19,6 +19,7 @@ from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import FitError
 from counterpane.features import Rules, Tree
+from counterpane.features.rules import read_only
 from counterpane.learn.dependency.variable_search import LearnedConditionals, VariableSearch
 from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.parallel import map_in_workers
@@ -67,7 +68,7 @@ class LogisticSearch(VariableSearch[LogisticPath]):
         self.place: Ints = np.argsort(self.order)
         self.settings = settings
         self.names = table.schema.select(self.place.tolist()).names
-        self.cards = table.schema.cards[self.place]
+        self.cards = read_only(table.schema.cards[self.place], np.int64)
         self.design = logistic_design(table)
         self.validation = None
         if validation is not None:
@@ -136,6 +137,12 @@ class LogisticSearch(VariableSearch[LogisticPath]):
                 parts.append([rules])
                 score += own
         return LearnedConditionals(parts, score)
+
+    def fit_one(self, v: int) -> tuple[Rules, float]:
+        """The regression of one variable for the first penalty, and its log-likelihood."""
+        state = self.start()
+        features, weights, own, _, _ = self._fit(v, self.settings[0], state, state.sizes)
+        return self._rules(v, *zip(features, weights, strict=True)), own
 
     def _fit(
         self, v: int, l1: float, state: LogisticPath, ends: Ints

@@ -51,6 +51,7 @@ class TreeSearch(VariableSearch[Forest]):
 
     Among equal questions the first one wins, by the `order` of their columns. `relatives`, shape
     (variables, k), are the columns that the questions of each tree may be about; None means all.
+    `logs` are tables of logarithms of an earlier search of as many rows.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class TreeSearch(VariableSearch[Forest]):
         validation: Table | None,
         relatives: Ints | None,
         n_jobs: int,
+        logs: dict[float, Floats] | None = None,
     ) -> None:
         super().__init__(n_jobs)
         self.relatives = relatives
@@ -77,7 +79,7 @@ class TreeSearch(VariableSearch[Forest]):
         self.rows = tree_rows(table, bits, order, weights)
         self.prices: Floats = -np.log(np.array(settings))
         self.validation = None if validation is None else ValidationRows(validation)
-        self._logs: dict[float, Floats] = {}
+        self._logs: dict[float, Floats] = {} if logs is None else logs
 
     def start(self) -> Forest:
         pairs = NOTHING.reshape(0, 2)

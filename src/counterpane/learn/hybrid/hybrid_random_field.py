@@ -327,7 +327,7 @@ class HybridRandomFieldLearner(DensityLearner):
         rank = np.empty(n, dtype=np.int64)
         rank[order] = np.arange(n)
         networks = LocalNetworks(
-            source.rows(),
+            source,
             min(max(self.k_, self.k_max_) + 1, n),
             prior=float(cards.max() if self.prior is None else self.prior),
             smooth=self.score == "mdl",

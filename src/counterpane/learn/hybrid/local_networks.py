@@ -10,6 +10,8 @@ import numpy as np
 
 from counterpane._core import hybrid as kernels
 from counterpane._core.hybrid import LEAST_ROOM, Data, Scratch, Terms
+from counterpane.counts.baskets import BasketCounts
+from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.features import Potential, check_cells
 from counterpane.memory import FEWER_STATES, need_memory
@@ -23,7 +25,7 @@ LEAST_NUMBERS = 2**12
 
 
 class LocalNetworks:
-    """Learns networks over at most `width` columns of `table`.
+    """Learns networks over at most `width` columns of `source`; of baskets from distinct rows.
 
     The score of a family is its log-likelihood less ½ ln m for each of its q (r − 1) parameters.
     Probabilities are (c + N / (r q)) / (c_pa + N / q) with N = `prior`; `smooth` says whether those
@@ -31,16 +33,21 @@ class LocalNetworks:
     """
 
     def __init__(
-        self, table: Table, width: int, *, prior: float, smooth: bool, n_jobs: int
+        self, source: CountSource, width: int, *, prior: float, smooth: bool, n_jobs: int
     ) -> None:
-        self.table = table
         self.width = width
         self.n_jobs = n_jobs
-        weights = np.zeros(0) if table.weights is None else table.weights.astype(np.float64)
-        self.data = Data(table.codes, weights, table.schema.cards)
-        penalty = 0.5 * math.log(max(1.0, table.total_weight))
-        self.terms = Terms(prior, prior if smooth else 0.0, penalty, least_gain(table.total_weight))
-        self.chunk = max(1, min(256, CHUNK_CELLS // (table.n_rows * width)))
+        self.baskets = source if isinstance(source, BasketCounts) else None
+        self.cards = source.schema.cards
+        self.chunk = 256
+        if self.baskets is None:
+            table = source.rows()
+            self.data, total = _data_of(table), table.total_weight
+            self.chunk = max(1, min(256, CHUNK_CELLS // (table.n_rows * width)))
+        else:
+            total = float(self.baskets.baskets.n_rows)
+        penalty = 0.5 * math.log(max(1.0, total))
+        self.terms = Terms(prior, prior if smooth else 0.0, penalty, least_gain(total))
         self._own = threading.local()
 
     def learn(
@@ -53,9 +60,19 @@ class LocalNetworks:
         """
 
         def run(part: Ints) -> tuple[Ints, Floats]:
-            kernels.learn_networks(
-                self.data, self.terms, part, members, self._scratch(), parents, scores
-            )
+            if self.baskets is None:
+                kernels.learn_networks(
+                    self.data, self.terms, part, members, self._scratch(self.data), parents, scores
+                )
+                return parents[part], scores[part]
+            for v in part.tolist():
+                data, alone, me = self._local(v, members[v])
+                row, score = np.zeros_like(alone), np.zeros(len(alone))
+                which = np.array([me])
+                kernels.learn_networks(
+                    data, self.terms, which, alone, self._scratch(data), row, score
+                )
+                parents[v], scores[v] = row[me], score[me]
             return parents[part], scores[part]
 
         parts = self._parts(variables)
@@ -65,7 +82,7 @@ class LocalNetworks:
     def conditionals(self, members: Ints, parents: Ints) -> list[list[Potential]]:
         """ln P(child | parents) of each variable and its children in its own network."""
         n = len(members)
-        cards = self.data.cards
+        cards = self.cards
         families = [_families(v, members[v], parents[v]) for v in range(n)]
         shapes = [[cards[list(scope)] for scope in scopes] for scopes in families]
         sizes = [sum(check_cells(s, "a family's table") for s in scopes) for scopes in shapes]
@@ -74,8 +91,21 @@ class LocalNetworks:
         def run(part: Ints) -> Floats:
             first, stop = table_from[part[0]], table_from[part[-1] + 1]
             out: Floats = np.empty(stop - first)
+            if self.baskets is not None:
+                for v in part.tolist():
+                    data, alone, me = self._local(v, members[v])
+                    row = np.zeros_like(alone)
+                    row[me] = parents[v]
+                    begin, end = table_from[v] - first, table_from[v + 1] - first
+                    starts = np.zeros(len(alone) + 1, dtype=np.int64)
+                    starts[me + 1 :] = end - begin
+                    kernels.fill_tables(
+                        data, self.terms, np.array([me]), alone, row, self._scratch(data), starts,
+                        out[begin:end],
+                    )  # fmt: skip
+                return out
             kernels.fill_tables(
-                self.data, self.terms, part, members, parents, self._scratch(),
+                self.data, self.terms, part, members, parents, self._scratch(self.data),
                 table_from - first, out,
             )  # fmt: skip
             return out
@@ -92,6 +122,19 @@ class LocalNetworks:
             potentials.append(parts)
         return potentials
 
+    def _local(self, v: int, members: Ints) -> tuple[Data, Ints, int]:
+        """The distinct rows of the members, a network over them in row me, and me, the place of v.
+
+        Columns of the rows are the places of the members.
+        """
+        assert self.baskets is not None
+        columns = members[members >= 0]
+        data = _data_of(self.baskets.distinct(columns.tolist()))
+        me = int(np.flatnonzero(columns == v)[0])
+        alone: Ints = np.full((columns.size, members.size), -1)
+        alone[me, : columns.size] = np.arange(columns.size)
+        return data, alone, me
+
     def _parts(self, variables: Ints) -> list[Ints]:
         """The variables of each call of a kernel."""
         return np.array_split(variables, max(1, -(-variables.size // self.chunk)))
@@ -103,10 +146,11 @@ class LocalNetworks:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _own=threading.local())
 
-    def _scratch(self) -> Scratch:
-        """Scratch memory for one network, one for each thread."""
-        if not hasattr(self._own, "scratch"):
-            n_rows, cards = self.table.n_rows, np.sort(self.data.cards)[-self.width :]
+    def _scratch(self, data: Data) -> Scratch:
+        """Scratch memory for one network of `data`, one for each thread."""
+        n_rows = data.codes.shape[1]
+        if not hasattr(self._own, "scratch") or self._own.scratch.numbers.size < n_rows:
+            cards = np.sort(self.cards)[-self.width :]
             states, width = int(cards[-1]), cards.size
             rows = int(min(n_rows, np.prod(cards, dtype=np.float64)))
             room = max(LEAST_ROOM, rows) * states
@@ -121,7 +165,13 @@ class LocalNetworks:
                 np.empty(room),
             )
         scratch: Scratch = self._own.scratch
-        return scratch
+        return scratch._replace(numbers=scratch.numbers[:n_rows])
+
+
+def _data_of(table: Table) -> Data:
+    """What kernels read of a table."""
+    weights = np.zeros(0) if table.weights is None else table.weights.astype(np.float64)
+    return Data(table.codes, weights, table.schema.cards)
 
 
 def _families(v: int, members: Ints, parents: Ints) -> list[tuple[int, ...]]:

@@ -8,12 +8,16 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sparse
 
+from counterpane._core import counts as kernels
+from counterpane.data.baskets import Baskets
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
 from counterpane.models.link_scores import LinkScores
 from counterpane.typing import Codes, Floats
 
+BLOCK_ITEMS = 1024  # of baskets, counted by one call of a kernel
+LEAST_PAIRS = 128  # pairs of an item that are kept, however few users there are
 MAX_ITEMS = 2**14  # whose pairs fill 2 GiB of doubles
 TIE = 1e-6  # of a cosine, at most: items that are equally similar are ranked by popularity
 
@@ -23,11 +27,25 @@ class CountedLinks(ABC):
 
     scores_: LinkScores
 
-    def fit(self, X: Table) -> Self:
-        """Count the items and their pairs."""
-        n = X.n_columns
-        if n > MAX_ITEMS:
-            raise TableSizeError(f"{n:,} items have too many pairs; at most {MAX_ITEMS:,} fit.")
+    def fit(self, X: Table | Baskets) -> Self:
+        """Count the items and their pairs.
+
+        Of baskets and of very many items each item has the pairs of largest cosine, on average as
+        many as it has users, or 128 if it has fewer.
+        """
+        if not isinstance(X, Baskets) and X.n_columns > MAX_ITEMS and X.weights is None:
+            items, users = np.nonzero(X.codes)
+            X = Baskets(X.schema, users, items, X.n_rows)
+        if isinstance(X, Baskets):
+            alone = X.counts.astype(np.float64)
+            pairs = strongest_companions(X)
+            self.scores_ = self._model(X.schema, pairs, alone, float(X.n_rows))
+            return self
+        if X.n_columns > MAX_ITEMS:
+            raise TableSizeError(
+                f"{X.n_columns:,} items of weighted users have too many pairs; at most "
+                f"{MAX_ITEMS:,} fit."
+            )
         weights = np.ones(X.n_rows) if X.weights is None else np.asarray(X.weights, dtype=float)
         ones = sparse.csr_array(X.codes, dtype=np.float64)
         together: Any = sparse.csr_array(ones @ (ones.multiply(weights)).T)
@@ -42,6 +60,26 @@ class CountedLinks(ABC):
     def link_scores(self, codes: Codes) -> Floats:
         """A score for each row and item, shape (rows, items); larger is sooner."""
         return self.scores_.link_scores(codes)
+
+
+def strongest_companions(baskets: Baskets) -> Any:
+    """How many rows share two items, for the pairs of largest cosine; the diagonal has all rows.
+
+    A pair is kept if one of its items keeps it.
+    """
+    n = baskets.n_columns
+    most = min(n, max(LEAST_PAIRS, baskets.n_entries // n))
+    parts = []
+    for first in range(0, n, BLOCK_ITEMS):
+        size = min(BLOCK_ITEMS, n - first)
+        items, shared = (np.empty((size, most), dtype=np.int32) for _ in range(2))
+        kernels.count_companions(baskets.lists, first, items, shared)
+        rows, places = np.nonzero(items >= 0)
+        parts.append((rows + first, items[rows, places], shared[rows, places]))
+    rows, items, shared = (np.concatenate(part) for part in zip(*parts, strict=True))
+    kept = sparse.csr_array((shared.astype(np.float64), (rows, items)), shape=(n, n))
+    both = kept.maximum(kept.T)
+    return sparse.csr_array(both + sparse.diags_array(baskets.counts.astype(np.float64)))
 
 
 class NaiveLinks(CountedLinks):

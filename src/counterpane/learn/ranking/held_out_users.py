@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from counterpane.data.baskets import Baskets
+from counterpane.data.links import codes_of_users, items_of_user, numbers_of_links
 from counterpane.data.table import Table
 from counterpane.learn.ranking.judging import expected_reciprocal_ranks
+from counterpane.ragged import flatten
 from counterpane.seeds import random_generator
 from counterpane.typing import Codes, Floats, Ints
 
@@ -27,7 +30,7 @@ class HeldOutUsers(NamedTuple):
     Column q of `codes` has the links of user `users[q]` without the link to `items[q]`.
     """
 
-    training: Table
+    training: Table | Baskets
     codes: Codes
     items: Ints
     users: Ints
@@ -51,28 +54,34 @@ class HeldOutUsers(NamedTuple):
         }
 
 
-def folds_of_users(table: Table, *, seed: int = 0) -> Iterator[HeldOutUsers]:
+def folds_of_users(table: Table | Baskets, *, seed: int = 0) -> Iterator[HeldOutUsers]:
     """Three folds of the users; none where fewer than six users have two links or more."""
     rng = random_generator(seed)
     fold = rng.permutation(table.n_rows) % N_FOLDS
-    several = table.codes.sum(axis=0, dtype=np.int64) > 1
+    several = numbers_of_links(table) > 1
     if several.sum() < 2 * N_FOLDS:
         return
     for number in range(N_FOLDS):
         held = np.flatnonzero((fold == number) & several)
-        users, items = np.nonzero(table.codes[:, held].T)
+        users, items = _links_of(table, held)
         if len(users) > MAX_LINKS:
             drawn = np.sort(rng.choice(len(users), MAX_LINKS, replace=False))
             users, items = users[drawn], items[drawn]
         if not len(users):
             continue
-        codes = table.codes[:, held[users]].copy()
+        codes = codes_of_users(table, held[users]).copy()
         codes[items, np.arange(len(items))] = 0
         yield HeldOutUsers(table.take(fold != number), codes, items, users)
 
 
+def _links_of(table: Table | Baskets, held: Ints) -> tuple[Ints, Ints]:
+    """The place in `held` and the item of each link of these users."""
+    lists = [items_of_user(table, user) for user in held.tolist()]
+    return np.repeat(np.arange(len(held)), [len(items) for items in lists]), flatten(lists)
+
+
 def judge_on_users(
-    fit_all: Callable[[Table], ScoreAll[K]], table: Table, *, seed: int = 0
+    fit_all: Callable[[Any], ScoreAll[K]], table: Table | Baskets, *, seed: int = 0
 ) -> dict[K, float]:
     """The mean over the folds of the MRR of each score; empty where there is no fold.
 

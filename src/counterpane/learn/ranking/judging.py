@@ -8,6 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.data.baskets import Baskets
+from counterpane.data.links import (
+    codes_of_users,
+    items_of_user,
+    numbers_of_links,
+    without_links,
+)
 from counterpane.data.table import Table
 from counterpane.progress import Report
 from counterpane.seeds import random_generator
@@ -30,11 +37,15 @@ class JudgedRanker(NamedTuple):
 
 
 LinkScorer = Callable[[Codes], Floats]
-FitRanker = Callable[[Table], LinkScorer]
+FitRanker = Callable[[Any], LinkScorer]
 
 
 def judge_rankers(
-    rankers: Mapping[str, FitRanker], table: Table, *, seed: int = 0, report: Report | None = None
+    rankers: Mapping[str, FitRanker],
+    table: Table | Baskets,
+    *,
+    seed: int = 0,
+    report: Report | None = None,
 ) -> list[JudgedRanker]:
     """Rankers by the mean reciprocal rank of left-out links, the best first; equals in order.
 
@@ -46,7 +57,7 @@ def judge_rankers(
     scores (users, items).
     """
     rng = random_generator(seed)
-    users = _judged_users(table.codes, rng)
+    users = _judged_users(table, rng)
     if not users.size:
         return []
     few = table.n_rows * table.n_columns <= FEW_CELLS
@@ -56,16 +67,12 @@ def judge_rankers(
     ranks: dict[str, Floats] = {name: np.full((rounds, len(users)), np.nan) for name in rankers}
     for number, (r, k) in enumerate(tasks):
         judged_users = users[fold == k]
-        items = np.array(
-            [rng.choice(np.flatnonzero(table.codes[:, user])) for user in judged_users]
-        )
-        codes = table.codes.copy()
-        codes[items, judged_users] = 0
-        training = Table(table.schema, codes, table.weights)
+        items = np.array([rng.choice(items_of_user(table, user)) for user in judged_users.tolist()])
+        training = without_links(table, items, judged_users)
         for place, (name, fit) in enumerate(rankers.items()):
             if report is not None:
                 report(f"judging {name}", number * len(rankers) + place, len(tasks) * len(rankers))
-            ranks[name][r, fold == k] = _ranks(fit(training), codes, judged_users, items)
+            ranks[name][r, fold == k] = _ranks(fit(training), training, judged_users, items)
     judged = []
     for name, each in ranks.items():
         means: Floats = each[:, ~np.isnan(each[0])].mean(axis=0)
@@ -74,21 +81,21 @@ def judge_rankers(
     return sorted(judged, key=lambda j: -j.mrr)
 
 
-def _judged_users(codes: Codes, rng: np.random.Generator) -> Ints:
+def _judged_users(table: Table | Baskets, rng: np.random.Generator) -> Ints:
     """Users with two links or more, or some of them."""
-    users = np.flatnonzero(codes.sum(axis=0, dtype=np.int64) > 1)
+    users = np.flatnonzero(numbers_of_links(table) > 1)
     if len(users) > MAX_USERS:
         users = np.sort(rng.choice(users, MAX_USERS, replace=False))
     return users
 
 
-def _ranks(score: Any, codes: Codes, users: Ints, items: Ints) -> Floats:
+def _ranks(score: Any, table: Table | Baskets, users: Ints, items: Ints) -> Floats:
     """The reciprocal rank of each user's link among the items that the user does not have."""
-    rows = max(1, BLOCK_CELLS // codes.shape[0])
+    rows = max(1, BLOCK_CELLS // table.n_columns)
     ranks = []
     for low in range(0, len(users), rows):
         part_users = slice(low, low + rows)
-        part = np.ascontiguousarray(codes[:, users[part_users]])
+        part = codes_of_users(table, users[part_users])
         ranks.append(expected_reciprocal_ranks(score(part), items[part_users], part.T > 0))
     return np.concatenate(ranks)
 

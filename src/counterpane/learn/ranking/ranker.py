@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpane.data.links import chosen_codes, read_links
+from counterpane.counts.baskets import BasketCounts
+from counterpane.data.baskets import Baskets
+from counterpane.data.links import chosen_codes, codes_of_users, read_links
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, unknown_name
@@ -22,6 +24,7 @@ from counterpane.learn.ranking.held_out_users import ScoreAll, judge_on_users
 from counterpane.learn.ranking.judging import JudgedRanker, LinkScorer, judge_rankers
 from counterpane.learn.registry import rankers
 from counterpane.markup import framed
+from counterpane.memory import need_memory
 from counterpane.models.base import Model
 from counterpane.models.link_scores import LinkScores
 from counterpane.models.query import JointModel
@@ -29,6 +32,8 @@ from counterpane.typing import Array, Codes, Floats
 
 CANDIDATES = ("hybrid", "chow-liu", "naive-bayes", "item-cosine", "item-rank", "popularity")
 """The rankers that "auto" chooses from; of equals the first."""
+BASKET_CANDIDATES = ("hybrid", "naive-bayes", "item-cosine", "popularity")
+"""Those that "auto" chooses from where the links are too many to be written out."""
 BLOCK_CELLS = 2**24  # scores at a time
 
 
@@ -103,15 +108,18 @@ class LinkRanker(Estimator):
         return framed(repr(self), fitted._repr_html_() if hasattr(fitted, "_repr_html_") else "")
 
     def fit(self, X: Any, y: Any = None, *, items: Sequence[Any] | None = None) -> Self:
-        """Learn from links: a sparse matrix (users × items), an edge list, or a table of 0 and 1.
+        """Learn from links: a matrix (users × items), lists of items, an edge list, or a table.
 
         See `read_links` for what an edge list is; `items` names the columns of a matrix.
         """
+        if isinstance(X, BasketCounts):
+            X = X.baskets
         table, users = read_links(X, items=items, user=self.user, item=self.item)
         choice = self.learner if isinstance(self.learner, str) else None
         self.candidates_: list[JudgedRanker] = []
         if choice == "auto":
-            fits = {name: partial(_fitted_scores, name) for name in CANDIDATES}
+            names = BASKET_CANDIDATES if isinstance(table, Baskets) else CANDIDATES
+            fits = {name: partial(_fitted_scores, name) for name in names}
             self.candidates_ = judge_rankers(fits, table, seed=self.random_state)
             choice = self.candidates_[0].name if self.candidates_ else "popularity"
         self.sizes_: list[JudgedSizes] = []
@@ -127,13 +135,13 @@ class LinkRanker(Estimator):
         self.n_users_ = len(users)
         return self
 
-    def _choose_sizes(self, learner: HybridRandomFieldLearner, table: Table) -> None:
+    def _choose_sizes(self, learner: HybridRandomFieldLearner, table: Table | Baskets) -> None:
         """Set the sizes of a field that are "auto", and `sizes_`, the sizes that were compared."""
         sizes = learner.candidate_sizes(table.n_columns)
         if len(sizes) == 1:
             return
 
-        def fit(training: Table) -> ScoreAll[tuple[int, int]]:
+        def fit(training: Table | Baskets) -> ScoreAll[tuple[int, int]]:
             fields = {}
             for k, k_max in sizes:
                 twin = type(learner)(**learner.get_params(deep=False))
@@ -192,8 +200,9 @@ class LinkRanker(Estimator):
         Items that the user has chosen have a score, too: that of the item given the other items.
         """
         table, _ = read_links(X, user=self.user, item=self.item, schema=self.schema_)
+        need_memory(8 * table.n_rows * table.n_columns, "the scores of all items", "use rank_many")
         out: Floats = np.empty((table.n_rows, table.n_columns))
-        for first, part in _blocks(table.codes):
+        for first, part in _blocks(table):
             out[first : first + part.shape[1]] = self._scores(part)
         return out
 
@@ -212,7 +221,7 @@ class LinkRanker(Estimator):
         """`rank` for each user of `X`, as in `fit`."""
         table, _ = read_links(X, user=self.user, item=self.item, schema=self.schema_)
         rankings = []
-        for _, part in _blocks(table.codes):
+        for _, part in _blocks(table):
             scores = self._scores(part)
             rankings += [self._best(s, row, top) for s, row in zip(scores, part.T, strict=True)]
         return rankings
@@ -234,14 +243,14 @@ def _scores_of(learner: Any, model: Any, codes: Codes) -> Floats:
     return conditionals[:, 1::2]
 
 
-def _fitted_scores(name: str, table: Table) -> LinkScorer:
+def _fitted_scores(name: str, table: Table | Baskets) -> LinkScorer:
     """The ranker of this name, fitted to a table, as a function from codes to scores."""
     learner = rankers()[name].make().fit(table)
     return partial(_scores_of, learner, getattr(learner, "model_", None))
 
 
-def _blocks(codes: Codes) -> Iterator[tuple[int, Codes]]:
+def _blocks(table: Table | Baskets) -> Iterator[tuple[int, Codes]]:
     """(first row, codes of some rows)."""
-    rows = max(1, BLOCK_CELLS // max(1, 2 * codes.shape[0]))
-    for first in range(0, codes.shape[1], rows):
-        yield first, np.ascontiguousarray(codes[:, first : first + rows])
+    rows = max(1, BLOCK_CELLS // max(1, 2 * table.n_columns))
+    for first in range(0, table.n_rows, rows):
+        yield first, codes_of_users(table, slice(first, first + rows))

@@ -14,7 +14,6 @@ from counterpane.errors import (
     DataError,
     NotFittedError,
     ParameterError,
-    TableSizeError,
     UnknownNameError,
 )
 from counterpane.learn.ranking.counted import NaiveLinks
@@ -89,9 +88,8 @@ def test_broken_links_are_refused(monkeypatch):
         read_links(EDGES, items=["x"])
     with pytest.raises(DataError, match="3 states"):
         read_links(cp.Table(cp.Schema.from_cards([2, 3]), np.zeros((2, 4), dtype=np.uint8)))
-    monkeypatch.setattr("counterpane.data.links.MAX_CELLS", 3)
-    with pytest.raises(TableSizeError, match="2 users × 2 items exceed 3 cells"):
-        read_links(EDGES)
+    monkeypatch.setattr("counterpane.data.links.DENSE_CELLS", 3)
+    assert isinstance(read_links(EDGES).table, cp.Baskets)
 
 
 def test_chosen_items():
