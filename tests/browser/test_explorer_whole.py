@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,65 @@ def test_a_large_network_starts_around_one_column(
     browser.find_element("id", "filter").send_keys(pigs.schema.names[7])
     name = browser.find_element("css selector", "#list .monitor-name")
     assert name.text == pigs.schema.names[7]
+
+
+PLACES = """
+    const graph = document.getElementById('graph').getBoundingClientRect();
+    const names = [...document.querySelectorAll('#graph .monitor-name')];
+    const boxes = [...document.querySelectorAll('#graph .monitor')];
+    const size = (n) => parseFloat(getComputedStyle(n).fontSize);
+    return {
+        graph: [graph.left, graph.top, graph.width, graph.height],
+        letters: names.map((n) => size(n) * n.getBoundingClientRect().width / n.offsetWidth),
+        rects: boxes.map((m) => m.getBoundingClientRect())
+            .map((r) => [r.left, r.top, r.right, r.bottom]) }"""
+
+
+@pytest.fixture
+def phone(browser: Any) -> Iterator[Any]:
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    touch = "Emulation.setTouchEmulationEnabled"
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd(touch, {"enabled": True, "maxTouchPoints": 2})
+    yield browser
+    browser.execute_cdp_cmd(touch, {"enabled": False})
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_phone_draws_what_is_around_a_column_in_rows(
+    phone: Any, shared_data: Path, tmp_path: Path
+) -> None:
+    """Names can be read without zooming, and no box covers another."""
+    pigs = cp.load(shared_data / "networks" / "pigs.bif.gz")
+    phone.get(Path(pigs.explore(tmp_path / "pigs.html")).as_uri())
+    phone.find_element("id", "view-graph").click()
+    seen = phone.execute_script(PLACES)
+    left, _, width, _ = seen["graph"]
+    assert len(seen["rects"]) > 5
+    assert min(seen["letters"]) >= 9
+    assert all(r[0] >= left - 1 and r[2] <= left + width + 1 for r in seen["rects"])
+    for i, a in enumerate(seen["rects"]):
+        for b in seen["rects"][:i]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_two_fingers_zoom_and_set_nothing(phone: Any, alarm: Any, tmp_path: Path) -> None:
+    phone.get(Path(alarm.explore(tmp_path / "alarm.html")).as_uri())
+    phone.find_element("id", "view-graph").click()
+    before = phone.execute_script(PLACES)
+    left, top, width, height = before["graph"]
+    x, y = left + width / 2, top + height / 2
+
+    def touch(kind: str, apart: float) -> None:
+        fingers = [{"x": x, "y": y - apart, "id": 0}, {"x": x, "y": y + apart, "id": 1}]
+        points = [] if kind == "touchEnd" else fingers
+        phone.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 40)
+    for apart in (50, 60, 70, 80):
+        touch("touchMove", apart)
+    touch("touchEnd", 80)
+    after = phone.execute_script(PLACES)
+    wide = [[r[2] - r[0] for r in seen["rects"]] for seen in (before, after)]
+    np.testing.assert_allclose(wide[1], 2 * np.array(wide[0]), rtol=0.02)
+    assert "nothing is given" in phone.find_element("id", "chance").text

@@ -172,7 +172,8 @@ def _still(model: Any) -> Spec:
     else:
         reason = (
             f"Clicks do not set evidence here: exact answers of this model need more than the "
-            f"{MAX_TREE_CELLS:,} table cells that a page may hold. The command that answers is: "
+            f"{MAX_TREE_CELLS:,} table cells that a page may hold. The bars are shares of "
+            f"{DRAWN:,} rows drawn from the model. The command that answers is: "
             "counterpane query MODEL COLUMN --given COLUMN=STATE"
         )
         marginals = _drawn_marginals(model)

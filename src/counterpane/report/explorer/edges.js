@@ -30,12 +30,14 @@ function drawEdge(item, boxes) {
   item.points = p;
   if (item.tag && item.at) writeOn(item);
 }
-function writeOn(item) { // the number on an edge: in its middle, or beside another number
-  const clear = ([x, y]) => drawn.every((o) => o === item || !o.at || Math.abs(o.at[0] - x) > 42 || Math.abs(o.at[1] - y) > 13);
-  const places = [0.5, 0.35, 0.65, 0.25, 0.75].map((share) => along(item.points, share));
-  const [x, y] = (item.at = places.find(clear) || places[0]);
-  item.tag.setAttribute("x", x.toFixed(1));
-  item.tag.setAttribute("y", (y + 4).toFixed(1));
+function writeOn(item) { // the number on an edge: where neither a box nor another number is, or nowhere
+  const clear = ([x, y]) => drawn.every((o) => o === item || !o.at || Math.abs(o.at[0] - x) > 42 || Math.abs(o.at[1] - y) > 13) &&
+    [...boxes.values()].every((b) => Math.abs(b.x - x) > b.w / 2 + 20 || Math.abs(b.y - y) > b.h / 2 + 8);
+  item.at = [0.5, 0.35, 0.65, 0.25, 0.75, 0.15, 0.85].map((share) => along(item.points, share)).find(clear) || null;
+  item.tag.toggleAttribute("hidden", !item.at);
+  if (!item.at) return;
+  item.tag.setAttribute("x", item.at[0].toFixed(1));
+  item.tag.setAttribute("y", (item.at[1] + 4).toFixed(1));
 }
 const rise = ({ points: p }) => Math.abs(p[p.length - 1] - p[1]); // flat edges have least room for their numbers
 function along(p, share) { // the point at a share of the length of the line through points

@@ -27,7 +27,7 @@ function asEvidence(pieces) {
 function pieceText(c, piece) {
   const sign = R.columns[c].cut ? " " : " = "; // intervals are read as they are
   if (piece.state >= 0) return `${piece.cut ? "do: " : ""}${names[c]}${sign}${stateText(c, piece.state)}`;
-  if (piece.weights) return `${names[c]}: likelihoods ${piece.weights.slice(0, 6).map((w) => number(w, 2)).join(", ")}${piece.weights.length > 6 ? ", …" : ""}`;
+  if (piece.weights) return `${names[c]}: likelihoods ${Array.from(weightsOf(c, piece).slice(0, 6), (w) => number(w, 2)).join(", ")}${cards[c] > 6 ? ", …" : ""}`;
   return `${names[c]} not ${piece.out.map((s) => stateText(c, s)).join(", ")}`;
 }
 

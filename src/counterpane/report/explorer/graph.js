@@ -1,5 +1,5 @@
 // The graph: monitors and lines in a plane that is moved and scaled; the whole of it, or what is around a column.
-const MOST_AROUND = 24, FOCUS_FROM = 60, READABLE = 0.45, NAME_PIXELS = 11, STATE_PIXELS = 9, GAP = 16;
+const MOST_AROUND = 24, FEW_AROUND = 12, NARROW = 560, FOCUS_FROM = 60, READABLE = 0.45, NAME_PIXELS = 11, STATE_PIXELS = 9, GAP = 16;
 const graph = $("graph"), view = el("div", { class: "view" });
 let boxes = new Map(), here = null, zoom = { x: 0, y: 0, k: 1 }, focusOn = null;
 graph.append(view);
@@ -10,7 +10,9 @@ function addBox(c, x, y, w, h, layer) {
   node.style.width = `${w}px`;
   node.style.height = `${h}px`;
   const letters = [...names[c]].reduce((n, x) => n + wideness(x), 0);
-  node.style.setProperty("--widest", `${Math.max(10, (w - 20) / (0.6 * letters)).toFixed(1)}px`); // long names get smaller letters
+  const room = (w - 22) / (0.65 * letters); // the letters that one line has room for
+  if (room < 11.5) node.classList.add("long"); // two lines
+  node.style.setProperty("--widest", `${room < 11.5 ? Math.max(9, Math.min(11.5, 1.8 * room)).toFixed(1) : room.toFixed(1)}px`);
   if (alone) {
     node.style.setProperty("--tint", (0.05 + 0.3 * Math.sqrt(alone.s / strongest)).toFixed(2));
     node.classList.add("tinted");
@@ -41,7 +43,7 @@ function show(next, focus = null) {
   const byPlace = [...next.nodes].sort((a, b) => a[2] - b[2] || a[1] - b[1]); // the order of Tab and of screen readers
   for (const [c, x, y, width, height] of byPlace) addBox(c, x, y, width, height, layer);
   for (const k of next.hyperedges) addLink({ ...k, d: k.d === 1 }, lines, boxes, { route: k.r, hub: k.hub });
-  for (const k of next.edges) addLink({ ...k, d: k.d === 1 }, lines, boxes, { route: k.r, labeled: next.edges.length <= MOST_LABELED });
+  for (const k of next.edges) addLink({ ...k, d: k.d === 1 }, lines, boxes, { route: k.r, labeled: next.edges.length <= (focus === null ? MOST_LABELED : MOST_LABELED / 2) });
   drawn.filter((item) => item.tag).sort((a, b) => rise(a) - rise(b)).forEach(writeOn);
   roam(boxes.has(here) ? here : focus !== null ? focus : byPlace.length ? byPlace[0][0] : null);
   $("whole").hidden = next === R.picture;
@@ -63,15 +65,11 @@ function around(c) {
   const mates = R.shape === "dag" ? blanket(c).filter((u) => ![...parents, ...children, ...beside].includes(u)) : [];
   let left = rank([...parents]), right = rank(children.filter((u) => !left.includes(u)));
   for (const u of rank(beside.filter((x) => x !== c))) if (!left.includes(u) && !right.includes(u)) (left.length <= right.length ? left : right).push(u);
-  const room = MOST_AROUND - Math.min(mates.length, 8);
+  const narrow = graph.getBoundingClientRect().width < NARROW, most = narrow ? FEW_AROUND : MOST_AROUND, room = most - Math.min(mates.length, most / 3);
   left = left.slice(0, Math.ceil(room / 2) + Math.max(0, Math.floor(room / 2) - right.length));
   right = right.slice(0, room - left.length);
-  left = [...left, ...mates.slice(0, Math.max(0, MOST_AROUND - left.length - right.length))];
-  const own = R.boxes[c], [before, widthBefore, tallBefore] = stacked(left), [after, widthAfter, tallAfter] = stacked(right);
-  const tall = Math.max(tallBefore, tallAfter, own[1]), lane = 90, middle = widthBefore + (left.length ? lane : 0) + own[0] / 2;
-  const nodes = [[c, middle, tall / 2, ...own],
-    ...before.map(([u, x, y, w, h]) => [u, x, y + (tall - tallBefore) / 2, w, h]),
-    ...after.map(([u, x, y, w, h]) => [u, middle + own[0] / 2 + lane + x, y + (tall - tallAfter) / 2, w, h])];
+  left = [...left, ...mates.slice(0, Math.max(0, most - left.length - right.length))];
+  const { nodes, size } = (narrow ? aboveAndBelow : leftAndRight)(c, left, right);
   const at = new Map(nodes.map((node) => [node[0], node]));
   const pairs = links.filter((k) => k.c.length === 2 && at.has(k.c[0]) && at.has(k.c[1]));
   const joined = new Set(pairs.flatMap((k) => (k.c.includes(c) ? k.c : [])));
@@ -80,12 +78,41 @@ function around(c) {
     return { c: [c, u], s: k.s, p: k.p, d: 0 };
   });
   show({
-    size: [middle + own[0] / 2 + (right.length ? lane + widthAfter : 0), tall],
+    size,
     nodes,
-    edges: [...pairs.map((k) => ({ c: k.c, s: k.s, p: k.p, d: k.d ? 1 : 0, r: sideRoute(at.get(k.c[0]), at.get(k.c[1])) })), ...wider],
+    edges: [...pairs.map((k) => ({ c: k.c, s: k.s, p: k.p, d: k.d ? 1 : 0, r: narrow ? null : sideRoute(at.get(k.c[0]), at.get(k.c[1])) })), ...wider],
     hyperedges: [],
     arcs: false,
   }, c);
+}
+function leftAndRight(c, left, right) {
+  const own = R.boxes[c], [before, widthBefore, tallBefore] = stacked(left), [after, widthAfter, tallAfter] = stacked(right);
+  const tall = Math.max(tallBefore, tallAfter, own[1]), lane = 90, middle = widthBefore + (left.length ? lane : 0) + own[0] / 2;
+  const nodes = [[c, middle, tall / 2, ...own],
+    ...before.map(([u, x, y, w, h]) => [u, x, y + (tall - tallBefore) / 2, w, h]),
+    ...after.map(([u, x, y, w, h]) => [u, middle + own[0] / 2 + lane + x, y + (tall - tallAfter) / 2, w, h])];
+  return { nodes, size: [middle + own[0] / 2 + (right.length ? lane + widthAfter : 0), tall] };
+}
+function aboveAndBelow(c, above, below) { // rows as wide as a phone
+  const wide = 420, own = R.boxes[c], nodes = [];
+  let y = 0;
+  for (const list of [above, [c], below]) {
+    if (y > 0 && list.length) y += 34; // room for lines
+    for (let rest = list; rest.length;) {
+      let many = 1, width = R.boxes[rest[0]][0];
+      while (many < rest.length && width + GAP + R.boxes[rest[many]][0] <= wide) width += GAP + R.boxes[rest[many++]][0];
+      const tall = Math.max(...rest.slice(0, many).map((u) => R.boxes[u][1]));
+      let x = (wide - width) / 2;
+      for (const u of rest.slice(0, many)) {
+        const [w, h] = R.boxes[u];
+        nodes.push([u, x + w / 2, y + tall / 2, w, h]);
+        x += w + GAP;
+      }
+      y += tall + GAP;
+      rest = rest.slice(many);
+    }
+  }
+  return { nodes, size: [Math.max(wide, own[0]), y - GAP] };
 }
 const weightTo = (c, u) => Math.max(0, ...linksOf[c].filter((k) => k.c.includes(u)).map(weightOf));
 function sideRoute([, ax, ay, aw], [, bx, by, bw]) { // from side to side, so that no line runs behind its own box
@@ -162,15 +189,31 @@ function markOpen() {
   for (const box of boxes.values()) box.node.classList.toggle("open", box.c === opened);
   pin(opened !== null && boxes.has(opened) ? [opened] : null);
 }
-function follow() { // dragging: of a box by its head, or of the whole
-  let held = null;
+function follow() { // dragging: of a box by its head, or of the whole; two fingers zoom
+  let held = null, pinched = false;
+  const fingers = new Map(), middle = () => {
+    const [[ax, ay], [bx, by]] = fingers.values(), { left, top } = graph.getBoundingClientRect();
+    return [(ax + bx) / 2 - left, (ay + by) / 2 - top, Math.hypot(ax - bx, ay - by)];
+  };
   graph.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
+    if (event.pointerType === "touch") fingers.set(event.pointerId, [event.clientX, event.clientY]);
+    pinched = fingers.size > 1;
+    if (pinched) { held = null; return; }
     const head = event.target.closest(".monitor-head"), edge = event.target.closest(".edge, .hyper");
     const box = head ? boxes.get(Number(head.closest(".monitor").dataset.column)) : null;
     held = { edge, box, still: Boolean(event.target.closest(".monitor")), x: event.clientX, y: event.clientY, far: false, id: event.pointerId };
   });
   graph.addEventListener("pointermove", (event) => {
+    if (fingers.size === 2 && fingers.has(event.pointerId)) {
+      const [x, y, wide] = middle();
+      fingers.set(event.pointerId, [event.clientX, event.clientY]);
+      const [nextX, nextY, nextWide] = middle();
+      zoomBy(nextWide / Math.max(wide, 1), x, y);
+      zoom.x += nextX - x;
+      zoom.y += nextY - y;
+      apply();
+    }
     if (!held) return;
     const dx = event.clientX - held.x, dy = event.clientY - held.y;
     if (!held.far && Math.hypot(dx, dy) < 5) return;
@@ -185,7 +228,8 @@ function follow() { // dragging: of a box by its head, or of the whole
     place(box);
     for (const item of drawn) if (item.link.c.includes(box.c)) redraw(item, boxes);
   });
-  const release = () => {
+  const release = (event) => {
+    fingers.delete(event.pointerId);
     if (held && !held.far) {
       if (held.edge) pin(held.edge.link.link.c, held.edge.link);
       else if (!held.still) pin(opened === null ? null : [opened]);
@@ -195,6 +239,7 @@ function follow() { // dragging: of a box by its head, or of the whole
   };
   graph.addEventListener("pointerup", release);
   graph.addEventListener("pointercancel", release);
+  graph.addEventListener("click", (event) => { if (pinched) { pinched = false; event.preventDefault(); event.stopPropagation(); } }, true);
   graph.addEventListener("wheel", (event) => {
     const rows = event.target.closest(".monitor-rows");
     if (rows && rows.scrollHeight > rows.clientHeight + 1 && !event.ctrlKey) return; // its states scroll

@@ -4,7 +4,7 @@ const monitors = new Set(); // those on the page
 function makeMonitor(c, onName) {
   const column = R.columns[c], settable = canSet(c);
   const name = button("", onName, { class: "monitor-name", title: column.n, "aria-label": `${column.n}: details` });
-  name.append(bdi(column.n));
+  name.append(breakable(column.n));
   const mark = el("span", { class: "monitor-mark" });
   const rows = el("div", { class: "monitor-rows" });
   const states = column.s.map((text, s) => {
@@ -41,6 +41,11 @@ function makeMonitor(c, onName) {
   monitors.add(monitor);
   updateMonitor(monitor);
   return monitor;
+}
+function breakable(text) { // long names may be broken after their joints
+  const node = bdi("");
+  text.split(/(?<=[_.\-/ ])/).forEach((piece, k) => node.append(...(k ? [el("wbr"), piece] : [piece])));
+  return node;
 }
 const wideness = (letter) => (letter.codePointAt(0) > 0x2e7f ? 2 : letter !== letter.toLowerCase() ? 1.25 : 1);
 const act = (c, s, shifted) => (shifted ? exclude(c, s) : setState(c, s));

@@ -2,7 +2,7 @@
 //
 // Where the rows that fit weigh less than m rows, the nearest rows make up for the difference, with the evidence put
 // in; m is chosen for each set of columns by leaving out rows. The same sums as counterpane.models.row_average.
-const ENOUGH = [2.5, 5, 10, 20, 40, 80], LEFT_OUT = 128, NEAREST = 128, CANDIDATES = 4096, HALVINGS = 40, TINY = 1e-12, ROUNDING = 1e-9;
+const ENOUGH = [2.5, 5, 10, 20, 40, 80], LEFT_OUT = 128, NEAREST = 128, CANDIDATES = 4096, HALVINGS = 60, PRECISE = 1e-11, TINY = 1e-12, ROUNDING = 1e-9;
 
 class RowEngine {
   constructor(spec) {
@@ -58,29 +58,40 @@ class RowEngine {
 
   // The nearest candidates that do not fit, by distance and then by place.
   nearest(items) {
-    const n = Math.min(CANDIDATES, this.size), steps = Math.floor(2 ** 31 / CANDIDATES) - 2;
-    const factor = Math.fround(steps / Math.max(items.length, 1)), keys = new Float64Array(n), far = new Float64Array(n);
+    const n = Math.min(CANDIDATES, this.size), steps = Math.floor(2 ** 31 / CANDIDATES) - 2, shift = 11; // steps are below 2^19
+    const factor = Math.fround(steps / Math.max(items.length, 1)), far = new Float32Array(n), keys = new Int32Array(n), often = new Int32Array(257);
+    for (const item of items) for (let i = 0; i < n; i++) far[i] += this.distance(item, i);
     for (let i = 0; i < n; i++) {
-      let d = 0;
-      for (const item of items) d = Math.fround(d + this.distance(item, i));
-      far[i] = d;
-      keys[i] = (d === 0 ? steps + 1 : Math.trunc(Math.fround(d * factor))) * CANDIDATES + i;
+      keys[i] = far[i] === 0 ? steps + 1 : Math.trunc(Math.fround(far[i] * factor));
+      often[keys[i] >> shift]++;
     }
-    const rows = keys.sort().subarray(0, Math.min(NEAREST, n)).map((key) => key % CANDIDATES);
+    let limit = 0; // only those up to the limit are put in order
+    for (let below = often[0]; below < NEAREST && limit < 256;) below += often[++limit];
+    const some = [];
+    for (let i = 0; i < n; i++) if (keys[i] >> shift <= limit) some.push(keys[i] * CANDIDATES + i);
+    const rows = Float64Array.from(some).sort().subarray(0, Math.min(NEAREST, n)).map((key) => key % CANDIDATES);
     return { rows, distance: rows.map((i) => far[i]), copies: rows.map((i) => (far[i] === 0 ? 0 : this.copies[i])) };
   }
 
-  // copies × exp(−distance / h), h such that they sum to what is lacking.
+  // copies × exp(−distance / h), h such that they sum to what is lacking: Newton's steps for ln h between bounds.
   nearWeights({ distance, copies }, lacking) {
     const n = distance.length, weights = new Float64Array(n);
     if (lacking <= 0) return weights;
-    let low = -30, high = 30;
-    for (let step = 0; step < HALVINGS; step++) {
-      const middle = (low + high) / 2, h = Math.exp(middle);
-      let total = 0;
-      for (let k = 0; k < n; k++) if (copies[k]) total += copies[k] * Math.exp(-distance[k] / h);
-      if (total < lacking) low = middle;
-      else high = middle;
+    let low = -30, high = 30, x = sum(copies) > lacking ? Math.log(0.1 + largest(distance) / 4) : high;
+    for (let step = 0; step < HALVINGS && high - low > PRECISE; step++) {
+      const h = Math.exp(x);
+      let total = 0, slope = 0;
+      for (let k = 0; k < n; k++) {
+        if (!copies[k]) continue;
+        const part = copies[k] * Math.exp(-distance[k] / h);
+        total += part;
+        slope += (part * distance[k]) / h;
+      }
+      if (total < lacking) low = x;
+      else high = x;
+      const next = x + (lacking - total) / slope;
+      if (Math.abs(next - x) < PRECISE) { high = next; break; }
+      x = next > low && next < high ? next : (low + high) / 2;
     }
     for (let k = 0; k < n; k++) weights[k] = copies[k] * Math.exp(-distance[k] / Math.exp(high));
     const least = 1e-4 * largest(weights);
@@ -109,34 +120,42 @@ class RowEngine {
   }
 
   losses(columns) {
-    const losses = ENOUGH.map(() => 0), size = Math.min(LEFT_OUT, this.size);
-    for (let e = 0; e < size; e++) {
-      const items = columns.map((c) => {
-        const a = this.numeric.indexOf(c), item = { c, a, state: this.codes[c][e], weights: null };
-        return a < 0 ? item : { ...item, value: this.values[a][e], rank: this.ranks[a][e] };
-      });
-      const truth = this.ofRow(e), sums = new Float64Array(this.classes), leftOut = Math.min(this.copies[e], 1);
-      let mass = 0;
-      for (let i = 0; i < this.size; i++) {
-        if (!items.every((item) => this.fits(item, i))) continue;
-        const p = this.ofRow(i);
-        mass += this.copies[i];
-        for (let t = 0; t < this.classes; t++) sums[t] += this.copies[i] * p[t];
+    const { classes } = this, losses = ENOUGH.map(() => 0), size = Math.min(LEFT_OUT, this.size);
+    const tasks = Array.from({ length: size }, (_, e) => this.leftOut(columns, e));
+    const made = this.predictor.mixer(columns, Math.min(CANDIDATES, this.size), (i) => this.read(i)).probabilities(tasks);
+    tasks.forEach(({ e, truth, sums, mass, each }, n) => each.forEach((weights, m) => {
+      const total = Math.max(mass + sum(weights), TINY);
+      for (let t = 0; t < classes; t++) {
+        let part = sums[t];
+        for (let k = 0; k < weights.length; k++) part += weights[k] * made[n][k * classes + t];
+        losses[m] -= truth[t] * Math.log(Math.max(part / total, TINY)) * this.copies[e];
       }
-      mass = Math.max(mass - leftOut, 0);
-      for (let t = 0; t < this.classes; t++) sums[t] -= leftOut * truth[t];
-      const near = this.nearest(items), each = ENOUGH.map((m) => this.nearWeights(near, Math.max(m - mass, 0)));
-      const made = Array.from(near.rows, (i, k) => (each.some((w) => w[k] > 0) ? this.putIn(items, i) : null));
-      each.forEach((weights, m) => {
-        const total = Math.max(mass + sum(weights), TINY);
-        for (let t = 0; t < this.classes; t++) {
-          let part = sums[t];
-          for (let k = 0; k < weights.length; k++) if (weights[k] > 0) part += weights[k] * made[k][t];
-          losses[m] -= truth[t] * Math.log(Math.max(part / total, TINY)) * this.copies[e];
-        }
-      });
-    }
+    }));
     return losses;
+  }
+
+  // Row e as if only these columns of it were known: the sums over other rows that agree with it, and the weights of the
+  // nearest rows for each number of rows that may be enough.
+  leftOut(columns, e) {
+    const items = columns.map((c) => {
+      const a = this.numeric.indexOf(c), item = { c, a, state: this.codes[c][e], weights: null };
+      return a < 0 ? item : { ...item, value: this.values[a][e], rank: this.ranks[a][e] };
+    });
+    const truth = this.ofRow(e), sums = new Float64Array(this.classes), leftOut = Math.min(this.copies[e], 1);
+    let mass = 0;
+    for (let i = 0; i < this.size; i++) {
+      let fits = true;
+      for (let k = 0; fits && k < items.length; k++) fits = this.fits(items[k], i) > 0;
+      if (!fits) continue;
+      const p = this.ofRow(i);
+      mass += this.copies[i];
+      for (let t = 0; t < this.classes; t++) sums[t] += this.copies[i] * p[t];
+    }
+    mass = Math.max(mass - leftOut, 0);
+    for (let t = 0; t < this.classes; t++) sums[t] -= leftOut * truth[t];
+    const near = this.nearest(items), weights = ENOUGH.map((m) => this.nearWeights(near, Math.max(m - mass, 0)));
+    const used = Array.from(near.rows.keys()).filter((k) => weights.some((w) => w[k] > 0));
+    return { e, truth, sums, mass, rows: Int32Array.from(used, (k) => near.rows[k]), each: weights.map((w) => Float64Array.from(used, (k) => w[k])) };
   }
 
   // Visit the rows of the average: their weight, P(class | row), and the codes with the evidence put in.

@@ -128,7 +128,8 @@ function start() {
   if (readAddress() && store.evidence.size) recompute();
   $("legend").open = !document.body.classList.contains("explore");
   show(R.picture);
-  const many = names.length >= FOCUS_FROM || zoom.k < READABLE, first = R.target !== null ? R.target : linksOf.reduce((best, k, c) => (k.length > linksOf[best].length ? c : best), 0);
-  if (many && linksOf[first].some((k) => k.c.length > 1)) around(first);
+  const many = names.length >= FOCUS_FROM || zoom.k < READABLE, joined = (c) => linksOf[c].filter((k) => k.c.length > 1).length;
+  const first = R.target !== null && joined(R.target) ? R.target : linksOf.reduce((best, _, c) => (joined(c) > joined(best) ? c : best), 0);
+  if (many && joined(first)) around(first);
   autoView();
 }
