@@ -40,7 +40,14 @@ _HOMES = {
         "Oracle",
         "StratifiedTest",
     ),
-    "counterpane.inference": ("ICM", "BeliefPropagation", "Gibbs", "MaxProduct", "MeanField"),
+    "counterpane.inference": (
+        "ICM",
+        "BeliefPropagation",
+        "Gibbs",
+        "JoinGraph",
+        "MaxProduct",
+        "MeanField",
+    ),
     "counterpane.models": (
         "BayesianNetwork",
         "DependencyNetwork",
@@ -63,7 +70,8 @@ _HOMES = {
         "structural_hamming_distance",
     ),
     "counterpane.learn.ranking.ranker": ("LinkRanker",),
-    "counterpane.models.estimate": ("InexactAnswer",),
+    "counterpane.models.certainty": ("InexactAnswer",),
+    "counterpane.models.fallback": ("Auto",),
     "counterpane.errors": ("CounterpaneError",),
     "counterpane.report": ("explore_model", "write_report"),
 }
@@ -123,6 +131,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.inference import ICM as ICM
     from counterpane.inference import BeliefPropagation as BeliefPropagation
     from counterpane.inference import Gibbs as Gibbs
+    from counterpane.inference import JoinGraph as JoinGraph
     from counterpane.inference import MaxProduct as MaxProduct
     from counterpane.inference import MeanField as MeanField
     from counterpane.learn.bayesian.chow_liu import ChowLiu as ChowLiu
@@ -170,7 +179,8 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.models import MarkovNetwork as MarkovNetwork
     from counterpane.models import Mixture as Mixture
     from counterpane.models import load as load
-    from counterpane.models.estimate import InexactAnswer as InexactAnswer
+    from counterpane.models.certainty import InexactAnswer as InexactAnswer
+    from counterpane.models.fallback import Auto as Auto
     from counterpane.report import explore_model as explore_model
     from counterpane.report import write_report as write_report
     from counterpane.scores import AIC as AIC

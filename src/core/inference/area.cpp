@@ -6,6 +6,8 @@
 #include "inference/propagation.hpp"
 #include "inference/clique_tree.hpp"
 #include "inference/exact_answer.hpp"
+#include "inference/join_graph.hpp"
+#include "inference/solution_search.hpp"
 
 using namespace cp;
 using namespace cp::inference;
@@ -41,6 +43,13 @@ static const Area area("inference", {
     KERNEL(plan_exact, "factors evidence[factors.n] stages[factors.n] most_words most_cells limit order[factors.n] conditioned[factors.n] report[]"),
     KERNEL(solve_exact, "factors evidence[factors.n] stages[factors.n] targets[] order[] conditioned[] segment pool_cells task first last out[] best[factors.n]"),
     CONSTANT(PLAN_ENTRIES),
+
+    KERNEL(plan_order, "factors evidence[factors.n] most_words out[factors.n] report[]"),
+    KERNEL(propagate_clusters, "factors evidence[factors.n] order[] most iterations damping tolerance out[] report[]"),
+    CONSTANT(JOIN_ENTRIES),
+    KERNEL(bound_weight, "factors evidence[factors.n] order[] most maximize"),
+    KERNEL(cut_columns, "factors evidence[factors.n] order[] most out[factors.n]"),
+    KERNEL(find_solution, "factors evidence[factors.n] beliefs[] seed noise most codes[factors.n]"),
 
     KERNEL(climb, "parts free[] sweeps rows[parts.n,]"),
 });

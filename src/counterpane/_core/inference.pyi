@@ -7,6 +7,7 @@ from counterpane.typing import Bools, Codes, Floats, Ints, Words
 
 IMPOSSIBLE: int
 PLAN_ENTRIES: int
+JOIN_ENTRIES: int
 
 class Tree(NamedTuple):
     """A rooted junction tree as flat arrays; parents come before children, siblings in a row.
@@ -263,3 +264,34 @@ def solve_exact(
     best: Ints,
     /,
 ) -> float: ...
+def plan_order(
+    factors: FactorList, evidence: Ints, most_words: float, out: Ints, report: Floats, /
+) -> int: ...
+def propagate_clusters(
+    factors: FactorList,
+    evidence: Ints,
+    order: Ints,
+    most: float,
+    iterations: int,
+    damping: float,
+    tolerance: float,
+    out: Floats,
+    report: Floats,
+    /,
+) -> bool: ...
+def bound_weight(
+    factors: FactorList, evidence: Ints, order: Ints, most: float, maximize: bool, /
+) -> float: ...
+def cut_columns(
+    factors: FactorList, evidence: Ints, order: Ints, most: float, out: Ints, /
+) -> int: ...
+def find_solution(
+    factors: FactorList,
+    evidence: Ints,
+    beliefs: Floats,
+    seed: int,
+    noise: bool,
+    most: int,
+    codes: Ints,
+    /,
+) -> int: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,6 +53,9 @@ def run_query(
         str | None,
         typer.Option(help="The memory it may take, such as 2GB (half of what is available)."),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option(help="Fail instead of printing an estimate that is not trusted.")
+    ] = False,
     task: Annotated[
         str | None,
         typer.Option(
@@ -72,7 +76,7 @@ def run_query(
     """Print P(COLUMNS | evidence), or answer a task of the UAI competitions."""
     loaded: Any = cp.load(model)
     parsed = evidence_of(loaded, given)
-    limits = {"exact": exact, "max_memory": max_memory}
+    limits = {"exact": exact, "max_memory": max_memory, "strict": strict or None}
     limits = {name: value for name, value in limits.items() if value is not None}
     if evidence is not None:
         parsed = parsed.merged(uai_tasks.read_uai_evidence(evidence, loaded.schema))
@@ -99,9 +103,21 @@ def run_query(
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
         about = {**basis, **({"notes": lines} if lines else {})}
-        emit({"columns": list(answer.names), "given": parsed.to_dict(), "cells": cells, **about})
+        question = {"columns": list(answer.names), "given": parsed.to_dict()}
+        emit({**_trust(answer), **question, "cells": cells, **about})
         return
+    if answer.doubt:
+        console.print(f"[bold]{escape(answer.doubt)}[/bold]")
     console.print(_probability_bars(answer, parsed.texts))
+
+
+def _trust(answer: Any) -> dict[str, Any]:
+    """What is first in the JSON of an estimate: whether it is trusted, and by which method."""
+    sure = answer.certainty
+    if sure is None:
+        return {}
+    doubt = {"doubt": sure.doubt} if sure.doubt else {}
+    return {"trusted": sure.trusted, **doubt, "estimate": str(sure)}
 
 
 def _uai_result(
@@ -126,14 +142,26 @@ def _uai_result(
         ]
         return str(uai_tasks.uai_marginals(tables))
     if task == "PR":
-        return str(uai_tasks.uai_partition(model.log_weight(evidence, **limits)))
+        return str(uai_tasks.uai_partition(_partition(model, evidence, limits)))
     if task == "MMAP" and not columns:
         raise cp.CounterpaneError("MMAP needs columns: pass --query FILE, or name them.")
     asked = columns if task == "MMAP" else None
-    best = model.map_query(asked, evidence, method="exact" if asked else method, **limits)
+    best = model.map_query(asked, evidence, method=method, **limits)
     return str(
         uai_tasks.uai_states(schema, {**(evidence if not asked else {}), **best}, pairs=bool(asked))
     )
+
+
+def _partition(model: Any, evidence: dict[str, Any], limits: dict[str, Any]) -> float:
+    """ln of the partition function; if it is not exact, the middle of its bounds, with a note."""
+    if limits.pop("strict", False):
+        return float(model.log_weight(evidence, **limits))
+    lower, upper = model.log_weight_bounds(evidence, **limits)
+    if lower == upper:
+        return float(lower)
+    low, high = lower / math.log(10), upper / math.log(10)
+    note(f"Not exact: log10 Z lies between {low:.6g} and {high:.6g}; the middle is printed.")
+    return float((lower + upper) / 2)
 
 
 def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:

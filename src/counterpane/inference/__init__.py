@@ -5,6 +5,7 @@ from counterpane.inference.calibration import JunctionMarginals, query_rows
 from counterpane.inference.elimination import eliminate, map_query, marginal, sample_exactly
 from counterpane.inference.exact_run import ExactPlan, ExactRun
 from counterpane.inference.gibbs import Gibbs, Sampler
+from counterpane.inference.join_graph import ClusterRun, JoinGraph, WeightBounds
 from counterpane.inference.junction import CliqueTree
 from counterpane.inference.limits import Limits, limited
 from counterpane.inference.map import ICM, MaxProduct
@@ -15,15 +16,18 @@ __all__ = [
     "ICM",
     "BeliefPropagation",
     "CliqueTree",
+    "ClusterRun",
     "ExactPlan",
     "ExactRun",
     "Gibbs",
+    "JoinGraph",
     "JunctionMarginals",
     "Limits",
     "MaxProduct",
     "MeanField",
     "Plan",
     "Sampler",
+    "WeightBounds",
     "eliminate",
     "limited",
     "map_query",

@@ -66,6 +66,29 @@ class ExactPlan:
     pool: float = field(default=0.0, repr=False)
 
 
+def coded_factors(
+    potentials: Iterable[Potential],
+    cards: Ints,
+    evidence: Mapping[int, int],
+    every: Iterable[int] = (),
+) -> tuple[kernels.FactorList, Ints, float]:
+    """(the potentials as kernels read them; codes of the evidence, or −1; what was taken off).
+
+    A variable that is in no potential and not in `every` has one state.
+    """
+    factors, shift = leveled(potentials)  # what was taken off comes back in the weight
+    present: Ints = np.ones_like(cards)
+    involved = {*(v for p in factors for v in p.scope), *every}
+    present[list(involved)] = cards[list(involved)]
+    logs, value_from = join([p.log_values.reshape(-1) for p in factors], np.float64)
+    scope_from = offsets_of(len(p.scope) for p in factors)
+    scopes = flatten(p.scope for p in factors)
+    codes = np.full(cards.size, -1, dtype=np.int64)
+    known = {v: code for v, code in evidence.items() if v in involved}
+    codes[list(known)] = list(known.values())
+    return kernels.FactorList(present, scope_from, scopes, value_from, logs), codes, shift
+
+
 class ExactRun:
     """A question about a product of potentials; its plan is made once, when it is needed.
 
@@ -97,17 +120,10 @@ class ExactRun:
         self.limits = limits or current_limits()
         self._names = names
         self._targets: Ints = np.array(keep, dtype=np.int64)
-        factors, self._shift = leveled(potentials)  # what was taken off comes back in the weight
-        present: Ints = np.ones_like(self.cards)
-        involved = {*(v for p in factors for v in p.scope), *every, *keep, *maximize}
-        present[list(involved)] = self.cards[list(involved)]
-        logs, value_from = join([p.log_values.reshape(-1) for p in factors], np.float64)
-        scope_from = offsets_of(len(p.scope) for p in factors)
-        scopes = flatten(p.scope for p in factors)
-        self._factors = kernels.FactorList(present, scope_from, scopes, value_from, logs)
-        self._evidence = np.full(self.cards.size, -1, dtype=np.int64)
-        known = {v: code for v, code in evidence.items() if v in involved}
-        self._evidence[list(known)] = list(known.values())
+        involved = {*every, *keep, *maximize}
+        self._factors, self._evidence, self._shift = coded_factors(
+            potentials, self.cards, evidence, involved
+        )
         self._fixed = dict(evidence)
         self._stages = np.full(self.cards.size, SUM, dtype=np.int64)
         self._stages[list(maximize)] = MAXIMIZE

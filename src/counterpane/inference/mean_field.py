@@ -13,7 +13,7 @@ from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket
 from counterpane.features.tree import paths
 from counterpane.ragged import offsets_of
-from counterpane.typing import Floats
+from counterpane.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,11 @@ class Approximation(NamedTuple):
     n_iter: int
     change: float
     converged: bool
+
+    def flat(self, cards: Ints) -> Floats:
+        """The marginals of all variables end to end; uniform where a variable has evidence."""
+        uniform = (np.full(card, 1.0 / card) for card in cards)
+        return np.concatenate([self.marginals.get(v, p) for v, p in enumerate(uniform)])
 
 
 def mean_field(

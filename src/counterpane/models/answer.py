@@ -13,7 +13,7 @@ from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
 from counterpane.errors import ParameterError, unknown_name, visible
-from counterpane.models.estimate import Certainty
+from counterpane.models.certainty import Certainty
 from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Floats, State
 
@@ -127,10 +127,16 @@ class Answer(Exportable):
     def __repr__(self) -> str:
         lines = self._lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
+        table = [
             visible("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
             for line in lines
-        )
+        ]
+        return "\n".join([*([self.doubt] if self.doubt else []), *table])
+
+    @property
+    def doubt(self) -> str:
+        """ "not trusted: …" for an estimate that is not; empty for all other answers."""
+        return "" if self.certainty is None else self.certainty.doubt
 
     def plot(self, **options: Any) -> Any:
         """The probabilities as bars, or as squares for two; see `counterpane.plots.answer`."""
@@ -139,7 +145,8 @@ class Answer(Exportable):
     def _repr_html_(self) -> str:
         head, *body = [[html.escape(cell) for cell in line] for line in self._lines()]
         rows = "".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in body)
-        return f"<table><tr><th>{'</th><th>'.join(head)}</th></tr>{rows}</table>"
+        doubt = f"<p><b>{html.escape(self.doubt)}</b></p>" if self.doubt else ""
+        return f"{doubt}<table><tr><th>{'</th><th>'.join(head)}</th></tr>{rows}</table>"
 
 
 class Answers(Exportable, Sequence[Answer]):
@@ -189,7 +196,10 @@ class Answers(Exportable, Sequence[Answer]):
 
     def __getitem__(self, row: int) -> Answer:  # type: ignore[override]
         return Answer(
-            self.variables, self.probabilities[row], lambda: float(self.log_evidence[row])
+            self.variables,
+            self.probabilities[row],
+            lambda: float(self.log_evidence[row]),
+            self.certainty,
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -207,7 +217,9 @@ class Answers(Exportable, Sequence[Answer]):
         return {", ".join(names): column for names, column in zip(states, columns, strict=True)}
 
     def __repr__(self) -> str:
-        return visible(f"Answers({len(self):,} rows, P({', '.join(self.names)} | row))")
+        doubt = "" if self.certainty is None else self.certainty.doubt
+        text = f"Answers({len(self):,} rows, P({', '.join(self.names)} | row))"
+        return visible(f"{doubt}\n{text}" if doubt else text)
 
 
 class Interval(NamedTuple):

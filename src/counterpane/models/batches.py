@@ -12,8 +12,9 @@ from counterpane.data.export import frame_kind_of
 from counterpane.errors import ParameterError
 from counterpane.inference.limits import limited
 from counterpane.models.answer import Answers
+from counterpane.models.certainty import warn_if_inexact
 from counterpane.models.choice import ChosenAnswers
-from counterpane.models.estimate import Method, warn_if_inexact
+from counterpane.models.estimate import Method
 from counterpane.models.evidence import NO_EVIDENCE, CodedEvidence, Unseen, evidence_rows
 from counterpane.models.exact import name_list
 from counterpane.typing import Codes, Floats

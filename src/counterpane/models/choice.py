@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
-from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.limits import current_limits
 from counterpane.models.estimate import Approximator, Method, as_method
 from counterpane.models.evidence import CodedEvidence
 from counterpane.models.exact import ExactAnswers
+from counterpane.models.fallback import Auto
 from counterpane.typing import State
 
 T = TypeVar("T")
@@ -39,8 +39,11 @@ class ChosenAnswers(ExactAnswers):
     ) -> tuple[T | None, Any, TableSizeError | None]:
         """(what `ask` gives, or None; then the settings of an estimate; why it is not exact)."""
         how = as_method(method)
+        auto = how if isinstance(how, Auto) else Auto()
+        if isinstance(how, Auto):
+            how = "auto"
         if how == "auto" and self._estimates and current_limits().seconds == 0:
-            return None, Gibbs(), None
+            return None, auto, None
         if not isinstance(how, str):
             if not self._estimates:
                 raise ParameterError(
@@ -54,8 +57,8 @@ class ChosenAnswers(ExactAnswers):
             except TableSizeError as error:
                 if how == "exact" or not self._estimates:
                     raise
-                return None, Gibbs(), error
-        return None, Gibbs(), None
+                return None, auto, error
+        return None, auto, None
 
     def _positions(self, names: Sequence[str], coded: CodedEvidence) -> tuple[int, ...]:
         """The positions of the queried variables, which have no evidence and come once."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,110 +15,47 @@ from counterpane.errors import (
     EvidenceError,
     ParameterError,
     TableSizeError,
-    UntrustedError,
     unknown_name,
 )
 from counterpane.features import Blanket, Potential
 from counterpane.inference.belief_propagation import BeliefPropagation, propagate
-from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
+from counterpane.inference.gibbs import Gibbs, Sampler
+from counterpane.inference.join_graph import ClusterRun, JoinGraph
 from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
 from counterpane.inference.mean_field import Approximation, MeanField, mean_field
+from counterpane.models.certainty import TRUSTED, Certainty, worst_of
 from counterpane.models.evidence import CodedEvidence, evidence_codes
+from counterpane.models.fallback import (
+    Auto,
+    chosen_joint,
+    chosen_marginals,
+    likely_rows,
+    possible_rows,
+)
 from counterpane.typing import Array, Codes, Floats, Ints
 
-AGREED = 1.1  # R-hat up to which chains are taken to agree
-TRUSTED = 0.02  # the largest difference between sampling and propagation that is trusted
-Method: TypeAlias = str | Gibbs | MeanField | BeliefPropagation
-"""How a question is answered: "auto", "exact", "gibbs", "mean_field", "bp", or their settings."""
+Method: TypeAlias = str | Auto | Gibbs | MeanField | BeliefPropagation | JoinGraph
+"""How a question is answered: "auto", "exact", "gibbs", "mean_field", "bp", "join_graph", or their
+settings."""
 
 MapMethod: TypeAlias = str | ICM | MaxProduct
 """How the best row is found: "auto", "exact", "icm", "max_product", or their settings."""
 
-METHODS: dict[str, Callable[[], Gibbs | MeanField | BeliefPropagation]] = {
+METHODS: dict[str, Callable[[], Method]] = {
     "gibbs": Gibbs,
     "mean_field": MeanField,
     "bp": BeliefPropagation,
+    "join_graph": JoinGraph,
 }
+MOST_CHOSEN = 200  # distinct rows that are answered by both kinds of estimates each
+LEAST_SECONDS = 0.05  # for one of them
 MAP_METHODS: dict[str, Callable[[], ICM | MaxProduct]] = {"icm": ICM, "max_product": MaxProduct}
-
-
-class InexactAnswer(UserWarning):
-    """Warns that an answer is an estimate instead of exact, or has not converged.
-
-    >>> import warnings
-    >>> import counterpane as cp
-    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always", cp.InexactAnswer)
-    ...     answer = model.query("survived", {"status": "first"}, method=cp.MeanField(max_iter=1))
-    >>> told[0].category.__name__, answer.certainty.converged
-    ('InexactAnswer', False)
-    """
-
-
-class Certainty(NamedTuple):
-    """`method`, and what it tells of its answer.
-
-    Gibbs sampling tells `standard_errors`, in the shape of the probabilities, and of one question
-    the largest `rhat` and the least `effective_size` of all states; the others whether they have
-    `converged`. An estimate that replaces an exact answer is `trusted` if the chains agree and
-    belief propagation differs by at most .02; `difference` is the largest one.
-    """
-
-    method: str
-    converged: bool = True
-    standard_errors: Floats | None = None
-    rhat: float | None = None
-    effective_size: float | None = None
-    trusted: bool | None = None
-    difference: float | None = None
-
-    @classmethod
-    def of_chains(cls, estimate: Estimate) -> Certainty:
-        """Of an answer by Gibbs sampling."""
-        worst, size = float(estimate.rhat.max()), float(estimate.effective_size.min())
-        return cls("gibbs", not worst > AGREED, estimate.standard_errors, worst, size)
-
-    def __str__(self) -> str:
-        if self.standard_errors is None:
-            return f"{self.method}, {'converged' if self.converged else 'not converged'}"
-        errors = self.standard_errors
-        text = f"{self.method}, standard errors "
-        text += "unknown" if np.isnan(errors).all() else f"up to {np.nanmax(errors):.2g}"
-        return text if self.rhat is None else f"{text}, R-hat up to {self.rhat:.3g}"
-
-
-def warn_if_inexact(
-    certainty: Certainty, reason: CounterpaneError | None = None, *, strict: bool = False
-) -> None:
-    """Warn of an estimate where, for a reason, no exact answer was found, and of a bad one.
-
-    With `strict`, an estimate that is not trusted raises.
-    """
-    if strict and not certainty.trusted:
-        cause = "the estimate" if reason is None else f"{reason.reason}; the estimate instead"
-        raise UntrustedError(
-            f"{cause} is not trusted ({certainty}): give more evidence, allow an exact answer by "
-            "exact=… and max_memory=…, or accept it by strict=False."
-        )
-    if reason is not None:
-        doubt = "" if certainty.trusted is not False else "not trusted (see certainty): "
-        warn_inexact(f"{doubt}{reason.reason}; this is an estimate instead ({certainty}).", 4)
-    elif not certainty.converged:
-        way = "more sweeps" if certainty.method == "gibbs" else "a larger max_iter, or damping"
-        warn_inexact(f"the answer is not settled ({certainty}); use {way}, or another method.", 4)
-
-
-def warn_inexact(sentence: str, depth: int = 3) -> None:
-    """Warn whoever called the method that calls this."""
-    # The guard around each public method of `Model` is one more frame.
-    warnings.warn(sentence, InexactAnswer, stacklevel=depth + 1)
 
 
 def as_method(method: Method) -> Method:
     """The settings that a name stands for; "auto" and "exact" have none."""
     settings: Method = _by_name(method, METHODS)
-    known = isinstance(settings, str | Gibbs | MeanField | BeliefPropagation)
+    known = isinstance(settings, str | Auto | Gibbs | MeanField | BeliefPropagation | JoinGraph)
     if not known or isinstance(settings, MaxProduct):
         raise ParameterError(f"method={method!r} answers no question; pass Gibbs(…), or a name.")
     return settings
@@ -139,6 +75,9 @@ def _by_name(method: Any, methods: Mapping[str, Callable[[], Any]]) -> Any:
     if method not in methods:
         raise unknown_name("method", method, ["auto", "exact", *methods])
     return methods[method]()
+
+
+T = TypeVar("T")
 
 
 class Approximator:
@@ -163,9 +102,17 @@ class Approximator:
         how: Method,
     ) -> tuple[Floats, Certainty]:
         """(P(queried | evidence), how sure)."""
+        if isinstance(how, Auto) and len(queried) > 1:
+            parts = self._product()
+            if parts is not None:
+                sampler, cards = self.sampler, self.schema.cards
+                return chosen_joint(parts, sampler, cards, queried, coded, how)
+            how = Gibbs(random_state=how.random_state)
         if isinstance(how, Gibbs):
-            start = evidence_codes(self.schema, how.start)
-            estimate = self.sampler.joint(queried, *coded, settings=how, start=start)
+            estimate = self._from_start(
+                coded, how,
+                lambda start: self.sampler.joint(queried, *coded, settings=how, start=start),
+            )  # fmt: skip
             return estimate.probabilities, Certainty.of_chains(estimate)
         if len(queried) > 1:
             raise ParameterError(
@@ -182,13 +129,25 @@ class Approximator:
         how: Method,
     ) -> tuple[list[Floats], list[Certainty]]:
         """P(v | evidence) and how sure, for each v in `queried`."""
+        if isinstance(how, Auto):
+            parts = self._product()
+            if parts is not None:
+                sampler, cards = self.sampler, self.schema.cards
+                return chosen_marginals(parts, sampler, cards, queried, coded, how)
+            each, sure = self.each(queried, coded, Gibbs(random_state=how.random_state))
+            if self.blanket.joint:  # chains are all that can be had
+                sure = [c._replace(trusted=False) for c in sure]
+            return each, sure
         if isinstance(how, Gibbs):
-            start = evidence_codes(self.schema, how.start)
-            chains = self.sampler.marginals(*coded, settings=how, start=start)
+            chains = self._from_start(
+                coded, how,
+                lambda start: self.sampler.marginals(*coded, settings=how, start=start),
+            )  # fmt: skip
             estimates = [chains[v] for v in queried]
             return [e.probabilities for e in estimates], [Certainty.of_chains(e) for e in estimates]
         approximation = self._iterate(coded, how)
-        name = "mean_field" if isinstance(how, MeanField) else "bp"
+        names = {MeanField: "mean_field", JoinGraph: "join_graph"}
+        name = names.get(type(how), "bp")
         certainty = Certainty(name, approximation.converged)
         return [approximation.marginals[v] for v in queried], [certainty] * len(queried)
 
@@ -199,10 +158,13 @@ class Approximator:
         each: Sequence[Floats],
         sure: Sequence[Certainty],
     ) -> list[Certainty]:
-        """The certainties of estimates by sampling, with what belief propagation says of them."""
+        """The certainties of estimates, with what a method of the other kind says of them."""
+        if not sure or sure[0].trusted is not None:
+            return list(sure)
+        other = JoinGraph() if sure[0].method == "gibbs" else Gibbs()
         try:
-            others, _ = self.each(queried, coded, BeliefPropagation())
-        except CounterpaneError:  # messages that leave no state, tables that do not fit
+            others, _ = self.each(queried, coded, other)
+        except CounterpaneError:  # tables that do not fit
             return [c._replace(trusted=False) for c in sure]
         gaps = [float(np.abs(a - b).max()) for a, b in zip(each, others, strict=True)]
         return [
@@ -210,25 +172,60 @@ class Approximator:
             for c, gap in zip(sure, gaps, strict=True)
         ]
 
+    def _product(self) -> Sequence[Potential] | None:
+        """The potentials, or None where there are none, or tables that do not fit."""
+        if not self.blanket.joint:
+            return None
+        try:
+            return self._potentials()
+        except CounterpaneError:
+            return None
+
+    def _from_start(
+        self,
+        coded: CodedEvidence,
+        how: Gibbs,
+        run: Callable[[Mapping[int, Any]], T],
+    ) -> T:
+        """What chains give; from rows found by search if they find no possible start themselves."""
+        try:
+            return run(evidence_codes(self.schema, how.start))
+        except EvidenceError:
+            parts = self._product()
+            if parts is None or how.start is not None:
+                raise
+            return run(possible_rows(parts, self.schema.cards, coded, how.n_chains))
+
     def _iterate(self, coded: CodedEvidence, how: Method) -> Approximation:
         if isinstance(how, MeanField):
             names = self.schema.names
             return mean_field(self.blanket, *coded, settings=how, names=names)
+        parts, cards = [*self._potentials(), *coded.weight_potentials()], self.schema.cards
+        if isinstance(how, JoinGraph):
+            return ClusterRun(parts, cards, coded.codes).propagate(how)
         assert isinstance(how, BeliefPropagation)
-        parts = [*self._potentials(), *coded.weight_potentials()]
-        return propagate(parts, self.schema.cards, coded.codes, settings=how)
+        try:
+            return propagate(parts, cards, coded.codes, settings=how)
+        except EvidenceError:  # messages may vanish where rows are possible
+            same = JoinGraph(1.0, how.max_iter, how.tolerance, how.damping)
+            return ClusterRun(parts, cards, coded.codes).propagate(same, loopy=True)
 
     def rows(
         self, queried: Sequence[int], columns: Sequence[int], codes: Array, how: Method
     ) -> tuple[Floats, Certainty]:
         """(P(queried | row), shape (n_rows, cells); how sure)."""
         cards = self.schema.cards
+        distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
+        n = distinct.shape[1]
+        if isinstance(how, Auto) and (n > MOST_CHOSEN or not self.blanket.joint):
+            how = Gibbs(random_state=how.random_state)
         if isinstance(how, Gibbs) and len(queried) == 1 and how.start is None:
             first = int(cards[: queried[0]].sum())
             states = slice(first, first + int(cards[queried[0]]))
             shares, errors = self.sampler.rows(columns, codes, settings=how)
             return shares[:, states], Certainty("gibbs", standard_errors=errors[:, states])
-        distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
+        if isinstance(how, Auto):
+            how = replace(how, seconds=max(how.seconds / max(n, 1), LEAST_SECONDS))
         answers: list[Floats] = []
         certainties: list[Certainty] = []
         for row in distinct.T.tolist():
@@ -238,11 +235,11 @@ class Approximator:
             answers.append(p.reshape(-1))
             certainties.append(certainty)
         back = inverse.reshape(-1)
-        worst = min(certainties, key=lambda c: c.converged)
+        worst = worst_of(certainties)
         spreads = [
             c.standard_errors.reshape(-1) for c in certainties if c.standard_errors is not None
         ]
-        spread = np.array(spreads)[back] if spreads else None
+        spread = np.array(spreads)[back] if len(spreads) == n else None
         return np.array(answers)[back], worst._replace(standard_errors=spread)
 
     def draw(
@@ -253,17 +250,31 @@ class Approximator:
         rng: np.random.Generator,
     ) -> Codes:
         """Codes (n_variables, n) of rows along Gibbs chains."""
+        if isinstance(how, Auto):
+            how = Gibbs()
         if not isinstance(how, Gibbs):
             raise ParameterError(f"{type(how).__name__} draws no rows; use method='gibbs'.")
-        start = evidence_codes(self.schema, how.start)
-        settings = replace(how, random_state=rng)
-        return self.sampler.draw(n, *coded, settings=settings, start=start)
+        chains = min(how.n_chains, n)
+        settings = replace(how, random_state=rng, n_chains=chains)
+        return self._from_start(
+            coded, settings,
+            lambda start: self.sampler.draw(n, *coded, settings=settings, start=start),
+        )  # fmt: skip
 
-    def best(self, coded: CodedEvidence, how: MapMethod) -> Ints:
+    def best(
+        self, coded: CodedEvidence, how: MapMethod, queried: Sequence[int] | None = None
+    ) -> Ints:
         """The codes of the most probable row found that agrees with the evidence.
 
-        With "auto" the better of max-product (if its tables fit) and climbs.
+        With "auto" the better of max-product (if its tables fit) and climbs. If only some variables
+        are `queried`, a row in which they have the states of highest marginal probability that are
+        possible together.
         """
+        if queried is not None:
+            run = ClusterRun(
+                [*self._potentials(), *coded.weight_potentials()], self.schema.cards, coded.codes
+            )
+            return run.solution(run.propagate(JoinGraph()).flat(self.schema.cards))
         candidates: list[tuple[Ints, float]] = []
         blanket = self.blanket.weighed(coded.weights) if coded.weights else self.blanket
         if how == "auto" or isinstance(how, MaxProduct):
@@ -272,13 +283,19 @@ class Approximator:
                 parts = [*self._potentials(), *coded.weight_potentials()]
                 start = max_product(parts, self.schema.cards, coded.codes, settings)
                 candidates.append(climb_to_mode(blanket, coded.codes, ICM(), start=start))
-            except TableSizeError:
+            except (TableSizeError, EvidenceError):  # messages may vanish where rows are possible
                 if how != "auto":
                     raise
         if how == "auto" or isinstance(how, ICM):
             candidates.append(
                 climb_to_mode(blanket, coded.codes, how if isinstance(how, ICM) else ICM())
             )
+        product = self._product() if how == "auto" else None
+        if product is not None:
+            candidates += [
+                climb_to_mode(blanket, coded.codes, ICM(), start=start)
+                for start in likely_rows(product, self.schema.cards, coded)
+            ]
         codes, score = max(candidates, key=lambda pair: pair[1])
         if score == -np.inf:
             raise EvidenceError(
@@ -286,3 +303,19 @@ class Approximator:
                 "restarts, ICM(restarts=…), or less evidence."
             )
         return codes
+
+    def doubt_of(self, codes: Ints, coded: CodedEvidence, *, partly: bool) -> str:
+        """What is known of the distance of a row to the best one."""
+        if partly:
+            return "these states are probable one by one; others may be more probable together"
+        parts = self._product()
+        if parts is None:
+            return "the best row found may not be the best one"
+        run = ClusterRun([*parts, *coded.weight_potentials()], self.schema.cards, coded.codes)
+        upper = run.upper(maximize=True)
+        blanket = self.blanket.weighed(coded.weights) if coded.weights else self.blanket
+        weight = float(blanket.log_potential(codes[:, None].astype(np.uint16))[0])
+        return (
+            f"the log-weight of the best row found is {weight:.6g}, and that of no row is above "
+            f"{max(upper, weight):.6g}"
+        )

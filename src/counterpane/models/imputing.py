@@ -16,8 +16,8 @@ from counterpane.errors import DataError, ParameterError, TableSizeError
 from counterpane.features import Potential
 from counterpane.inference.completion import Completion
 from counterpane.inference.gibbs import Gibbs
+from counterpane.models.certainty import warn_inexact
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.estimate import warn_inexact
 from counterpane.models.evidence import NO_EVIDENCE
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture

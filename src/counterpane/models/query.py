@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +12,14 @@ import numpy as np
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError
-from counterpane.inference.limits import limited
+from counterpane.inference.join_graph import ClusterRun, WeightBounds
+from counterpane.inference.limits import current_limits, limited
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.batches import BatchAnswers
+from counterpane.models.certainty import Certainty, warn_if_inexact, warn_inexact, worst_of
 from counterpane.models.effects import Explanation, check_one, explain_by_potentials, one_row
-from counterpane.models.estimate import (
-    Certainty,
-    MapMethod,
-    Method,
-    as_map_method,
-    warn_if_inexact,
-    warn_inexact,
-)
+from counterpane.models.estimate import MapMethod, Method, as_map_method
 from counterpane.models.evidence import Evidence, VirtualEvidence, encode_evidence, evidence_rows
 from counterpane.models.exact import check_n_rows, name_list
 from counterpane.seeds import random_generator
@@ -95,7 +91,7 @@ class JointModel(BatchAnswers):
             return Answer(axes, probabilities, log_evidence)
         estimator = self._estimator({*queried, *coded.variables})
         probabilities, certainty = estimator.joint(queried, coded, how)
-        if (strict or why is not None) and len(queried) == 1:
+        if strict and len(queried) == 1:
             (certainty,) = estimator.compared(queried, coded, [probabilities], [certainty])
         warn_if_inexact(certainty, why, strict=strict)
         late = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
@@ -135,11 +131,10 @@ class JointModel(BatchAnswers):
             sure: Sequence[Certainty | None] = [None] * len(rest)
         else:
             each, sure = self._approximator.each(rest, coded, how)
-            if strict or why is not None:
+            if strict:
                 sure = self._approximator.compared(rest, coded, each, sure)
             if sure:
-                worst = max(sure, key=lambda c: (c.trusted is False, not c.converged, c.rhat or 1))
-                warn_if_inexact(worst, why, strict=strict)
+                warn_if_inexact(worst_of(sure), why, strict=strict)
             log_evidence = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return {
             self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty)
@@ -182,6 +177,34 @@ class JointModel(BatchAnswers):
         with limited(exact, max_memory):
             return self._ask((), encode_evidence(self.schema, evidence))[1]
 
+    def log_weight_bounds(
+        self,
+        evidence: Evidence = None,
+        *,
+        exact: bool | float | None = None,
+        max_memory: float | str | None = None,
+    ) -> WeightBounds:
+        """(lower, upper) bounds on `log_weight`, equal if an exact answer is affordable.
+
+        Else the upper bound is that of mini-buckets, and the lower one the weight of the rows that
+        agree with a row of positive probability on a few columns.
+
+        >>> from counterpane import BayesianNetwork, Dag, Schema
+        >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
+        >>> model = BayesianNetwork(schema, dag, [[0.8, 0.2], [[0.9, 0.1], [0.4, 0.6]]])
+        >>> lower, upper = model.log_weight_bounds({"x1": 1}, exact=False)
+        >>> lower <= model.log_weight({"x1": 1}) <= upper
+        True
+        """
+        coded = encode_evidence(self.schema, evidence)
+        with limited(exact, max_memory):
+            if current_limits().seconds > 0:
+                with suppress(TableSizeError):
+                    weight = self._ask((), coded)[1]
+                    return WeightBounds((weight, weight))
+            parts = [*self.to_potentials(), *coded.weight_potentials()]
+            return ClusterRun(parts, self.schema.cards, coded.codes).bounds()
+
     def map_query(
         self,
         variables: str | Iterable[str] | None = None,
@@ -199,8 +222,9 @@ class JointModel(BatchAnswers):
 
         `method` is "exact"; "icm", coordinate ascent from random rows; "max_product", messages and
         an ascent from the row they spell out; `ICM(…)` or `MaxProduct(…)`; or "auto": exact, unless
-        tables would be too large, else the better of the two, with a warning. Only "exact" sums out
-        variables that are neither asked nor given.
+        that is too expensive, else the best row found, with a warning that bounds how much better
+        another one can be. "icm" and "max_product" do not sum out variables that are neither asked
+        nor given. With `strict`, an answer that is not exact raises.
         """
         how = as_map_method(method)
         coded = encode_evidence(self.schema, evidence)
@@ -215,13 +239,16 @@ class JointModel(BatchAnswers):
                     raise self._impossible(coded, evidence)
                 return self._states(best)
             except TableSizeError as error:
-                if how == "exact" or partly or strict or not self._estimates:
+                if how == "exact" or strict or not self._estimates:
                     raise
-                warn_inexact(f"{error.reason}; the best row found may not be the best one.")
+                codes = self._approximator.best(coded, how, queried if partly else None)
+                doubt = self._approximator.doubt_of(codes, coded, partly=partly)
+                warn_inexact(f"not exact: {error.reason}; {doubt}.")
+                return self._states({v: int(codes[v]) for v in queried})
         if partly:
             raise ParameterError(
                 f"{len(queried)} of {len(rest)} variables are asked; what is neither asked nor "
-                "given is summed out by method='exact' alone: ask for all."
+                "given is summed out by method='exact' or 'auto' alone: ask for all."
             )
         codes = self._approximator.best(coded, how)
         return self._states({v: int(codes[v]) for v in queried})

@@ -20,7 +20,7 @@ from counterpane.learn.driver import StoppedEarly
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.base import Provenance
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.estimate import InexactAnswer
+from counterpane.models.certainty import InexactAnswer
 from counterpane.report.rows import ReportRows
 from counterpane.seeds import random_generator
 from counterpane.typing import Floats, Ints

@@ -12,7 +12,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.features import Potential
 from counterpane.inference import ExactRun, Limits, limited
 from counterpane.inference.limits import current_limits, parse_memory
-from counterpane.models.estimate import InexactAnswer
+from counterpane.models.certainty import InexactAnswer
 
 SIDE = 9
 

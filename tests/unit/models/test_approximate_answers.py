@@ -19,7 +19,7 @@ from counterpane.inference.belief_propagation import BeliefPropagation
 from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
-from counterpane.models.estimate import InexactAnswer
+from counterpane.models.certainty import InexactAnswer
 
 LONG = Gibbs(n_samples=5000)
 METHODS = ["gibbs", "mean_field", "bp", LONG, MeanField(), BeliefPropagation(damping=0.2)]
@@ -105,12 +105,14 @@ def test_what_does_not_fit_is_estimated_with_a_warning(wide):
         table = wide.sample(500, {"x3": 1}, random_state=0)
     assert (table.codes[3] == 1).all()
     assert table.codes[7].mean() == pytest.approx(0.8, abs=0.1)
-    with pytest.warns(InexactAnswer, match="may not be the best one"):
+    with pytest.warns(InexactAnswer, match="not exact: .* that of no row is above"):
         best = wide.map_query(evidence={"x3": 1})
     assert len(best) == 39
     assert best["x7"] == 1
     with pytest.raises(TableSizeError):
-        wide.map_query(["x7"], {"x3": 1})
+        wide.map_query(["x7"], {"x3": 1}, strict=True)
+    with pytest.warns(InexactAnswer, match="not exact: "):
+        assert wide.map_query(["x7"], {"x3": 1}) == {"x7": 1}
 
 
 def test_an_estimate_is_trusted_if_sampling_and_propagation_agree():

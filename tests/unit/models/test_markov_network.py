@@ -17,7 +17,7 @@ from counterpane.errors import (
     TableSizeError,
 )
 from counterpane.features import Potential, Rules
-from counterpane.models.estimate import InexactAnswer
+from counterpane.models.certainty import InexactAnswer
 
 CARDS = (2, 3, 2, 2)
 CONDITIONS = [

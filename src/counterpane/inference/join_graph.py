@@ -1,0 +1,209 @@
+"""Join graphs: approximation by clusters of columns, bounds on weights, rows found by search.
+
+Clusters have as many cells as the work allows and send messages over the columns they share; the
+clusters of single factors are loopy belief propagation. Work is counted in cells, not in seconds,
+so that the same question has the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from counterpane._core import inference as kernels
+from counterpane.errors import EvidenceError, ParameterError
+from counterpane.features import Potential
+from counterpane.inference.belief_propagation import impossible
+from counterpane.inference.exact_run import WORDS_PER_SECOND, ExactRun, coded_factors
+from counterpane.inference.limits import Limits, current_limits
+from counterpane.inference.mean_field import Approximation, check_iteration
+from counterpane.typing import Floats, Ints
+
+WORK_PER_SECOND = 1e9  # cells that clusters read and write
+BOUNDS = tuple(
+    2.0**k for k in range(24, 7, -2)
+)  # cells of a cluster, from which the largest is taken
+ITERATIONS = 30  # that must fit into the time: with fewer, larger clusters give worse answers
+CHOICES = 200_000  # of a search for a row of positive probability
+CUT_CELLS = 2.0**24  # of the sum below a found row, a lower bound on the weight
+
+
+@dataclass(frozen=True)
+class JoinGraph:
+    """The settings of propagation in a join graph, an approximate method of queries.
+
+    Parameters
+    ----------
+    seconds : float
+        The estimated time: clusters are the largest for which 30 iterations fit into it.
+    max_iter : int
+        The largest number of iterations.
+    tolerance : float
+        The iteration ends when no probability changes by more.
+    damping : float
+        The share of its old value in a new message; after 30 iterations at least .3.
+
+    Examples
+    --------
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> round(model.query("survived", {"sex": "female"}, method=cp.JoinGraph())["yes"], 2)
+    0.73
+    """
+
+    seconds: float = 5.0
+    max_iter: int = 500
+    tolerance: float = 1e-6
+    damping: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_iteration(self.max_iter, self.tolerance)
+        if not self.seconds > 0 or not 0 <= self.damping < 1:
+            raise ParameterError(
+                f"seconds={self.seconds!r}, damping={self.damping!r}; seconds above 0 and "
+                "a damping from 0 below 1 are needed."
+            )
+
+
+class WeightBounds(tuple[float, float]):
+    """(lower, upper): natural logs between which a weight lies; equal where it is exact.
+
+    >>> WeightBounds((-3.0, -2.0)).upper
+    -2.0
+    """
+
+    __slots__ = ()
+
+    @property
+    def lower(self) -> float:
+        """The lower bound."""
+        return self[0]
+
+    @property
+    def upper(self) -> float:
+        """The upper bound."""
+        return self[1]
+
+
+class ClusterRun:
+    """A question about a product of potentials for which an exact answer is too expensive.
+
+    >>> pair = [Potential((0, 1), np.log([[0.3, 0.2], [0.1, 0.4]]))]
+    >>> run = ClusterRun(pair, [2, 2], {1: 1})
+    >>> run.propagate(JoinGraph()).marginals[0].round(4).tolist()
+    [0.3333, 0.6667]
+    >>> run.solution().tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        potentials: Iterable[Potential],
+        cards: npt.ArrayLike,
+        evidence: Mapping[int, int],
+        *,
+        plan_seconds: float = 1.0,
+    ) -> None:
+        self.cards: Ints = np.asarray(cards, dtype=np.int64)
+        self.potentials = list(potentials)
+        self.evidence = dict(evidence)
+        every = range(self.cards.size)
+        self._factors, self._codes, self._shift = coded_factors(
+            self.potentials, self.cards, evidence, every
+        )
+        self._plan_seconds = plan_seconds
+        self._starts = np.append(0, np.cumsum(self.cards))
+
+    @cached_property
+    def _plan(self) -> tuple[Ints, Floats]:
+        order: Ints = np.zeros(self.cards.size, dtype=np.int64)
+        report = np.zeros(3)
+        words = self._plan_seconds * WORDS_PER_SECOND
+        n = kernels.plan_order(self._factors, self._codes, words, order, report)
+        if n < 0:
+            raise impossible()
+        return order[:n], report
+
+    @property
+    def has_zeros(self) -> bool:
+        """Whether some joint states are impossible after all simplification."""
+        return bool(self._plan[1][2])
+
+    def work(self, most: float) -> float:
+        """The cells that an iteration reads and writes if clusters have at most `most` cells."""
+        return self._run(most, 0, JoinGraph())[1][0]
+
+    def propagate(self, settings: JoinGraph, *, loopy: bool = False) -> Approximation:
+        """Approximate marginals of all free variables; with `loopy` the clusters are factors."""
+        room = settings.seconds * WORK_PER_SECOND
+        fits = (b for b in BOUNDS if ITERATIONS * self.work(b) <= room)
+        most = 0.0 if loopy else next(fits, 0.0)
+        iterations = int(min(settings.max_iter, max(2.0, room / max(self.work(most), 1.0))))
+        flat, report = self._run(most, iterations, settings)
+        _, n_iter, change, log_weight = report.tolist()
+        converged = 0 <= change < settings.tolerance
+        free = [v for v in range(self.cards.size) if v not in self.evidence]
+        marginals = {v: flat[self._starts[v] : self._starts[v + 1]] for v in free}
+        weight = None if np.isnan(log_weight) else log_weight + self._shift
+        return Approximation(marginals, weight, int(n_iter), abs(change), converged)
+
+    def solution(self, beliefs: Floats | None = None, *, seed: int | None = None) -> Ints:
+        """A row of positive probability that agrees with the evidence; `beliefs` guide the search.
+
+        With a seed, states are drawn from the beliefs.
+        """
+        if beliefs is None:
+            beliefs = np.repeat(1.0 / self.cards, self.cards)
+        codes: Ints = np.zeros(self.cards.size, dtype=np.int64)
+        outcome = kernels.find_solution(
+            self._factors, self._codes, beliefs, seed or 0, seed is not None, CHOICES, codes
+        )
+        if outcome == 0:
+            raise impossible()
+        if outcome < 0:
+            raise EvidenceError(
+                f"no row of positive probability that agrees with the evidence was found in "
+                f"{CHOICES:,} steps of search; give less evidence, or a possible row by "
+                "Gibbs(start=…)."
+            )
+        return codes
+
+    def bounds(self, row: Ints | None = None, *, seconds: float = 2.0) -> WeightBounds:
+        """Bounds on the log of the weight of the evidence.
+
+        The upper one is that of mini-buckets, the lower one the weight of all rows that agree with
+        a row of positive probability on a few columns, which make the rest easy.
+        """
+        upper = self.upper(seconds=seconds)
+        start = self.solution() if row is None else row
+        order, _ = self._plan
+        cut: Ints = np.zeros(self.cards.size, dtype=np.int64)
+        n = kernels.cut_columns(self._factors, self._codes, order, CUT_CELLS, cut)
+        fixed = {int(v): int(start[v]) for v in cut[:n]} | self.evidence
+        limits = Limits(np.inf, max(current_limits().bytes, 2**28))
+        every = range(self.cards.size)
+        rest = ExactRun(self.potentials, self.cards, fixed, every=every, limits=limits)
+        return WeightBounds((min(rest.weight(), upper), upper))
+
+    def upper(self, *, maximize: bool = False, seconds: float = 2.0) -> float:
+        """The bound of mini-buckets on the weight of the evidence, or of its heaviest row."""
+        order, _ = self._plan
+        room = seconds * WORK_PER_SECOND / 8  # logs
+        most = next((b for b in BOUNDS if self.work(b) <= room), BOUNDS[-1])
+        bound = kernels.bound_weight(self._factors, self._codes, order, most, maximize)
+        return bound + self._shift
+
+    def _run(self, most: float, iterations: int, settings: JoinGraph) -> tuple[Floats, Floats]:
+        flat, report = np.zeros(int(self.cards.sum())), np.zeros(kernels.JOIN_ENTRIES)
+        order, _ = self._plan
+        possible = kernels.propagate_clusters(
+            self._factors, self._codes, order, most, iterations, settings.damping,
+            settings.tolerance, flat, report,
+        )  # fmt: skip
+        if not possible:
+            raise impossible()
+        return flat, report

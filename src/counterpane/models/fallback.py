@@ -1,0 +1,190 @@
+"""Estimates where an exact answer is too expensive: the method is chosen by the kind of network.
+
+Propagation (loopy, and in a join graph) and sampling (Gibbs chains, from rows found by search where
+some rows are impossible) are both run. An answer is trusted only if the two kinds agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpane.errors import ParameterError
+from counterpane.features import Potential
+from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
+from counterpane.inference.join_graph import ClusterRun, JoinGraph
+from counterpane.inference.mean_field import Approximation
+from counterpane.models.certainty import AGREED, TRUSTED, Certainty
+from counterpane.models.evidence import CodedEvidence
+from counterpane.typing import Floats, Ints
+
+UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains
+CHAINS = 4
+SHARES = {"plan": 0.1, "loopy": 0.1, "join_graph": 0.4, "gibbs": 0.4}  # of the time
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The settings of `method="auto"`: how an answer is estimated that cannot be exact.
+
+    Without impossible rows it is that of Gibbs sampling, if its chains agree; else that of a join
+    graph, or of loopy belief propagation where only that converges.
+
+    Parameters
+    ----------
+    seconds : float
+        The estimated time for propagation and sampling together.
+    random_state : int
+        Seed of the chains.
+
+    Examples
+    --------
+    >>> import counterpane as cp
+    >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+    >>> answer = model.query("survived", {"sex": "female"}, method=cp.Auto(2), exact=False)
+    >>> round(answer["yes"], 2), answer.certainty.trusted
+    (0.73, True)
+    """
+
+    seconds: float = 10.0
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ParameterError(f"seconds={self.seconds!r}; a number above 0 is needed.")
+
+
+class Choice(NamedTuple):
+    """What the kinds of methods say of the marginals, and whose answer is taken."""
+
+    sampled: dict[int, Estimate]
+    propagated: Approximation
+    propagation: str
+    settled: bool
+    takes_samples: bool
+
+
+class Fallback:
+    """Both kinds of estimates for one evidence, each within its share of the time."""
+
+    def __init__(
+        self,
+        potentials: Sequence[Potential],
+        cards: Ints,
+        coded: CodedEvidence,
+        settings: Auto,
+    ) -> None:
+        self.coded = coded
+        self.settings = settings
+        self.cards = cards
+        parts = [*potentials, *coded.weight_potentials()]
+        self.run = ClusterRun(
+            parts, cards, coded.codes, plan_seconds=SHARES["plan"] * settings.seconds
+        )
+
+    def propagate(self) -> tuple[Approximation, str]:
+        """(the answer of the join graph if it converges, else of loopy propagation; its name)."""
+        seconds = self.settings.seconds
+        loopy = self.run.propagate(JoinGraph(SHARES["loopy"] * seconds), loopy=True)
+        joined = self.run.propagate(JoinGraph(SHARES["join_graph"] * seconds))
+        if loopy.converged and not joined.converged:
+            return loopy, "bp"
+        return joined, "join_graph"
+
+    def chains(self, propagated: Approximation) -> tuple[Gibbs, dict[int, Ints] | None]:
+        """(the settings of Gibbs chains; where they start if some rows are impossible)."""
+        free = max(1, self.cards.size - len(self.coded.codes))
+        sweeps = SHARES["gibbs"] * self.settings.seconds * UPDATES_PER_SECOND / (free * CHAINS)
+        samples = int(min(max(sweeps, 100), 100_000))
+        seed = self.settings.random_state
+        settings = Gibbs(CHAINS, max(50, samples // 10), samples, random_state=seed)
+        if not self.run.has_zeros:
+            return settings, None
+        beliefs = propagated.flat(self.cards)
+        seeds = [None, *(seed * CHAINS + k for k in range(1, CHAINS))]
+        rows = np.array([self.run.solution(beliefs, seed=s) for s in seeds])
+        return settings, {v: rows[:, v] for v in range(self.cards.size)}
+
+    def choose(self, sampler: Sampler) -> Choice:
+        """The marginals by both kinds."""
+        propagated, name = self.propagate()
+        settings, start = self.chains(propagated)
+        sampled = sampler.marginals(*self.coded, settings=settings, start=start)
+        worst = max((float(np.nanmax(e.rhat, initial=1.0)) for e in sampled.values()), default=1.0)
+        settled = worst <= AGREED
+        takes = settled and not self.run.has_zeros
+        return Choice(sampled, propagated, name, settled, takes)
+
+
+def chosen_marginals(
+    potentials: Sequence[Potential],
+    sampler: Sampler,
+    cards: Ints,
+    queried: Sequence[int],
+    coded: CodedEvidence,
+    settings: Auto,
+) -> tuple[list[Floats], list[Certainty]]:
+    """P(v | evidence) and how sure, for each v in `queried`, by the chosen method."""
+    choice = Fallback(potentials, cards, coded, settings).choose(sampler)
+    each, sure = [], []
+    for v in queried:
+        estimate, other = choice.sampled[v], choice.propagated.marginals[v]
+        chains = Certainty.of_chains(estimate)
+        gap = float(np.abs(estimate.probabilities - other).max())
+        trusted = gap <= TRUSTED and choice.settled  # chains that are stuck in one column are lost
+        certainty = chains
+        if not choice.takes_samples:
+            certainty = Certainty(choice.propagation, choice.propagated.converged)
+        each.append(estimate.probabilities if choice.takes_samples else other)
+        sure.append(certainty._replace(trusted=trusted, difference=gap))
+    return each, sure
+
+
+def chosen_joint(
+    potentials: Sequence[Potential],
+    sampler: Sampler,
+    cards: Ints,
+    queried: Sequence[int],
+    coded: CodedEvidence,
+    settings: Auto,
+) -> tuple[Floats, Certainty]:
+    """P(queried | evidence) of several variables by sampling, and how sure.
+
+    Propagation tells of one variable at a time: it is compared with the marginals.
+    """
+    fallback = Fallback(potentials, cards, coded, settings)
+    propagated, _ = fallback.propagate()
+    gibbs, start = fallback.chains(propagated)
+    estimate = sampler.joint(queried, *coded, settings=gibbs, start=start)
+    p = estimate.probabilities
+    gap = max(
+        float(np.abs(p.sum(axis=tuple(b for b in range(p.ndim) if b != a)) - q).max())
+        for a, q in enumerate(propagated.marginals[v] for v in queried)
+    )
+    certainty = Certainty.of_chains(estimate)
+    trusted = certainty.converged and gap <= TRUSTED
+    return p, certainty._replace(trusted=trusted, difference=gap)
+
+
+def possible_rows(
+    potentials: Sequence[Potential], cards: Ints, coded: CodedEvidence, chains: int
+) -> dict[int, Ints]:
+    """For each variable its states in rows of positive probability, one for each chain."""
+    run = ClusterRun([*potentials, *coded.weight_potentials()], cards, coded.codes)
+    rows = np.array([run.solution(seed=k or None) for k in range(chains)])
+    return {v: rows[:, v] for v in range(cards.size)}
+
+
+def likely_rows(
+    potentials: Sequence[Potential], cards: Ints, coded: CodedEvidence
+) -> list[dict[int, int]]:
+    """Rows of positive probability whose states are likely by propagation, for climbs."""
+    run = ClusterRun([*potentials, *coded.weight_potentials()], cards, coded.codes)
+    if not run.has_zeros:
+        return []
+    beliefs = run.propagate(JoinGraph()).flat(cards)
+    rows = [run.solution(beliefs, seed=k or None) for k in range(2 * CHAINS)]
+    return [dict(enumerate(row.tolist())) for row in rows]

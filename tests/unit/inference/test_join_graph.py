@@ -1,0 +1,64 @@
+"""Join graphs, bounds and rows found by search, on networks that can be solved exactly too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from counterpane.errors import EvidenceError, ParameterError
+from counterpane.features import Potential
+from counterpane.inference import ClusterRun, ExactRun, JoinGraph
+
+SIDE = 6
+
+
+def grid(scale, seed=0):
+    rng = np.random.default_rng(seed)
+    at = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
+    pairs = [*zip(at[:, :-1].ravel(), at[:, 1:].ravel(), strict=True)]
+    pairs += [*zip(at[:-1].ravel(), at[1:].ravel(), strict=True)]
+    return [Potential((int(a), int(b)), scale * rng.normal(size=(2, 2))) for a, b in pairs]
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_bounds_enclose_the_weight(scale, monkeypatch):
+    parts, cards = grid(scale), [2] * SIDE**2
+    monkeypatch.setattr("counterpane.inference.join_graph.BOUNDS", (8.0,))
+    monkeypatch.setattr("counterpane.inference.join_graph.CUT_CELLS", 200.0)
+    lower, upper = ClusterRun(parts, cards, {0: 1}).bounds()
+    exact = ExactRun(parts, cards, {0: 1}).weight()
+    assert lower < exact < upper
+    best = ExactRun(parts, cards, {0: 1}, maximize=range(SIDE**2)).best()[1]
+    assert ClusterRun(parts, cards, {0: 1}).upper(maximize=True) > best
+
+
+def test_larger_clusters_are_better_here():
+    parts, cards = grid(1.0), [2] * SIDE**2
+    run = ClusterRun(parts, cards, {})
+    exact, _ = ExactRun(parts, cards, {}, every=range(SIDE**2)).marginals(range(SIDE**2))
+    loopy = run.propagate(JoinGraph(), loopy=True)
+    joined = run.propagate(JoinGraph())
+    errors = [
+        max(np.abs(a.marginals[v] - exact[v]).max() for v in range(SIDE**2))
+        for a in (loopy, joined)
+    ]
+    assert errors[1] < 1e-6 < errors[0]
+
+
+def test_impossible_evidence_is_told_apart_from_a_hard_search(monkeypatch):
+    differ = np.where(np.eye(2, dtype=bool), -np.inf, 0.0)
+    ring = [Potential((v, (v + 1) % 3), differ) for v in range(3)]
+    with pytest.raises(EvidenceError, match="probability zero"):
+        ClusterRun(ring, [2] * 3, {}).solution()
+    monkeypatch.setattr("counterpane.inference.join_graph.CHOICES", 0)
+    with pytest.raises(EvidenceError, match="steps of search"):
+        ClusterRun(ring[:1], [2] * 3, {}).solution()
+
+
+def test_settings_are_checked():
+    with pytest.raises(ParameterError, match="seconds=0"):
+        JoinGraph(seconds=0)
+    with pytest.raises(ParameterError, match="damping=1"):
+        JoinGraph(damping=1.0)
+    assert cp.JoinGraph is JoinGraph

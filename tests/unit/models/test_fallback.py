@@ -1,0 +1,103 @@
+"""The chosen estimate: trusted where two kinds agree, "not trusted" first where they do not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from counterpane.errors import EvidenceError, UntrustedError
+from counterpane.features import Potential
+
+N = 12
+
+
+def ring(scale, states=2, seed=0):
+    """A network of pairs on a ring with chords."""
+    rng = np.random.default_rng(seed)
+    schema = cp.Schema.from_cards([states] * N)
+    pairs = [(v, (v + k) % N) for v in range(N) for k in (1, 3)]
+    parts = [Potential(pair, scale * rng.normal(size=(states, states))) for pair in pairs]
+    return cp.MarkovNetwork(schema, parts)
+
+
+def all_different():
+    """Columns whose neighbors differ: many zeros, and rows that chains alone rarely reach."""
+    schema = cp.Schema.from_cards([3] * N)
+    differ = np.where(np.eye(3, dtype=bool), -np.inf, 0.0)
+    return cp.MarkovNetwork(schema, [Potential((v, (v + 1) % N), differ) for v in range(N)])
+
+
+def test_weak_ties_are_trusted():
+    model = ring(0.3)
+    estimate = model.marginals({"x0": 1}, exact=False, method=cp.Auto(1.0))
+    exact = model.marginals({"x0": 1})
+    for name, answer in estimate.items():
+        assert answer.certainty.trusted and not answer.doubt
+        np.testing.assert_allclose(answer.probabilities, exact[name].probabilities, atol=0.02)
+
+
+def test_strong_ties_say_first_that_they_are_not_trusted():
+    model = ring(0.0)
+    at = Potential((0, 1), [[12.0, 0.0], [0.0, 12.0]])
+    chain = [Potential((v, v + 1), at.log_values) for v in range(N - 1)]
+    stuck = cp.MarkovNetwork(model.schema, [*chain, Potential((0,), [0.0, 0.4])])
+    with pytest.warns(cp.InexactAnswer, match=r"^not trusted: "):
+        answer = stuck.query("x3", exact=False, method=cp.Auto(0.1))
+    assert repr(answer).startswith("not trusted: ") and "not trusted" in answer._repr_html_()
+    assert answer.certainty.method == "join_graph"
+    np.testing.assert_allclose(answer.probabilities, stuck.query("x3").probabilities, atol=1e-6)
+    with pytest.raises(UntrustedError, match=r"not trusted: .* strict=False\.$"):
+        stuck.query("x3", exact=False, method=cp.Auto(0.1), strict=True)
+
+
+def test_zeros_are_never_refused_where_there_is_a_row():
+    model = all_different()
+    evidence = {"x0": 0, "x2": 1, "x6": 0}
+    exact = model.marginals(evidence)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.InexactAnswer)
+        for method in (cp.Auto(0.2), "gibbs", "bp", "join_graph"):
+            answers = model.marginals(evidence, method=method, exact=False)
+            for name, answer in answers.items():
+                assert np.isfinite(answer.probabilities).all()
+                impossible = exact[name].probabilities == 0
+                assert answer.probabilities[impossible].max(initial=0) < 1e-9
+    with pytest.raises(EvidenceError):
+        model.marginals({"x0": 0, "x1": 0}, exact=False)
+
+
+def test_several_columns_and_batches_are_estimated_too():
+    model = ring(0.2)
+    joint = model.query(["x1", "x5"], {"x0": 1}, exact=False, method=cp.Auto(1.0))
+    exact = model.query(["x1", "x5"], {"x0": 1})
+    assert joint.certainty.trusted
+    np.testing.assert_allclose(joint.probabilities, exact.probabilities, atol=0.02)
+    frame = {"x0": [0, 1, 0], "x7": [1, None, 1]}
+    many = model.query_many("x3", frame, exact=False, method=cp.Auto(1.0))
+    assert many.certainty.trusted and many[0].certainty.trusted
+    expected = model.query_many("x3", frame).probabilities
+    np.testing.assert_allclose(many.probabilities, expected, atol=0.02)
+
+
+def test_the_weight_has_bounds_and_the_best_row_too():
+    model = all_different()
+    lower, upper = model.log_weight_bounds({"x0": 0}, exact=False)
+    weight = model.log_weight({"x0": 0})
+    assert lower <= weight + 1e-9 and weight <= upper + 1e-9
+    assert model.log_weight_bounds({"x0": 0}) == (weight, weight)
+    with pytest.warns(cp.InexactAnswer, match="that of no row is above"):
+        best = ring(1.0).map_query(exact=1e-9)
+    assert len(best) == N
+    with pytest.warns(cp.InexactAnswer, match="not exact: .* probable one by one"):
+        assert set(ring(1.0).map_query(["x1", "x2"], exact=1e-9)) == {"x1", "x2"}
+
+
+def test_the_same_question_has_the_same_answer():
+    model = ring(1.0)
+    first, second = (
+        model.marginals({}, exact=False, method=cp.Auto(0.3))["x4"].probabilities for _ in range(2)
+    )
+    assert first.tolist() == second.tolist()
