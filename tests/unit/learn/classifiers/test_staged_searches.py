@@ -233,3 +233,16 @@ def test_candidates_are_all_sets_or_the_most_promising():
     kept = candidate_interactions(range(6), gains | pairs, 3)
     assert kept == [t for t in combinations(range(6), 3) if not {4, 5} <= set(t)]
     assert candidate_interactions([], {}, 2) == candidate_interactions([], {}, 3) == []
+
+
+@pytest.mark.parametrize("most", [1, 3, 10])
+def test_pairs_of_many_columns_are_those_of_the_best_ones(most):
+    rng = np.random.default_rng(most)
+    gains = {(c,): float(g) for c, g in enumerate(rng.integers(-3, 9, 40) / 2)}  # with ties
+    every = list(combinations(range(40), 2))
+    sums = [gains[(a,)] + gains[(b,)] for a, b in every]
+    largest = [max(gains[(a,)], gains[(b,)]) for a, b in every]
+    order = sorted(range(len(every)), key=lambda k: (-sums[k], -largest[k], k))
+    assert candidate_interactions(range(40), gains, 2, most=most) == [
+        every[k] for k in sorted(order[:most])
+    ]

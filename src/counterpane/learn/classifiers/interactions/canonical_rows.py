@@ -38,6 +38,12 @@ class RawRows(NamedTuple):
             codes=self.codes[:, rows], numbers=self.numbers[:, rows], labels=self.labels[rows]
         )
 
+    def first(self, n: int) -> RawRows:
+        """The first rows, without a copy."""
+        return self._replace(
+            codes=self.codes[:, :n], numbers=self.numbers[:, :n], labels=self.labels[:n]
+        )
+
 
 class TableLayout(NamedTuple):
     """The positions of the columns, states and classes of canonical rows in their table."""

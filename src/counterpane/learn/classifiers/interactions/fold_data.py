@@ -30,7 +30,7 @@ class FoldData:
         order = np.append(np.flatnonzero(weights > 0), np.flatnonzero(held > 0))
         self.n_train = int((weights > 0).sum())
         self.rows = rows.take(order)
-        self.train = rows.take(order[: self.n_train])
+        self.train = self.rows.first(self.n_train)
         self.weights: Floats = weights[order[: self.n_train]]
         self.held: Floats = held[order[self.n_train :]]
 

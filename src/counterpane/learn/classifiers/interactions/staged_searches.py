@@ -34,6 +34,7 @@ STRENGTH = 1.0  # of the ridge in a score search
 MAX_SCORED = 15  # interactions of each size in a score search
 MAX_REFIT = 20  # steps
 MAX_CELLS = 2**20  # a candidate with more possible cells is not scored
+ROUNDED = 1e-8  # gains that differ by less, times the largest, count as equal
 BATCH = 64  # candidates scored again at a time
 
 
@@ -93,6 +94,12 @@ def candidate_interactions(
     if size == 1:
         return [(c,) for c in columns]
     smaller = sorted(s for s in gains if len(s) == size - 1)
+    if size == 2 and len(smaller) > most + 1:
+        # A column below the best most + 1 has `most` better partners: it is in no pair that stays.
+        values = np.array([gains[s] for s in smaller])
+        least = np.partition(values, -most - 1)[-most - 1]
+        kept = values >= least - ROUNDED * (1 + abs(float(values.max())))
+        smaller = [s for s, keep in zip(smaller, kept.tolist(), strict=True) if keep]
     if not smaller:
         return []
     parts = np.array(smaller, dtype=np.int64)
