@@ -63,6 +63,12 @@ _HOMES = {
     "counterpane.learn.markov.graph_potentials": ("fit_potentials",),
     "counterpane.learn.markov.weights": ("fit_weights",),
     "counterpane.learn.bootstrap": ("BootstrapResult", "bootstrap"),
+    "counterpane.causes.adjustment": ("adjustment_sets", "front_door_sets"),
+    "counterpane.causes.causal_effect": ("effect",),
+    "counterpane.causes.causal_graph": ("causal_graph",),
+    "counterpane.causes.causation_bounds": ("causation_bounds",),
+    "counterpane.causes.counterfactuals": ("counterfactual",),
+    "counterpane.causes.identification": ("identify",),
     "counterpane.evaluate": (
         "compare_structures",
         "independence_accuracy",
@@ -95,6 +101,13 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:  # the same names again, where type checkers and editors look for them
+    from counterpane.causes.adjustment import adjustment_sets as adjustment_sets
+    from counterpane.causes.adjustment import front_door_sets as front_door_sets
+    from counterpane.causes.causal_effect import effect as effect
+    from counterpane.causes.causal_graph import causal_graph as causal_graph
+    from counterpane.causes.causation_bounds import causation_bounds as causation_bounds
+    from counterpane.causes.counterfactuals import counterfactual as counterfactual
+    from counterpane.causes.identification import identify as identify
     from counterpane.counts import CountSource as CountSource
     from counterpane.counts import MemoryCounts as MemoryCounts
     from counterpane.counts import StreamCounts as StreamCounts

@@ -137,6 +137,12 @@ class EvidenceError(CounterpaneError, ValueError):
     """Evidence is impossible under the model, or clashes with the question."""
 
 
+class NotIdentifiedError(CounterpaneError, ValueError):
+    """An effect is not determined by what was observed; `hedge` holds the two sets of columns."""
+
+    hedge: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+
 class UnknownNameError(CounterpaneError, LookupError):
     """A name is not known; the message offers the nearest known ones."""
 

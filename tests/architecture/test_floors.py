@@ -21,6 +21,7 @@ FLOORS = [
     {"scores", "independence", "features"},
     {"inference"},
     {"models"},
+    {"causes"},
     {"learn"},
     {"evaluate"},
     {"cli", "plots", "report"},

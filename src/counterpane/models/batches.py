@@ -15,7 +15,13 @@ from counterpane.models.answer import Answers
 from counterpane.models.certainty import warn_if_inexact
 from counterpane.models.choice import ChosenAnswers
 from counterpane.models.estimate import Method
-from counterpane.models.evidence import NO_EVIDENCE, CodedEvidence, Unseen, evidence_rows
+from counterpane.models.evidence import (
+    NO_EVIDENCE,
+    CodedEvidence,
+    Intervention,
+    Unseen,
+    evidence_rows,
+)
 from counterpane.models.exact import name_list
 from counterpane.typing import Codes, Floats
 
@@ -30,6 +36,7 @@ class BatchAnswers(ChosenAnswers):
         *,
         impossible: Literal["error", "prior"] = "error",
         unseen: Unseen = "error",
+        do: Intervention = None,
         method: Method = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
@@ -43,7 +50,8 @@ class BatchAnswers(ChosenAnswers):
         number, or, with impossible="prior", is answered as if nothing were observed; its
         `log_evidence` is then minus infinity; sampling always raises. A state that the model does
         not know raises, or is taken as missing or as not observed (`unseen`, as in
-        `Table.from_frame`). Equal rows are answered once.
+        `Table.from_frame`). Equal rows are answered once. With `do` it is P(variables | do, row);
+        the frame's columns of what is set are not read.
 
         >>> from counterpane import BayesianNetwork, Dag, Schema
         >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
@@ -53,21 +61,23 @@ class BatchAnswers(ChosenAnswers):
         """
         if impossible not in ("error", "prior"):
             raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")
+        model, set_states = self._after(do, None, name_list(variables))
         queried = self._positions(name_list(variables), NO_EVIDENCE)
-        columns, codes = evidence_rows(self.schema, frame, queried, unseen)
+        left_out = [*queried, *self.schema.indices(set_states or ())]
+        columns, codes = evidence_rows(self.schema, frame, left_out, unseen)
         axes = [self.schema[v] for v in queried]
         shape = (-1, *(v.card for v in axes))
         full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
         with limited(exact, max_memory):
-            answer, how, why = self._exactly(
+            answer, how, why = model._exactly(
                 method, queried, np.array(columns)[full].tolist(),
-                lambda: self._ask_rows(queried, columns, codes),
+                lambda: model._ask_rows(queried, columns, codes),
             )  # fmt: skip
         if answer is None:
-            estimator = self._estimator({*queried, *columns})
+            estimator = model._estimator({*queried, *columns})
             found, certainty = estimator.rows(queried, columns, codes, how)
             warn_if_inexact(certainty, why, strict=strict)
-            late = partial(self._late_evidence, queried, columns, codes)
+            late = partial(model._late_evidence, queried, columns, codes)
             answers = Answers(axes, found.reshape(shape), late, certainty)
             answers.frame_kind = frame_kind_of(frame)
             return answers
@@ -76,10 +86,10 @@ class BatchAnswers(ChosenAnswers):
         if bad.size and impossible == "error":
             row = zip(columns, codes[:, bad[0]].tolist(), strict=True)
             cells = {v: code for v, code in row if code < self.schema.cards[v]}
-            raise self._impossible(CodedEvidence(cells, {}), row=int(bad[0]))
+            raise model._impossible(CodedEvidence(cells, {}), row=int(bad[0]))
         if bad.size:
-            found[bad] = self._ask(queried, NO_EVIDENCE)[0].reshape(-1)
-        log_evidence = partial(self._log_evidence_rows, log_weights, queried, columns, codes)
+            found[bad] = model._ask(queried, NO_EVIDENCE)[0].reshape(-1)
+        log_evidence = partial(model._log_evidence_rows, log_weights, queried, columns, codes)
         answers = Answers(axes, found.reshape(shape), log_evidence)
         answers.frame_kind = frame_kind_of(frame)
         return answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,13 @@ from counterpane.lazy import lazy
 from counterpane.models.answer import Answer, Interval
 from counterpane.models.base import Marginals
 from counterpane.models.estimate import Approximator
-from counterpane.models.evidence import CodedEvidence, Evidence, encode_evidence
+from counterpane.models.evidence import (
+    CodedEvidence,
+    Evidence,
+    Intervention,
+    encode_evidence,
+    intervention_codes,
+)
 from counterpane.models.exact import check_n_rows
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel
@@ -31,9 +37,11 @@ from counterpane.typing import Array, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
+    from counterpane.models import revision
     from counterpane.models.links import ModelLinks
-else:
-    model_links = lazy("counterpane.models.links")  # counts come with it, and a question needs none
+else:  # counts come with them, and a question needs none
+    model_links = lazy("counterpane.models.links")
+    revision = lazy("counterpane.models.revision")
 
 TOLERANCE = 1e-6
 
@@ -55,6 +63,8 @@ class BayesianNetwork(JointModel):
         row, so that the posterior's parameters are strength × table.
     provenance
         How the model was learned; see `Model`.
+    prior_size
+        The weight, in rows, of the uniform prior in the strengths, if it is known; for `update`.
 
     Examples
     --------
@@ -76,11 +86,13 @@ class BayesianNetwork(JointModel):
         strengths: Sequence[npt.ArrayLike] | None = None,
         *,
         provenance: dict[str, Any] | None = None,
+        prior_size: float | None = None,
     ) -> None:
         _check_lengths(schema, dag, tables, strengths)
         self.schema = schema
         self.dag = dag
         self.provenance = provenance
+        self.prior_size = self.origin.record.get("prior_size") if prior_size is None else prior_size
         self._parents = [dag.parents(i) for i in range(dag.n)]
         self.tables = tuple(self._table(i, table) for i, table in enumerate(tables))
         self.strengths = (
@@ -134,6 +146,7 @@ class BayesianNetwork(JointModel):
         posterior /= np.repeat(strength, cards)
         network = cls.__new__(cls)  # what the constructor checks holds by now
         network.schema, network.dag, network.provenance = schema, dag, provenance
+        network.prior_size = equivalent_sample_size if alpha is None else None
         network._parents = [dag.parents(i) for i in range(dag.n)]
         posterior.flags.writeable = strength.flags.writeable = False
         network.tables = tuple(_shaped(posterior, shapes))
@@ -198,9 +211,8 @@ class BayesianNetwork(JointModel):
             )
 
     def score_samples(self, X: Any) -> Floats:
-        """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row.
+        """ln P(observed cells of a row), natural log, (n_rows,); −∞ for an impossible row.
 
-        Missing cells are summed out: it is the probability of the observed cells of a row.
 
         >>> tables = [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
         >>> network = BayesianNetwork(Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), tables)
@@ -282,6 +294,7 @@ class BayesianNetwork(JointModel):
         variables: str | Iterable[str],
         evidence: Evidence = None,
         *,
+        do: Intervention = None,
         level: float = 0.95,
         draws: int = 200,
         random_state: int | np.random.Generator | None = None,
@@ -297,14 +310,14 @@ class BayesianNetwork(JointModel):
                 "the network does not say how certain its tables are; learn it from data, or pass "
                 "strengths, one for each row of a table."
             )
-        answer = self.query(
-            variables, evidence, method="exact"
-        )  # checks the question and the evidence
+        answer = self.query(variables, evidence, do=do, method="exact")  # checks all of it
+        model, evidence = self._after(do, evidence)
+        assert model.strengths is not None
         coded = encode_evidence(self.schema, evidence)
         queried = self.schema.indices(answer.names)
         families = {
-            p.scope: self.strengths[p.scope[-1]][..., None] * self.tables[p.scope[-1]]
-            for p in self._relevant({*queried, *coded.variables})
+            p.scope: model.strengths[p.scope[-1]][..., None] * model.tables[p.scope[-1]]
+            for p in model._relevant({*queried, *coded.variables})
         }
         rng = random_generator(random_state)
         bounds = answer_interval(
@@ -312,6 +325,35 @@ class BayesianNetwork(JointModel):
             level=level, draws=draws, rng=rng,
         )  # fmt: skip
         return Interval(*(Answer(answer.variables, p) for p in bounds))
+
+    def do(self, states: Mapping[str, Any]) -> BayesianNetwork:
+        """The network after an intervention: `states` are set, and edges into them are cut.
+
+        Of a learned network, the data may leave directions open: see `counterpane.effect`.
+
+        >>> tables = [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]]
+        >>> network = BayesianNetwork(Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), tables)
+        >>> round(network.query("x0", {"x1": 1})[1], 4), network.do({"x1": 1}).query("x0")[1]
+        (0.8889, 0.5)
+        """
+        return revision.cut_network(self, intervention_codes(self.schema, states))
+
+    def update(
+        self, X: Any, sample_weight: Any = None, *, missing: Literal["error", "drop"] = "error"
+    ) -> BayesianNetwork:
+        """The network with further rows in its tables; the graph stays as it is.
+
+        `X` is what `counterpane.read` takes, in the states of this network, or a `CountSource`. If
+        weights are whole, the result is that of all rows at once, to the last bit. A row with gaps
+        is refused; with "drop" it counts in the families that it shows.
+
+        >>> import counterpane as cp
+        >>> titanic, dag = cp.load_dataset("titanic"), cp.Dag(4, [(2, 3)])
+        >>> model = cp.fit_parameters(cp.MemoryCounts(titanic), dag)
+        >>> int(model.strengths[0]), int(model.update(titanic).strengths[0])
+        (2202, 4403)
+        """
+        return revision.updated_network(self, X, sample_weight, missing)
 
     def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
         """The families of `nodes` and their ancestors: the rest is barren and sums to 1."""
@@ -348,6 +390,8 @@ class BayesianNetwork(JointModel):
         }
         if self.strengths is not None:
             arrays["strengths"] = flatten(self.strengths, np.float64)
+            if self.prior_size is not None:
+                arrays["prior_size"] = np.array([self.prior_size], dtype=np.float64)
         return arrays
 
     @classmethod
@@ -364,7 +408,8 @@ class BayesianNetwork(JointModel):
         strengths = None
         if "strengths" in arrays:
             strengths = _shaped(arrays["strengths"], [shape[:-1] for shape in shapes])
-        return cls(schema, dag, tables, strengths, provenance=provenance)
+        size = float(arrays["prior_size"][0]) if "prior_size" in arrays else None
+        return cls(schema, dag, tables, strengths, provenance=provenance, prior_size=size)
 
     def _family(self, i: int) -> str:
         names = self.schema.names

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from counterpane.errors import EvidenceError, ParameterError, TableSizeError
 from counterpane.inference.limits import current_limits
 from counterpane.models.estimate import Approximator, Method, as_method
-from counterpane.models.evidence import CodedEvidence
+from counterpane.models.evidence import (
+    CodedEvidence,
+    Evidence,
+    Intervention,
+    VirtualEvidence,
+    evidence_mapping,
+    intervention_codes,
+)
 from counterpane.models.exact import ExactAnswers
 from counterpane.models.fallback import Auto
 from counterpane.typing import State
@@ -59,6 +66,36 @@ class ChosenAnswers(ExactAnswers):
                     raise
                 return None, auto, error
         return None, auto, None
+
+    def do(self, states: Mapping[str, Any]) -> ChosenAnswers:
+        """The model after an intervention; only Bayesian networks, and mixtures of them, have one.
+
+        `states` is {column: state}. Edges into these columns are cut, and they have their state
+        with certainty; all else stays as it is. The questions of a model take it as `do=…`.
+        """
+        raise ParameterError(
+            f"the edges of a {type(self).__name__} have no directions, so it cannot tell what an "
+            "intervention changes; learn a Bayesian network, for instance by cp.StructureSearch()."
+        )
+
+    def _after(
+        self,
+        do: Intervention,
+        evidence: Evidence,
+        asked: Sequence[str] = (),
+        virtual_evidence: VirtualEvidence = None,
+    ) -> tuple[Self, Any]:
+        """(the model after an intervention, the evidence with what is set); as they are without."""
+        if not do:
+            return self, evidence
+        intervention_codes(self.schema, do, evidence)  # refuses evidence on what is set
+        for name in do:
+            if name in asked or name in (virtual_evidence or {}):
+                what = "asked about" if name in asked else "given by virtual evidence"
+                raise EvidenceError(
+                    f"{name!r} is both set by do and {what}; drop it from one of the two."
+                )
+        return cast("Self", self.do(do)), {**evidence_mapping(evidence), **do}
 
     def _positions(self, names: Sequence[str], coded: CodedEvidence) -> tuple[int, ...]:
         """The positions of the queried variables, which have no evidence and come once."""

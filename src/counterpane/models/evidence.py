@@ -26,6 +26,10 @@ VirtualEvidence = Mapping[str, Any] | None
 """Name → {state: likelihood} with all states, or the likelihoods in the order of the states."""
 
 
+Intervention = Mapping[str, Any] | None
+"""Name → the state that it is set to: one state of each, as in evidence."""
+
+
 class CodedEvidence(NamedTuple):
     """Evidence in codes: variable → code, and variable → weights of its states."""
 
@@ -66,6 +70,28 @@ def evidence_codes(schema: Schema, evidence: Evidence) -> dict[int, int]:
     """Variable → code, of evidence that names one state of each."""
     known = evidence_mapping(evidence)
     return {schema.index(name): schema[name].code(s) for name, s in known.items()}
+
+
+def intervention_codes(schema: Schema, do: Any, evidence: Evidence = None) -> dict[int, int]:
+    """Variable → the code that it is set to; it has no evidence of its own.
+
+    >>> intervention_codes(Schema.from_cards([2, 2]), {"x1": 1})
+    {1: 1}
+    """
+    known, codes = evidence_mapping(evidence), {}
+    for name, value in evidence_mapping(do, "do").items():
+        v = schema.index(name)
+        if name in known:
+            raise EvidenceError(
+                f"{name!r} is both set by do and given; drop it from one of the two."
+            )
+        if isinstance(value, Range | set | frozenset | list | tuple):
+            raise EvidenceError(
+                f"do={evidence_text(name, value)} leaves several states; set {name!r} to one of "
+                f"{schema[v].shown_states}."
+            )
+        codes[v] = schema[v].code(value)
+    return codes
 
 
 def evidence_weights(variable: Variable, value: Any) -> Floats:

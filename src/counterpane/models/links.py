@@ -170,7 +170,7 @@ def family_counts(model: BayesianNetwork) -> list[Floats] | None:
     """The counts that the tables of a network were estimated from, if it has any."""
     if model.strengths is None:
         return None
-    prior = float((model.provenance or {}).get("prior_size", 0.0))
+    prior = model.prior_size or 0.0
     tables = []
     for table, strength in zip(model.tables, model.strengths, strict=True):
         counts = strength[..., None] * table - prior / table.size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from counterpane.models.estimate import Method
 from counterpane.models.evidence import (
     CodedEvidence,
     Evidence,
+    Intervention,
     VirtualEvidence,
     encode_evidence,
 )
@@ -219,6 +220,7 @@ class Mixture(JointModel):
         evidence: Evidence = None,
         *,
         virtual_evidence: VirtualEvidence = None,
+        do: Intervention = None,
         method: Method = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
@@ -226,8 +228,8 @@ class Mixture(JointModel):
     ) -> Answer:
         """P(variables | evidence), as in `JointModel`; `basis` describes the rows of an average."""
         answer = super().query(
-            variables, evidence, virtual_evidence=virtual_evidence, method=method, exact=exact,
-            max_memory=max_memory, strict=strict,
+            variables, evidence, virtual_evidence=virtual_evidence, do=do, method=method,
+            exact=exact, max_memory=max_memory, strict=strict,
         )  # fmt: skip
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         average = self._over_rows(self.schema.indices(name_list(variables)), coded)
@@ -236,6 +238,16 @@ class Mixture(JointModel):
             rest = [v.name for i, v in enumerate(self.schema) if i not in variables_given][:-1]
             answer.basis = average.basis(rest)
         return answer
+
+    def do(self, states: Mapping[str, Any]) -> Mixture:
+        """The mixture after an intervention: that of its networks, with the same weights."""
+        if self.fixed:
+            raise ParameterError(
+                "a mixture of classifiers knows P(class | columns) and no directions, so it cannot "
+                "tell what an intervention changes; learn a Bayesian network."
+            )
+        models = [cast("JointModel", model.do(states)) for model in self.models]
+        return Mixture(models, self.weights, provenance=self.provenance)
 
     def _over_rows(self, queried: Sequence[int], coded: CodedEvidence) -> Averages | None:
         """P(class | evidence) over the kept rows, if it is queried and there are any."""

@@ -20,7 +20,13 @@ from counterpane.models.batches import BatchAnswers
 from counterpane.models.certainty import Certainty, warn_if_inexact, warn_inexact, worst_of
 from counterpane.models.effects import Explanation, check_one, explain_by_potentials, one_row
 from counterpane.models.estimate import MapMethod, Method, as_map_method
-from counterpane.models.evidence import Evidence, VirtualEvidence, encode_evidence, evidence_rows
+from counterpane.models.evidence import (
+    Evidence,
+    Intervention,
+    VirtualEvidence,
+    encode_evidence,
+    evidence_rows,
+)
 from counterpane.models.exact import check_n_rows, name_list
 from counterpane.seeds import random_generator
 from counterpane.typing import Codes, State
@@ -55,6 +61,7 @@ class JointModel(BatchAnswers):
         evidence: Evidence = None,
         *,
         virtual_evidence: VirtualEvidence = None,
+        do: Intervention = None,
         method: Method = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
@@ -66,7 +73,8 @@ class JointModel(BatchAnswers):
         numbers and dates, a `counterpane.Range`.
 
         `virtual_evidence` weighs the states of variables that were not seen themselves: by
-        {state: likelihood}, or by a vector in the order of the states.
+        {state: likelihood}, or by a vector in the order of the states. `do`, of a Bayesian network,
+        is {column: state} of what is set from outside; see `do`.
 
         >>> from counterpane import BayesianNetwork, Dag, Schema
         >>> schema, dag = Schema.from_cards([2, 2]), Dag(2, [(0, 1)])
@@ -75,26 +83,29 @@ class JointModel(BatchAnswers):
         0.6
         >>> round(model.query("x0", virtual_evidence={"x1": [1, 3]})[1], 4)
         0.3143
+        >>> round(model.query("x0", do={"x1": 1})[1], 4)
+        0.2
         """
+        model, evidence = self._after(do, evidence, name_list(variables), virtual_evidence)
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         queried = self._positions(name_list(variables), coded)
         axes = [self.schema[v] for v in queried]
         with limited(exact, max_memory):
-            answer, how, why = self._exactly(
-                method, queried, coded.codes, lambda: self._ask(queried, coded)
+            answer, how, why = model._exactly(
+                method, queried, coded.codes, lambda: model._ask(queried, coded)
             )
         if answer is not None:
             probabilities, log_weight = answer
             if log_weight == -np.inf:
-                raise self._impossible(coded, evidence)
-            log_evidence = partial(self._log_evidence, log_weight, coded)
+                raise model._impossible(coded, evidence)
+            log_evidence = partial(model._log_evidence, log_weight, coded)
             return Answer(axes, probabilities, log_evidence)
-        estimator = self._estimator({*queried, *coded.variables})
+        estimator = model._estimator({*queried, *coded.variables})
         probabilities, certainty = estimator.joint(queried, coded, how)
         if strict and len(queried) == 1:
             (certainty,) = estimator.compared(queried, coded, [probabilities], [certainty])
         warn_if_inexact(certainty, why, strict=strict)
-        late = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
+        late = partial(model.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return Answer(axes, probabilities, late, certainty)
 
     def marginals(
@@ -102,12 +113,13 @@ class JointModel(BatchAnswers):
         evidence: Evidence = None,
         *,
         virtual_evidence: VirtualEvidence = None,
+        do: Intervention = None,
         method: Method = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
         strict: bool = False,
     ) -> dict[str, Answer]:
-        """P(variable | evidence) for every variable that is not given, all at once.
+        """P(variable | evidence) for every variable that is neither given nor set by `do`.
 
         Exactly by messages in a junction tree, compiled at the first call and kept.
 
@@ -117,25 +129,26 @@ class JointModel(BatchAnswers):
         >>> {name: round(answer[1], 4) for name, answer in model.marginals().items()}
         {'x0': 0.2, 'x1': 0.2}
         """
+        model, evidence = self._after(do, evidence, (), virtual_evidence)
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         rest = [v for v in range(len(self.schema)) if v not in coded.codes]
         with limited(exact, max_memory):
-            answer, how, why = self._exactly(
-                method, rest, coded.codes, lambda: self._ask_each(rest, coded)
+            answer, how, why = model._exactly(
+                method, rest, coded.codes, lambda: model._ask_each(rest, coded)
             )
         if answer is not None:
             each, log_weight = answer
             if log_weight == -np.inf:
-                raise self._impossible(coded, evidence)
-            log_evidence = partial(self._log_evidence, log_weight, coded)
+                raise model._impossible(coded, evidence)
+            log_evidence = partial(model._log_evidence, log_weight, coded)
             sure: Sequence[Certainty | None] = [None] * len(rest)
         else:
-            each, sure = self._approximator.each(rest, coded, how)
+            each, sure = model._approximator.each(rest, coded, how)
             if strict:
-                sure = self._approximator.compared(rest, coded, each, sure)
+                sure = model._approximator.compared(rest, coded, each, sure)
             if sure:
                 warn_if_inexact(worst_of(sure), why, strict=strict)
-            log_evidence = partial(self.log_evidence, evidence, virtual_evidence=virtual_evidence)
+            log_evidence = partial(model.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return {
             self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty)
             for v, p, certainty in zip(rest, each, sure, strict=True)
@@ -210,6 +223,7 @@ class JointModel(BatchAnswers):
         variables: str | Iterable[str] | None = None,
         evidence: Evidence = None,
         *,
+        do: Intervention = None,
         method: MapMethod = "auto",
         exact: bool | float | None = None,
         max_memory: float | str | None = None,
@@ -227,6 +241,7 @@ class JointModel(BatchAnswers):
         nor given. With `strict`, an answer that is not exact raises.
         """
         how = as_map_method(method)
+        model, evidence = self._after(do, evidence, name_list(variables or ()))
         coded = encode_evidence(self.schema, evidence)
         rest = [n for i, n in enumerate(self.schema.names) if i not in coded.codes]
         queried = self._positions(rest if variables is None else name_list(variables), coded)
@@ -234,15 +249,15 @@ class JointModel(BatchAnswers):
         if isinstance(how, str):
             try:
                 with limited(exact, max_memory):
-                    best, log_weight = self._best(queried, coded)
+                    best, log_weight = model._best(queried, coded)
                 if log_weight == -np.inf:
-                    raise self._impossible(coded, evidence)
+                    raise model._impossible(coded, evidence)
                 return self._states(best)
             except TableSizeError as error:
                 if how == "exact" or strict or not self._estimates:
                     raise
-                codes = self._approximator.best(coded, how, queried if partly else None)
-                doubt = self._approximator.doubt_of(codes, coded, partly=partly)
+                codes = model._approximator.best(coded, how, queried if partly else None)
+                doubt = model._approximator.doubt_of(codes, coded, partly=partly)
                 warn_inexact(f"not exact: {error.reason}; {doubt}.")
                 return self._states({v: int(codes[v]) for v in queried})
         if partly:
@@ -250,7 +265,7 @@ class JointModel(BatchAnswers):
                 f"{len(queried)} of {len(rest)} variables are asked; what is neither asked nor "
                 "given is summed out by method='exact' or 'auto' alone: ask for all."
             )
-        codes = self._approximator.best(coded, how)
+        codes = model._approximator.best(coded, how)
         return self._states({v: int(codes[v]) for v in queried})
 
     def sample(
@@ -259,6 +274,7 @@ class JointModel(BatchAnswers):
         evidence: Evidence = None,
         random_state: int | np.random.Generator | None = None,
         *,
+        do: Intervention = None,
         method: Method = "auto",
         as_intervals: bool = False,
         exact: bool | float | None = None,
@@ -270,7 +286,7 @@ class JointModel(BatchAnswers):
         has numbers again, drawn within the interval by the quantiles that its variable keeps
         (`Table.numbers`), within a range that was given, and equal to a number that was given; with
         `as_intervals` it has the intervals alone. `to_frame` makes the table a frame of the kind
-        that the model was learned from.
+        that the model was learned from. `do` sets columns, as in `query`.
 
         >>> import counterpane as cp
         >>> model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
@@ -280,22 +296,23 @@ class JointModel(BatchAnswers):
         >>> model.sample(2, random_state=0, as_intervals=True)["petal_width"].tolist()
         ['[0.8, 1.75)', '<0.8']
         """
-        coded = encode_evidence(self.schema, evidence)
+        model, known = self._after(do, evidence)
+        coded = encode_evidence(self.schema, evidence)  # what is set is drawn with certainty
         rng, rows = random_generator(random_state), check_n_rows(n, self.schema)
         every = range(len(self.schema))
         with limited(exact, max_memory):
-            answer, how, why = self._exactly(
-                method, every, coded.codes, lambda: (self._draw(rows, coded, rng),)
+            answer, how, why = model._exactly(
+                method, every, coded.codes, lambda: (model._draw(rows, coded, rng),)
             )
         if answer is None:
             if why is not None:
                 warn_inexact(f"{why.reason}; rows along Gibbs chains are drawn instead.")
-            codes = self._approximator.draw(rows, coded, how, rng)
+            codes = model._approximator.draw(rows, encode_evidence(self.schema, known), how, rng)
         elif answer[0] is None:
-            raise self._impossible(coded, evidence)
+            raise model._impossible(coded, evidence)
         else:
             codes = answer[0]
-        return self._drawn_table(codes, evidence, rng, as_intervals=as_intervals)
+        return self._drawn_table(codes, known, rng, as_intervals=as_intervals)
 
     def explain(self, row: Any, target: str | None = None) -> Explanation:
         """What each interaction adds to the log-odds of the classes of one row, largest first.

@@ -2,6 +2,7 @@
 
 from counterpane.plots.bars import answer, comparison, interactions, marginals
 from counterpane.plots.calibration import calibration
+from counterpane.plots.causal import causal_effect
 from counterpane.plots.effects import effects, top_effects
 from counterpane.plots.graph import graph
 from counterpane.plots.hypergraph import hypergraph
@@ -11,6 +12,7 @@ from counterpane.plots.matrices import conditional_table, confusion, edge_probab
 __all__ = [
     "answer",
     "calibration",
+    "causal_effect",
     "comparison",
     "conditional_table",
     "confusion",

@@ -1,0 +1,111 @@
+"""Networks made from other networks: after an intervention, and with new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.open import read
+from counterpane.counts.source import CountSource, Policy
+from counterpane.data.schema import Schema, state_text
+from counterpane.data.table import Table
+from counterpane.errors import ParameterError
+from counterpane.graphs import Dag
+from counterpane.typing import Floats
+
+if TYPE_CHECKING:
+    from counterpane.models.bayesian_network import BayesianNetwork
+
+LEARNED = ("learner", "config", "known_directions", "data")  # entries that describe a learned graph
+
+
+def cut_network(model: BayesianNetwork, codes: Mapping[int, int]) -> BayesianNetwork:
+    """The network in which columns are set to codes: no edges into them, and no other state.
+
+    >>> import counterpane as cp
+    >>> rain = cp.BayesianNetwork(cp.Schema.from_cards([2, 2]), cp.Dag(2, [(0, 1)]),
+    ...                           [[0.7, 0.3], [[0.9, 0.1], [0.2, 0.8]]])
+    >>> cut = cut_network(rain, {1: 1})
+    >>> cut.dag.edges, cut.tables[1].tolist()
+    ((), [0.0, 1.0])
+    """
+    dag = Dag.from_parents([() if v in codes else model.dag.parents(v) for v in range(model.dag.n)])
+    tables: list[Any] = list(model.tables)
+    strengths = None if model.strengths is None else list(model.strengths)
+    for v, code in codes.items():
+        tables[v] = np.eye(model.schema[v].card)[code]
+        if strengths is not None:
+            strengths[v] = np.array(1.0)
+    kept = {k: v for k, v in (model.provenance or {}).items() if k not in LEARNED}
+    names = {model.schema.names[v]: state_text(model.schema[v].states[c]) for v, c in codes.items()}
+    return type(model)(model.schema, dag, tables, strengths, provenance={**kept, "do": names})
+
+
+def updated_network(
+    model: BayesianNetwork, X: Any, sample_weight: Any, missing: Policy
+) -> BayesianNetwork:
+    """The network with the counts of further rows added; see `BayesianNetwork.update`."""
+    if model.strengths is None:
+        raise ParameterError(
+            "the network does not say how many rows its tables stand for, so new rows have no "
+            "weight beside them; learn it from data, or pass strengths for each row of a table."
+        )
+    source = _rows(model.schema, X, sample_weight)
+    families = [(*model.dag.parents(i), i) for i in range(model.dag.n)]
+    batch = source.counts(families, missing=missing)
+    new = [np.asarray(batch[i], dtype=np.float64) for i in range(model.dag.n)]
+    provenance = _provenance(model, source)
+    size = model.prior_size
+    if size is None:
+        alpha = [s[..., None] * t for s, t in zip(model.strengths, model.tables, strict=True)]
+        return model.from_counts(model.schema, model.dag, new, alpha=alpha, provenance=provenance)
+    counts = [a + b for a, b in zip(learned_counts(model, size), new, strict=True)]
+    return model.from_counts(
+        model.schema, model.dag, counts, equivalent_sample_size=size, provenance=provenance
+    )
+
+
+def learned_counts(model: BayesianNetwork, prior_size: float) -> list[Floats]:
+    """The counts that a network was estimated from, with a uniform prior of this weight.
+
+    Whole counts come back exactly: they are rounded where all of them are whole up to the rounding
+    errors of a product.
+    """
+    assert model.strengths is not None
+    counts, whole = [], True
+    for table, strength in zip(model.tables, model.strengths, strict=True):
+        each = strength[..., None] * table - prior_size / table.size
+        slack = 64 * np.finfo(np.float64).eps * (strength[..., None] + 1)
+        whole = whole and bool((np.abs(each - np.rint(each)) <= slack).all())
+        counts.append(np.maximum(each, 0.0))
+    return [np.rint(each) for each in counts] if whole else counts
+
+
+def _rows(schema: Schema, X: Any, sample_weight: Any) -> CountSource:
+    """The counts of new rows in the states of the model."""
+    data = X
+    if not isinstance(X, CountSource) and not (isinstance(X, Table) and X.schema == schema):
+        data = read(X, schema=schema)
+    if isinstance(data, Table):
+        return MemoryCounts(data if sample_weight is None else data.reweighted(sample_weight))
+    if sample_weight is not None:
+        raise ParameterError("sample_weight cannot be joined to a count source.")
+    if data.schema != schema:
+        raise ParameterError(
+            "the new rows have other columns or states than the network; read them with "
+            "schema=model.schema."
+        )
+    return data  # type: ignore[no-any-return]
+
+
+def _provenance(model: BayesianNetwork, source: CountSource) -> dict[str, Any]:
+    """How the model was learned, with the new rows added to the old ones."""
+    record = {k: v for k, v in (model.provenance or {}).items() if k != "data"}
+    for name, more in (("rows", source.n_rows), ("weight", source.total_weight)):
+        if record.get(name) is not None and more is not None:
+            record[name] = record[name] + more
+    record["updates"] = record.get("updates", 0) + 1
+    return record

@@ -1,0 +1,24 @@
+"""The picture of an effect."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import counterpane as cp
+
+
+def test_marks_are_where_the_numbers_are() -> None:
+    learner = cp.StructureSearch().fit(cp.load_dataset("titanic"))
+    result = cp.effect(learner, "status", "survived", draws=20)
+    ax = result.plot(ax=Figure().subplots())
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["first", "second", "third", "crew"]
+    seen = ax.lines[1].get_xdata()
+    assert seen == pytest.approx(result.observed[:, 1])
+    thick = np.array([segment[:, 0] for segment in ax.collections[1].get_segments()])
+    np.testing.assert_allclose(thick, np.stack([result.least[:, 1], result.most[:, 1]], axis=1))
+    every = result.plot(state="no", ax=Figure().subplots())
+    assert every.lines[1].get_xdata() == pytest.approx(result.observed[:, 0])
+    with pytest.raises(cp.CounterpaneError, match="is no causal effect"):
+        cp.plots.causal_effect(3)
