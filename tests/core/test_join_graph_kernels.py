@@ -22,7 +22,7 @@ def factor_list(cards, tables):
 def planned(factors, evidence):
     """(order, cells; −1 variables if no row is possible)."""
     order, report = np.zeros_like(factors.cards), np.zeros(3)
-    n = inference.plan_order(factors, evidence, 1e6, order, report)
+    n = inference.plan_order(factors, evidence, 1e6, 1.0, order, report)
     return order[: max(n, 0)], n, report
 
 
@@ -130,3 +130,23 @@ def test_search_backtracks_out_of_a_pigeonhole():
         outcome = inference.find_solution(factors, none, beliefs, 0, False, 100_000, codes)
         assert outcome == expected
     assert sorted(codes) == list(range(5))
+
+
+def test_order_graph_is_a_permutation_that_costs_what_it_says():
+    rng = np.random.default_rng(3)
+    for n in (1, 7, 70):
+        cards = rng.integers(2, 4, n)
+        joined = np.triu(rng.random((n, n)) < 3 / n, 1)
+        joined |= joined.T
+        rows = np.zeros((n, (n + 63) // 64), dtype=np.uint64)
+        for a, b in np.argwhere(joined).tolist():
+            rows[a, b // 64] |= np.uint64(1) << np.uint64(b % 64)
+        order = np.zeros(n, dtype=np.int64)
+        total = inference.order_graph(rows, cards, 1e6, 10.0, order)
+        assert sorted(order) == list(range(n))
+        around, cells = [set(np.flatnonzero(row)) for row in joined], 0.0
+        for v in order:
+            cells += np.prod([float(cards[u]) for u in (*around[v], v)])
+            for u in around[v]:
+                around[u] = (around[u] | around[v]) - {u, v}
+        np.testing.assert_allclose(total, cells)

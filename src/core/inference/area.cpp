@@ -44,7 +44,8 @@ static const Area area("inference", {
     KERNEL(solve_exact, "factors evidence[factors.n] stages[factors.n] targets[] order[] conditioned[] segment pool_cells task first last out[] best[factors.n]"),
     CONSTANT(PLAN_ENTRIES),
 
-    KERNEL(plan_order, "factors evidence[factors.n] most_words out[factors.n] report[]"),
+    KERNEL(order_graph, "neighbors[n,] cards[n] most_words uses order[n]"),
+    KERNEL(plan_order, "factors evidence[factors.n] most_words uses out[factors.n] report[]"),
     KERNEL(propagate_clusters, "factors evidence[factors.n] order[] most iterations damping tolerance out[] report[]"),
     CONSTANT(JOIN_ENTRIES),
     KERNEL(bound_weight, "factors evidence[factors.n] order[] most maximize"),

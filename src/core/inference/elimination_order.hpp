@@ -44,6 +44,14 @@ struct ScopeGraph {
       for (Int v = 0; v < size(); ++v) if (stages[u] == KEPT && stages[v] == KEPT) join(u, v);
   }
 
+  // The graph of these bit rows, in which all nodes are eliminated.
+  ScopeGraph(Matrix<const Word> neighbors, Ints sizes) : cards(sizes.begin(), sizes.end()), stages(cards.size(), 0), rows(neighbors.data, neighbors.data + neighbors.size()), words(neighbors.shape(1)) {
+    for (Int v = 0; v < sizes.size(); ++v) {
+      variables.push_back(v);
+      bits.push_back(std::log2(double(sizes[v])));
+    }
+  }
+
   Int size() const { return variables.size(); }
   Vector<Word> row(Int v) { return {rows.data() + v * words, {words}}; }
   Words row(Int v) const { return {rows.data() + v * words, {words}}; }

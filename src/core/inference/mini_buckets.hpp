@@ -166,17 +166,17 @@ inline Int cut_columns(const FactorList& factors, Ints evidence, Ints order, dou
   return n;
 }
 
-// The best elimination order that a search of so many words finds, over the variables left by simplification; returns
-// their number, −1 if no row is possible. `report` gets the cells of its cliques, the number of variables, and that of
+// The best elimination order for so many uses that a search of so many words finds, over the variables left by
+// simplification; returns their number, −1 if no row is possible. `report` gets the cells of its cliques, the number of variables, and that of
 // factors with zeros.
-inline Int plan_order(const FactorList& factors, Ints evidence, double most_words, Vector<Int> out, Vector<double> report) {
+inline Int plan_order(const FactorList& factors, Ints evidence, double most_words, double uses, Vector<Int> out, Vector<double> report) {
   ReducedModel model(factors, evidence);
   Array<Int, 1> stages = filled(Int(0), Int(model.cards.size()));
   if (model.possible()) model.simplify(stages);
   if (!model.possible()) return -1;
   const ScopeGraph graph(model, stages);
   EliminationOrder best;
-  if (graph.size() > 0) best = best_order(graph, most_words);
+  if (graph.size() > 0) best = best_order(graph, most_words, uses);
   for (std::size_t k = 0; k < best.order.size(); ++k) out[k] = graph.variables[best.order[k]];
   report[0] = best.order.empty() ? 0.0 : best.total;
   report[1] = double(graph.size());

@@ -242,8 +242,8 @@ constexpr double WORDS_PER_SECOND = 4e8;    // of a search for an order
 // The best of greedy rules, sweeps, restarts and local search, as long as it can save more than it costs.
 //
 // `most_words` limits the search; it is also ended when it has taken half of what the passes would take. Everything is
-// counted in words read, so that the same graph has the same order on every machine.
-inline EliminationOrder best_order(const ScopeGraph& graph, double most_words) {
+// counted in words read, so that the same graph has the same order on every machine. `uses` is how often the passes run.
+inline EliminationOrder best_order(const ScopeGraph& graph, double most_words, double uses = 1.0) {
   constexpr double CHEAP = 1 << 14;
   Word random = 7;
   EliminationOrder best;
@@ -262,7 +262,7 @@ inline EliminationOrder best_order(const ScopeGraph& graph, double most_words) {
   const Int far = farthest(graph, 0);
   for (Int start : {far, farthest(graph, far)}) take(sweep_order(graph, start));
   work = 0.0;
-  const auto worth = [&] { return std::min(most_words, .5 * best.total / CELLS_PER_SECOND * WORDS_PER_SECOND); };
+  const auto worth = [&] { return std::min(most_words, .5 * uses * best.total / CELLS_PER_SECOND * WORDS_PER_SECOND); };
   double slice = .2 * WORDS_PER_SECOND;
   for (Int turn = 0; work < worth(); ++turn, slice = std::min(1.5 * slice, 3 * WORDS_PER_SECOND)) {
     const double budget = std::min(slice, std::max(.02 * WORDS_PER_SECOND, worth() - work)), begun = work;
@@ -285,6 +285,16 @@ inline EliminationOrder best_order(const ScopeGraph& graph, double most_words) {
     take(std::move(start));
   }
   return best;
+}
+
+// Fill `order` with the best order for so many uses that a search of so many words finds for the graph of these bit rows;
+// returns the cells of its cliques.
+inline double order_graph(Matrix<const Word> neighbors, Ints cards, double most_words, double uses, Vector<Int> order) {
+  const ScopeGraph graph(neighbors, cards);
+  if (graph.size() == 0) return 0.0;
+  const EliminationOrder best = best_order(graph, most_words, uses);
+  for (Int k = 0; k < order.size(); ++k) order[k] = best.order[k];
+  return best.total;
 }
 
 }  // namespace cp::inference

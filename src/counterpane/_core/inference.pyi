@@ -264,8 +264,17 @@ def solve_exact(
     best: Ints,
     /,
 ) -> float: ...
+def order_graph(
+    neighbors: Words, cards: Ints, most_words: float, uses: float, order: Ints, /
+) -> float: ...
 def plan_order(
-    factors: FactorList, evidence: Ints, most_words: float, out: Ints, report: Floats, /
+    factors: FactorList,
+    evidence: Ints,
+    most_words: float,
+    uses: float,
+    out: Ints,
+    report: Floats,
+    /,
 ) -> int: ...
 def propagate_clusters(
     factors: FactorList,

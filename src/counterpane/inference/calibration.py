@@ -111,8 +111,11 @@ class JunctionMarginals:
         answers, log_weights = run_tree(
             tree, factors, targets, list(evidence), codes, joint=False, names=self._names
         )
-        ends = np.cumsum(tree.cards[list(targets)])
-        return np.split(answers[0], ends)[:-1], float(log_weights[0])
+        ends = np.cumsum(tree.cards[list(targets)]).tolist()
+        flat = answers[0]
+        flat.flags.writeable = False  # so are the parts, which go to answers as they are
+        parts = [flat[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+        return parts, float(log_weights[0])
 
     def _run_within_limits(
         self, targets: Sequence[int], evidence: Mapping[int, int], likelihoods: Mapping[int, Floats]

@@ -123,7 +123,7 @@ class ClusterRun:
         order: Ints = np.zeros(self.cards.size, dtype=np.int64)
         report = np.zeros(3)
         words = self._plan_seconds * WORDS_PER_SECOND
-        n = kernels.plan_order(self._factors, self._codes, words, order, report)
+        n = kernels.plan_order(self._factors, self._codes, words, 1.0, order, report)
         if n < 0:
             raise impossible()
         return order[:n], report

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from counterpane.errors import ParameterError
 from counterpane.memory import available_memory
@@ -33,7 +35,15 @@ class Limits:
     @property
     def bytes(self) -> int:
         """The memory that may be used."""
-        return int(SHARE * available_memory() if self.memory is None else self.memory)
+        return int(
+            SHARE * _available(int(time.monotonic())) if self.memory is None else self.memory
+        )
+
+
+@lru_cache(maxsize=1)
+def _available(second: int) -> int:
+    """What is available, read at most once in a second."""
+    return available_memory()
 
 
 _current: ContextVar[Limits | None] = ContextVar("limits", default=None)

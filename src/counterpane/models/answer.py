@@ -56,8 +56,10 @@ class Answer(Exportable):
         self.variables = tuple(variables)
         self.certainty = certainty
         self.basis = basis
-        self.probabilities = probabilities.view()
-        self.probabilities.flags.writeable = False
+        self.probabilities = probabilities
+        if probabilities.flags.writeable:
+            self.probabilities = probabilities.view()
+            self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence
 
     @property
