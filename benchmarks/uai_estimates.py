@@ -1,8 +1,8 @@
 """Errors of estimates on the UAI 2014 problems with exactness switched off, by method and by time.
 
 `python benchmarks/uai_estimates.py SECONDS [PATTERN …]` adds a line for each problem to
-benchmarks/results/uai_estimates.jsonl; what is there already is not measured again. SECONDS is the time
-of the whole estimate (`Auto`), of which each method has its share.
+benchmarks/results/uai_estimates.jsonl; what is there already is not measured again. SECONDS is the
+time of the whole estimate (`Auto`), of which each method has its share.
 """
 
 from __future__ import annotations

@@ -43,11 +43,16 @@ class Control:
         """Ask the work to stop at its next block."""
         self._cancelled.set()
 
+    @property
+    def expired(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
     def check(self) -> None:
         """Raise `Stopped` if the work should end now."""
         if self._cancelled.is_set():
             raise Stopped("cancelled")
-        if self._deadline is not None and time.monotonic() >= self._deadline:
+        if self.expired:
             raise Stopped("time limit")
 
     @contextmanager

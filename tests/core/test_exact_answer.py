@@ -54,7 +54,7 @@ def ask(cards, tables, evidence, stages, limit, task, targets=(), chunks=1):
         return out, -np.inf, best, report
     log_weight = inference.solve_exact(
         factors, evidence, stages, targets, order[: int(report[0])],
-        conditioned[: int(report[1])], report[5], 10.0, task, 0, int(report[6]), out, best,
+        conditioned[: int(report[1])], report[5], 10.0, task, 0, int(report[6]), 1, out, best,
     )  # fmt: skip
     return out, log_weight, best, report
 

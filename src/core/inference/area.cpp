@@ -41,7 +41,7 @@ static const Area area("inference", {
 
     TUPLE(FactorList),
     KERNEL(plan_exact, "factors evidence[factors.n] stages[factors.n] most_words most_cells limit order[factors.n] conditioned[factors.n] report[]"),
-    KERNEL(solve_exact, "factors evidence[factors.n] stages[factors.n] targets[] order[] conditioned[] segment pool_cells task first last out[] best[factors.n]"),
+    KERNEL(solve_exact, "factors evidence[factors.n] stages[factors.n] targets[] order[] conditioned[] segment pool_cells task first last threads out[] best[factors.n]"),
     CONSTANT(PLAN_ENTRIES),
 
     KERNEL(order_graph, "neighbors[n,] cards[n] most_words uses order[n]"),

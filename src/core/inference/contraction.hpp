@@ -2,6 +2,8 @@
 //
 // Values are numbers, or natural logs in the log version, which takes inputs of both kinds.
 #pragma once
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "base/numbers.hpp"
@@ -135,45 +137,138 @@ struct Algebra {
   }
 };
 
+// A contraction laid out in blocks: which axes are outside of the block, and how each operand moves along them.
+struct BlockPlan {
+  std::vector<Int> sizes;
+  Int split, size = 1, blocks = 1;
+  std::vector<BlockView> still, single, full, out;
+
+  BlockPlan(const std::vector<Int>& axes, const std::vector<Int>& cards, const std::vector<Operand>& inputs, const std::vector<Operand>& outputs) : split(axes.size()) {
+    for (Int v : axes) sizes.push_back(cards[v]);
+    while (split > 0 && size * sizes[split - 1] <= BLOCK) size *= sizes[--split];
+    for (Int a = 0; a < split; ++a) blocks *= sizes[a];
+    for (const Operand& operand : inputs) {
+      BlockView view(axes, sizes, split, operand);
+      (view.still ? still : view.single ? single : full).push_back(std::move(view));
+    }
+    for (const Operand& operand : outputs) out.emplace_back(axes, sizes, split, operand);
+  }
+
+  void step(Int a, Int times) {
+    for (auto* views : {&single, &full, &out})
+      for (BlockView& view : *views) view.data += times * view.outer[a];
+  }
+  // Leave only one state of an outer axis.
+  void fix(Int a, Int state) {
+    step(a, state);
+    blocks /= sizes[a];
+    sizes[a] = 1;
+  }
+};
+
+// Go through all blocks of a plan; `base` is the product of the inputs that are the same in all.
+template <bool LOGS, bool MAXIMIZE>
+void run_blocks(BlockPlan plan, const std::vector<double>& base, double factor, Pulse* pulse) {
+  using A = Algebra<LOGS, MAXIMIZE>;
+  std::vector<double> block(plan.size);
+  std::vector<Int> states(plan.split, 0);
+  for (Int b = 0; b < plan.blocks; ++b) {
+    double scale = factor;
+    for (const BlockView& view : plan.single) scale = A::times(scale, A::value(view, *view.data));
+    if (scale != A::ZERO) {
+      for (Int j = 0; j < plan.size; ++j) block[j] = A::times(scale, base[j]);
+      for (const BlockView& view : plan.full) A::multiply(block.data(), view, plan.size);
+      for (const BlockView& view : plan.out) A::add(block.data(), view, plan.size);
+      if (pulse) (*pulse)(plan.size * Int(1 + plan.full.size() + plan.out.size()) * (LOGS ? 16 : 1));
+    }
+    for (Int a = plan.split - 1; a >= 0; --a) {
+      plan.step(a, 1);
+      if (++states[a] < plan.sizes[a]) break;
+      plan.step(a, -states[a]);
+      states[a] = 0;
+    }
+  }
+}
+
+inline thread_local Int contraction_threads = 1;  // for cliques of very many cells
+constexpr Int PIECES = 8, LARGE_BLOCKS = 1024, SMALL_OUTPUT = 1 << 16;
+
+// The outer axes along which a large contraction is cut into pieces: those that all large outputs have.
+inline std::vector<Int> piece_axes(const BlockPlan& plan, const std::vector<Int>& sizes_of_outputs) {
+  std::vector<Int> axes;
+  Int pieces = 1;
+  for (Int a = 0; a < plan.split && pieces < PIECES && plan.blocks >= LARGE_BLOCKS; ++a) {
+    bool fits = plan.sizes[a] > 1;
+    for (std::size_t k = 0; k < plan.out.size(); ++k) fits &= sizes_of_outputs[k] <= SMALL_OUTPUT || plan.out[k].outer[a] != 0;
+    if (!fits) continue;
+    axes.push_back(a);
+    pieces *= plan.sizes[a];
+  }
+  return pieces <= 4096 ? axes : std::vector<Int>();
+}
+
+// Threads that take pieces of work in turn, together with the one that has them.
+class Helpers {
+ public:
+  std::atomic<Int> next{0};
+
+  template <class Work>
+  Helpers(Int n, Int pieces, const Work& work) : pieces_(pieces) {
+    for (Int t = 0; t < n; ++t) threads_.emplace_back([this, &work] { for (Int p; (p = next++) < pieces_;) work(p, nullptr); });
+  }
+  ~Helpers() {
+    next = pieces_;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Helpers(const Helpers&) = delete;
+
+ private:
+  Int pieces_;
+  std::vector<std::thread> threads_;
+};
+
 // Add to each output the sums of the product of all inputs over `axes`, times `factor`.
+//
+// A large contraction is cut into pieces, which threads take in turn. A small output has a copy for each piece, and these
+// are added in order: so the number of threads changes no bit.
 template <bool LOGS, bool MAXIMIZE>
 void contract_blocks(const std::vector<Int>& axes, const std::vector<Int>& cards, const std::vector<Operand>& inputs,
                      const std::vector<Operand>& outputs, double factor, Pulse& pulse) {
   using A = Algebra<LOGS, MAXIMIZE>;
-  std::vector<Int> sizes;
-  for (Int v : axes) sizes.push_back(cards[v]);
-  Int split = axes.size(), size = 1, blocks = 1;
-  while (split > 0 && size * sizes[split - 1] <= BLOCK) size *= sizes[--split];
-  for (Int a = 0; a < split; ++a) blocks *= sizes[a];
-  std::vector<BlockView> still, single, full, out;
-  for (const Operand& operand : inputs) {
-    BlockView view(axes, sizes, split, operand);
-    (view.still ? still : view.single ? single : full).push_back(std::move(view));
+  const BlockPlan plan(axes, cards, inputs, outputs);
+  std::vector<double> base(plan.size, A::ONE);
+  for (const BlockView& view : plan.still) A::multiply(base.data(), view, plan.size);
+  std::vector<Int> cells;
+  for (const Operand& output : outputs) {
+    cells.push_back(1);
+    for (Int v : *output.scope) cells.back() *= cards[v];
   }
-  for (const Operand& operand : outputs) out.emplace_back(axes, sizes, split, operand);
-  std::vector<double> block(size), base(size, A::ONE);
-  for (const BlockView& view : still) A::multiply(base.data(), view, size);
-  std::vector<Int> states(split, 0);
-  const auto step = [&](Int a, Int times) {
-    for (auto* views : {&single, &full, &out})
-      for (BlockView& view : *views) view.data += times * view.outer[a];
+  const std::vector<Int> cut = piece_axes(plan, cells);
+  if (cut.empty()) return run_blocks<LOGS, MAXIMIZE>(plan, base, factor, &pulse);
+  Int pieces = 1;
+  for (Int a : cut) pieces *= plan.sizes[a];
+  std::vector<std::vector<double>> copies(outputs.size());
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    bool apart = true;  // whether no two pieces write to the same cell
+    for (Int a : cut) apart &= plan.out[k].outer[a] != 0;
+    if (!apart) copies[k].assign(pieces * cells[k], A::ZERO);
+  }
+  const auto work = [&](Int piece, Pulse* own) {
+    BlockPlan part = plan;
+    for (std::size_t k = 0; k < outputs.size(); ++k) if (!copies[k].empty()) part.out[k].data = copies[k].data() + piece * cells[k];
+    Int rest = piece;
+    for (Int a : cut) {
+      part.fix(a, rest % plan.sizes[a]);
+      rest /= plan.sizes[a];
+    }
+    run_blocks<LOGS, MAXIMIZE>(std::move(part), base, factor, own);
   };
-  for (Int b = 0; b < blocks; ++b) {
-    double scale = factor;
-    for (const BlockView& view : single) scale = A::times(scale, A::value(view, *view.data));
-    if (scale != A::ZERO) {
-      for (Int j = 0; j < size; ++j) block[j] = A::times(scale, base[j]);
-      for (const BlockView& view : full) A::multiply(block.data(), view, size);
-      for (const BlockView& view : out) A::add(block.data(), view, size);
-      pulse(size * Int(1 + full.size() + out.size()) * (LOGS ? 16 : 1));
-    }
-    for (Int a = split - 1; a >= 0; --a) {
-      step(a, 1);
-      if (++states[a] < sizes[a]) break;
-      step(a, -states[a]);
-      states[a] = 0;
-    }
+  {
+    Helpers helpers(std::min(contraction_threads, pieces) - 1, pieces, work);
+    for (Int p; (p = helpers.next++) < pieces;) work(p, &pulse);  // if the pulse ends this, the others end after their pieces
   }
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    for (std::size_t c = 0; c < copies[k].size(); ++c) outputs[k].data[c % cells[k]] = A::plus(outputs[k].data[c % cells[k]], copies[k][c]);
 }
 
 inline void contract(const std::vector<Int>& axes, const std::vector<Int>& cards, const std::vector<Operand>& inputs,

@@ -167,9 +167,11 @@ class WeighedSum {
 // Run a plan for the assignments first … last − 1 of the columns conditioned on; returns the log of their weight.
 //
 // `out` gets, by task: nothing; P(v) of all variables, end to end; P(targets), the last fastest; or nothing, and `best`
-// the codes at the maximum of all variables of stage 1.
+// the codes at the maximum of all variables of stage 1. Large cliques are formed by so many threads; answers do not
+// depend on that.
 inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages, Ints targets, Ints order, Ints conditioned,
-                          double segment, double pool_cells, Int task, Int first, Int last, Vector<double> out, Vector<Int> best) {
+                          double segment, double pool_cells, Int task, Int first, Int last, Int threads, Vector<double> out, Vector<Int> best) {
+  contraction_threads = std::max<Int>(threads, 1);
   ReducedModel model(factors, evidence);
   if (model.possible()) model.simplify(stages);
   WeighedSum sum(out);

@@ -260,6 +260,7 @@ def solve_exact(
     task: int,
     first: int,
     last: int,
+    threads: int,
     out: Floats,
     best: Ints,
     /,

@@ -12,11 +12,12 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import console, emit, note
+from counterpane.cli.app import console, emit, note, progress_bar
 from counterpane.cli.evidence import ParsedEvidence, evidence_of
 from counterpane.cli.options import Evidence, ModelFile, Printing, complete_column
 from counterpane.lazy import lazy
 
+inference = lazy("counterpane.inference.limits")
 schemas = lazy("counterpane.data.schema")
 uai_tasks = lazy("counterpane.models.formats.uai_tasks")
 
@@ -38,8 +39,8 @@ def run_query(
     method: Annotated[
         str,
         typer.Option(
-            help="The inference method: exact, gibbs, mean_field, bp, or auto, which is exact if "
-            "that is affordable."
+            help="The inference method: exact, gibbs, mean_field, bp, join_graph, or auto: "
+            "exact if that is affordable."
         ),
     ] = "auto",
     exact: Annotated[
@@ -82,9 +83,10 @@ def run_query(
         parsed = parsed.merged(uai_tasks.read_uai_evidence(evidence, loaded.schema))
     if task is not None:
         columns = query if query is None else uai_tasks.read_uai_query(query, loaded.schema)
-        text = _uai_result(
-            loaded, task.upper(), columns or variables, parsed.evidence, method, limits
-        )
+        with progress_bar() as report, inference.limited(report=report):
+            text = _uai_result(
+                loaded, task.upper(), columns or variables, parsed.evidence, method, limits
+            )
         if output is None:
             console.print(text, end="", markup=False, highlight=False, soft_wrap=True)
         else:
@@ -94,7 +96,8 @@ def run_query(
         raise cp.CounterpaneError(
             "no columns are asked about; name one or more, or pass --task MAR."
         )
-    answer = loaded.query(variables, parsed.evidence, method=method, **limits)
+    with progress_bar() as report, inference.limited(report=report):
+        answer = loaded.query(variables, parsed.evidence, method=method, **limits)
     words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, parsed)
     lines = [*_cut_intervals(loaded, parsed), *([words] if words else [])]
     for line in lines:

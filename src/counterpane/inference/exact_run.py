@@ -7,7 +7,7 @@ for each joint state of a few columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,8 @@ from counterpane.errors import Advice, TableSizeError
 from counterpane.features import Potential, check_cells
 from counterpane.features.potential import leveled
 from counterpane.inference.limits import Limits, current_limits
+from counterpane.parallel import map_in_threads
+from counterpane.progress import Control, Stopped
 from counterpane.ragged import flatten, join, offsets_of
 from counterpane.typing import Floats, Ints
 
@@ -29,7 +31,7 @@ POOL = 256e6  # bytes of freed tables that wait for the next one
 SUM, MAXIMIZE, KEEP = 0, 1, 2  # stages of variables
 WEIGHT, MARGINALS, JOINT, BEST = range(4)  # tasks
 YEAR = 3.15e7
-RUN_CELLS = 1e9  # cells of the runs of one call
+RUN_CELLS = 2e8  # cells of the runs of one call
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,9 @@ class ExactRun:
                 "allowed; ",
                 Advice(
                     f"{_way_out(plan, limits, 'exact=', 'max_memory=…')} method='gibbs', "
-                    "'mean_field' or 'bp'.",
+                    "'mean_field', 'bp' or 'join_graph'.",
                     f"{_way_out(plan, limits, '--exact ', '--max-memory')} --method gibbs, "
-                    "mean_field or bp.",
+                    "mean_field, bp or join_graph.",
                 ),
             )
         return plan
@@ -203,14 +205,7 @@ class ExactRun:
         codes: Ints = np.zeros(self.cards.size, dtype=np.int64)
         if not plan.possible:
             return out, top, codes
-        conditioned = np.array(plan.conditioned, dtype=np.int64)
-        step = max(1, int(RUN_CELLS * plan.runs // max(plan.cells, 1.0)))
-        for first in range(0, plan.runs, step):
-            part, best = np.zeros(size), codes.copy()
-            log_weight = kernels.solve_exact(
-                self._factors, self._evidence, self._stages, self._targets, plan.order, conditioned,
-                plan.segment, plan.pool, task, first, min(first + step, plan.runs), part, best,
-            )  # fmt: skip
+        for part, log_weight, best in self._runs(plan, task, size):
             if log_weight == -np.inf:
                 continue
             if log_weight > top:
@@ -223,6 +218,49 @@ class ExactRun:
             return out, -np.inf, codes
         top += self._shift
         return out / total, top if task == BEST else top + float(np.log(total)), codes
+
+    def _runs(self, plan: ExactPlan, task: int, size: int) -> Iterator[tuple[Floats, float, Ints]]:
+        """(answer, log-weight, best codes) of each block of runs, in order.
+
+        Blocks depend on the plan alone, and threads that fit into memory take them in turn: so the
+        number of threads changes no bit. Where there is one block, threads share large cliques.
+        """
+        limits = self.limits
+        conditioned = np.array(plan.conditioned, dtype=np.int64)
+        step = max(1, int(RUN_CELLS * plan.runs // max(plan.cells, 1.0)))
+        blocks = list(range(0, plan.runs, step))
+        fitting = int(max(1.0, limits.bytes // max(plan.memory, 1.0)))
+        jobs = min(limits.n_threads, fitting, len(blocks))
+
+        def work(first: int) -> tuple[Floats, float, Ints]:
+            part, best = np.zeros(size), np.zeros(self.cards.size, dtype=np.int64)
+            log_weight = kernels.solve_exact(
+                self._factors, self._evidence, self._stages, self._targets, plan.order, conditioned,
+                plan.segment, plan.pool, task, first, min(first + step, plan.runs),
+                limits.n_threads if jobs == 1 else 1, part, best,
+            )  # fmt: skip
+            return part, log_weight, best
+
+        control = Control.within(limits.hard_seconds, limits.report)
+        try:
+            with control.watching():
+                for done, answer in enumerate(map_in_threads(work, blocks, jobs)):
+                    yield answer
+                    control.report("runs", min((done + 1) * step, plan.runs), plan.runs)
+        except Stopped:
+            if not control.expired:  # the work around this one was stopped
+                raise
+            raise TableSizeError(
+                f"an exact answer was estimated to take {_time(plan.seconds)} and was stopped "
+                f"after {_time(limits.hard_seconds or 0.0)}; ",
+                Advice(
+                    "allow more by exact=…, or estimate by method='gibbs', 'join_graph' or 'bp'.",
+                    "allow more by --exact, or estimate by --method gibbs, join_graph or bp.",
+                ),
+            ) from None
+        except BaseException:
+            control.cancel()  # threads stop inside their tables
+            raise
 
 
 def _count(cells: float) -> str:

@@ -98,7 +98,8 @@ def refuse(
         f"{len(culprit) - 1}) over "
         f"{', '.join(shown)}{more}{in_all}; at most {max_cells:,} are allowed"
         f"{f', {4 * max_cells:,} in all' if in_all else ''}: ask about fewer variables, give "
-        "evidence on some of these, or estimate by method='gibbs', 'mean_field' or 'bp'."
+        "evidence on some of these, or estimate by method='gibbs', 'mean_field', 'bp' "
+        "or 'join_graph'."
     )
 
 

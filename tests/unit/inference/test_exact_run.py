@@ -85,3 +85,48 @@ def test_impossible_evidence_has_weight_zero():
     forbidden = Potential((0, 1), [[0.0, -np.inf], [-np.inf, 0.0]])
     run = ExactRun([forbidden], [2, 2], {0: 0, 1: 1})
     assert run.weight() == -np.inf
+
+
+def test_threads_change_no_bit_and_progress_is_told(grid):
+    parts, cards = grid
+    every = range(SIDE**2)
+    answers, told = [], []
+    for threads in (1, 3):
+        limits = Limits(memory=8e3, threads=threads, report=lambda *step: told.append(step))
+        run = ExactRun(parts, cards, {0: 1}, every=every, limits=limits)
+        marginals, log_weight = run.marginals(every)
+        answers.append((np.array(marginals).tolist(), log_weight))
+    assert answers[0] == answers[1]
+    assert told[-1] == ("runs", run.plan.runs, run.plan.runs)
+
+
+def test_threads_share_large_cliques_without_changing_a_bit():
+    rng = np.random.default_rng(1)
+    n = 22
+    clique = [Potential((a, b), rng.normal(size=(2, 2))) for a in range(n) for b in range(a)]
+    answers = []
+    for threads in (1, 3):
+        limits = Limits(seconds=math.inf, memory=2e9, threads=threads)
+        run = ExactRun(clique, [2] * n, {}, every=range(n), limits=limits)
+        assert run.plan.largest_table == 2**n
+        marginals, log_weight = run.marginals(range(n))
+        answers.append((np.array(marginals).tolist(), log_weight))
+    assert answers[0] == answers[1]
+    direct = np.array([0.0])
+    for v in range(n):  # all rows, column by column
+        states = np.arange(2 * direct.size)
+        before, state = states >> 1, states & 1
+        direct = direct[before]
+        for u in range(v):
+            other = (before >> (v - 1 - u)) & 1
+            direct += clique[v * (v - 1) // 2 + u].log_values[state, other]
+    assert math.isclose(answers[0][1], np.logaddexp.reduce(direct), rel_tol=1e-12)
+
+
+def test_an_answer_that_takes_too_long_is_given_up(grid, monkeypatch):
+    parts, cards = grid
+    monkeypatch.setattr("counterpane.inference.limits.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("counterpane.inference.limits.PATIENCE", 0.0)
+    run = ExactRun(parts, cards, {0: 1}, limits=Limits(memory=8e3))
+    with pytest.raises(TableSizeError, match=r"was stopped after .* exact=…"):
+        run.weight()

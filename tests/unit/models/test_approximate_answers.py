@@ -88,7 +88,7 @@ def test_every_method_is_near_where_variables_are_weakly_tied(small, method):
 
 
 def test_what_does_not_fit_is_estimated_with_a_warning(wide):
-    with pytest.raises(TableSizeError, match="method='gibbs', 'mean_field' or 'bp'"):
+    with pytest.raises(TableSizeError, match="method='gibbs', 'mean_field', 'bp' or 'join_graph'"):
         wide.query("x7", method="exact")
     with pytest.warns(InexactAnswer, match=r"at least .* cells .*standard errors up to .*R-hat"):
         answer = wide.query("x7")
