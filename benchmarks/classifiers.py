@@ -1,12 +1,12 @@
 """Readable classifiers beside boosted trees: 39 UCI sets, five times five folds.
 
 Every fold of every method is one line of `results/classifiers.jsonl`; a run that was stopped goes
-on where it was. `--summary` prints the means and ranks of what is there and writes them for the
-site. Choices within the package were made on these sets, so they flatter our methods.
+on where it was. `--summary` writes the means and ranks of what is there for the site. Choices
+within the package were made on these sets, so they flatter our methods.
 
     python benchmarks/classifiers.py [--sets iris wine] [--methods pool lgbm-tuned] \
         [--repetitions 5] [--folds 5] [--jobs 1] [--largest 40000]
-    python benchmarks/classifiers.py --summary [--folds 2]
+    python benchmarks/classifiers.py --summary [--repetitions 2]
 """
 
 from __future__ import annotations
@@ -114,57 +114,91 @@ def uci_sets() -> dict[str, uci.UciSet]:
     return _SETS
 
 
-def summary(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """(figures, a table by set) of the folds that all methods have."""
-    by_key: dict[tuple[str, int, int], dict[str, dict[str, Any]]] = {}
+Folds = dict[tuple[str, int, int], dict[str, dict[str, Any]]]
+"""By set, repetition and fold: the record of each method."""
+
+
+def summary(records: list[dict[str, Any]]) -> None:
+    """Write the table by method, and that by set, of the folds that all methods but EBM have."""
+    folds: Folds = {}
     for record in records:
-        key = record["name"], record["repetition"], record["fold"]
-        by_key.setdefault(key, {})[record["method"]] = record
-    methods = [m for m in METHODS if any(m in row for row in by_key.values())]
-    complete = {k: r for k, r in by_key.items() if all("cpu" in r.get(m, {}) for m in methods)}
+        if "cpu" in record:
+            key = record["name"], record["repetition"], record["fold"]
+            folds.setdefault(key, {})[record["method"]] = record
+    methods = [m for m in METHODS if m != "ebm"]
+    complete = {key: row for key, row in folds.items() if set(methods) <= set(row)}
     sets = list(dict.fromkeys(name for name, _, _ in complete))
-    table, losses, cpu = [], [], []
-    for name in sets:
-        rows = [r for (other, _, _), r in complete.items() if other == name]
-        own = {m: np.mean([row[m]["log_loss"] for row in rows]) for m in methods}
-        losses.append(list(own.values()))
-        cpu.append([np.mean([row[m]["cpu"] for row in rows]) for m in methods])
-        table.append({"set": name, "folds": len(rows), **{m: round(v, 4) for m, v in own.items()}})
-    values, seconds = np.array(losses), np.array(cpu)
-    ranks = (values[:, :, None] > values[:, None] + 5e-4).sum(axis=2) + 1.0  # .0005 nats are a tie
+    loss = np.array([[mean_of(complete, s, m, "log_loss") for m in methods] for s in sets])
+    ours = [record for record in records if record["method"] in OURS]  # of the commits to name
+    publish("classifiers", ebm_figures(folds), by_method(complete, sets, methods, loss), ours)
+    gap = loss[:, methods.index("pool")] - loss[:, methods.index("lgbm-tuned")]
+    by_set = [
+        {"set": name, "folds": sum(s == name for s, _, _ in complete),
+         **{TITLES[m]: round(float(x), 4) for m, x in zip(methods, row, strict=True)},
+         "difference to LightGBM, tuned": round(float(d), 4)}
+        for name, row, d in zip(sets, loss, gap, strict=True)
+    ]  # fmt: skip
+    publish("classifier_sets", gap_figures(gap, sets), by_set, ours)
+
+
+def by_method(complete: Folds, sets: list[str], methods: list[str], loss: np.ndarray):
+    """A row for each method: means over sets of means over folds."""
+    ranks = (loss[:, :, None] > loss[:, None] + 5e-4).sum(axis=2) + 1.0  # .0005 nats are a tie
+    rows = []
+    for j, method in enumerate(methods):
+        cpu = [mean_of(complete, s, method, "cpu") for s in sets]
+        rows.append({
+            "classifier": TITLES[method],
+            "log-loss (nats)": round(float(loss[:, j].mean()), 4),
+            f"rank of {len(methods)}": round(float(ranks[:, j].mean()), 2),
+            **{words: round(float(np.mean([mean_of(complete, s, method, key) for s in sets])), 4)
+               for key, words in (("brier", "Brier score"), ("error", "error rate"))},
+            "calibration error": round(float(np.mean([off(complete, s, method) for s in sets])), 4),
+            "CPU, median of sets (s)": round(float(np.median(cpu)), 2),
+            "CPU, slowest set (s)": round(float(np.max(cpu)), 1),
+        })  # fmt: skip
+    return rows
+
+
+def ebm_figures(folds: Folds) -> list[dict[str, Any]]:
+    """EBM beside others on the folds that it has."""
+    others = ("ebm", "pool", "lgbm-tuned")
+    known = {key: row for key, row in folds.items() if set(others) <= set(row)}
+    sets = list(dict.fromkeys(name for name, _, _ in known))
     figures = []
-
-    def add(what: str, each: Any, unit: str = "") -> None:
-        for method, value in zip(methods, each, strict=True):
+    for method in others if known else ():
+        where = f"the {len(known)} folds of {len(sets)} sets that EBM has"
+        for key, what, unit in (("log_loss", "mean log-loss", "nats"), ("cpu", "mean CPU", "s")):
+            value = float(np.mean([mean_of(known, s, method, key) for s in sets]))
             figures.append(
-                {"what": f"{what}: {TITLES[method]}", "value": float(value), "unit": unit}
+                {"what": f"{what} on {where}: {TITLES[method]}", "value": value, "unit": unit}
             )
-
-    add(f"mean log-loss over {len(sets)} sets", values.mean(axis=0), "nats")
-    add("mean rank of the log-loss", ranks.mean(axis=0))
-    for key, words in (("brier", "mean Brier score"), ("error", "mean error rate")):
-        add(words, [np.mean([[_mean(complete, s, m, key)] for s in sets]) for m in methods])
-    add("mean calibration error", [np.mean([_off(complete, s, m) for s in sets]) for m in methods])
-    add("CPU of fit and prediction, median", np.median(seconds, axis=0), "s")
-    add("CPU of fit and prediction, maximum", seconds.max(axis=0), "s")
-    if {"pool", "lgbm-tuned"} <= set(methods):
-        gap = values[:, methods.index("pool")] - values[:, methods.index("lgbm-tuned")]
-        figures += [
-            {"what": "sets on which the pool is better than tuned LightGBM",
-             "value": int((gap < 0).sum()), "unit": f"of {len(sets)}"},
-            {"what": f"largest loss against tuned LightGBM ({sets[int(gap.argmax())]})",
-             "value": float(gap.max()), "unit": "nats", "limit": 0.03},
-        ]  # fmt: skip
-    return figures, table
+    return figures
 
 
-def _mean(complete, name, method, key) -> float:
-    return float(np.mean([r[method][key] for (s, _, _), r in complete.items() if s == name]))
+def gap_figures(gap: np.ndarray, sets: list[str]) -> list[dict[str, Any]]:
+    """The differences of the pool to tuned LightGBM."""
+    worst, best = int(gap.argmax()), int(gap.argmin())
+    of = f"of {len(sets)}"
+    return [
+        {"what": "sets with a lower log-loss than tuned LightGBM", "value": int((gap < 0).sum()),
+         "unit": of},
+        {"what": "sets worse by at most 0.03 nats, or better", "value": int((gap <= 0.03).sum()),
+         "unit": of},
+        {"what": f"largest difference, {sets[worst]}", "value": float(gap[worst]), "unit": "nats",
+         "limit": 0.03},
+        {"what": f"smallest difference, {sets[best]}", "value": float(gap[best]), "unit": "nats"},
+    ]  # fmt: skip
 
 
-def _off(complete, name, method) -> float:
+def mean_of(folds: Folds, name: str, method: str, key: str) -> float:
+    """The mean of a measure over the folds of a set."""
+    return float(np.mean([row[method][key] for (s, _, _), row in folds.items() if s == name]))
+
+
+def off(folds: Folds, name: str, method: str) -> float:
     """Σ |predicted − observed| over bins of all folds of a set, divided by the predictions."""
-    bins = np.sum([r[method]["bins"] for (s, _, _), r in complete.items() if s == name], axis=0)
+    bins = np.sum([r[method]["bins"] for (s, _, _), r in folds.items() if s == name], axis=0)
     return float(np.abs(bins[1] - bins[2]).sum() / bins[0].sum())
 
 
@@ -192,8 +226,8 @@ def main() -> None:
         done = len(finished(tasks, LINES))
         print(f"{done:,} of {len(tasks):,} folds are there", flush=True)
         run_lines(tasks, run, LINES, options.jobs)
-    figures, table = summary(known_records(LINES))
-    publish("classifiers", figures, table)
+    known = known_records(LINES)
+    summary([record for record in known if record["repetition"] < options.repetitions])
 
 
 if __name__ == "__main__":

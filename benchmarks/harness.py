@@ -18,6 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 PAPERS = Path(__file__).parents[1] / "docs" / "_figures" / "papers"
 PACKAGES = (
     "counterpane", "numpy", "scipy", "scikit-learn", "pyagrum", "pybnesian", "pgmpy",
+    "lightgbm", "interpret-core",
 )  # fmt: skip
 
 

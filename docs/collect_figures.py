@@ -36,17 +36,21 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "bromberg_margaritis": ("benchmarks/papers/bromberg_margaritis.py", "^speed"),
     "questions": ("benchmarks/questions.py", "^(?!ALARM in DuckDB)"),
     "classifiers": ("benchmarks/classifiers.py", None),
-    "classifier_tables": ("benchmarks/classifier_tables.py", None),
+    "classifier_sets": ("benchmarks/classifiers.py", None),
+    "classifier_synthetic": ("benchmarks/classifier_tables.py", None),
+    "classifier_speed": ("benchmarks/classifier_tables.py", None),
+    "classifier_readability": ("benchmarks/classifier_tables.py", None),
     "tree_cuts": ("benchmarks/tree_cuts.py", None),
 }
-DETAILS = {  # result: columns of its wide table that the site shows
+DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
     "questions": (
         "learner", "domains", "f1", "precision", "recall", "auc", "cost", "table_cost",
         "contradictions", "seconds",
     ),
-    "classifiers": (
-        "set", "folds", "faces", "boosted", "pool", "lgbm", "lgbm-tuned", "ebm", "lr", "rf",
-    ),
+    **dict.fromkeys((
+        "classifiers", "classifier_sets", "classifier_synthetic", "classifier_speed",
+        "classifier_readability",
+    )),
     "tree_cuts": (
         "set", "NaiveBayes_mdl", "NaiveBayes_trees", "TAN_mdl", "TAN_trees",
         "BayesNetClassifier_mdl", "BayesNetClassifier_trees", "MarkovClassifier_mdl",
@@ -62,7 +66,7 @@ def extract(name: str, result: dict[str, Any]) -> dict[str, Any]:
     versions = {"python": where["python"], **{k: v for k, v in where["packages"].items() if v}}
     rows = [row for row in result["results"] if re.search(wanted or "", row["what"])]
     wide = [
-        {column: row[column] for column in DETAILS[name] if column in row}
+        {column: row[column] for column in DETAILS[name] or row if column in row}
         for row in result.get("details", [])
         if name in DETAILS
     ]

@@ -35,8 +35,10 @@ def write(figures: Path, folder: Path) -> None:
 def table(record: dict[str, Any]) -> str:
     """The figures of one benchmark, and below them when, by what and on what they were measured."""
     targets = any("asked" in row for row in record["figures"])
-    lines = ["| measurement | result |" + (" target |" if targets else "")]
-    lines.append("|---|---:|" + ("---:|" if targets else ""))
+    lines = []
+    if record["figures"]:
+        lines = ["| measurement | result |" + (" target |" if targets else "")]
+        lines.append("|---|---:|" + ("---:|" if targets else ""))
     for row in record["figures"]:
         cells = [row["what"].replace("|", "\\|"), shown(row)]
         if targets:
