@@ -179,6 +179,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     )
     from counterpane.learn.independence.grow_shrink import GSIMN as GSIMN
     from counterpane.learn.independence.grow_shrink import GSMN as GSMN
+    from counterpane.learn.independence.pc import PC as PC
     from counterpane.learn.independence.pfmn import PFMN as PFMN
     from counterpane.learn.markov.graph_potentials import fit_potentials as fit_potentials
     from counterpane.learn.markov.pairwise import PairwiseMarkovLearner as PairwiseMarkovLearner

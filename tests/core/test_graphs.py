@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,27 @@ def test_spread_active():
         reached = nodes_of(up) | nodes_of(down)
         for y in {2, 3, 5, 6}:
             assert (y not in reached) == trail_separated(edges, 0, y, observed)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_separate_pairs(size):
+    for seed in range(10):
+        n = 7
+        edges = some_dag(n, seed)
+        questions = [
+            (x, y, given)
+            for x in range(n)
+            for given in combinations(range(n), size)
+            for y in range(n)
+            if len({x, y, *given, 6}) == size + 3
+        ]
+        pairs = np.array([(x, y) for x, y, _ in questions])
+        conditions = np.array([z for *_, z in questions], dtype=np.int64).reshape(len(pairs), size)
+        out = np.zeros(len(pairs), dtype=bool)
+        rows = parent_rows(n, edges), rows_of(n, edges)
+        graphs.separate_pairs(*rows, pairs, conditions, mask_of(n, [6]), out)
+        expected = [trail_separated(edges, x, y, {*z, 6}) for x, y, z in questions]
+        assert out.tolist() == expected
 
 
 @pytest.mark.parametrize("n", SIZES)

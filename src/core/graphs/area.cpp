@@ -12,6 +12,7 @@ static const Area area("graphs", {
     KERNEL(transpose, "rows[n,words] out[n,words]"),
     KERNEL(spread, "rows[n,words] blocked[words] seen[words]"),
     KERNEL(spread_active, "parent_rows[n,words] child_rows[n,words] observed[words] up[words] down[words]"),
+    KERNEL(separate_pairs, "parent_rows[n,words] child_rows[n,words] pairs[q,2] conditions[q,] always[words] out[q]"),
     KERNEL(moral, "parent_rows[n,words] out[n,words]"),
     KERNEL(topological, "parent_rows[n,words] child_rows[n,words] order[n]"),
     KERNEL(label_compelled, "parent_rows[n,words] order[n] compelled[n,words]"),

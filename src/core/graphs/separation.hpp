@@ -1,6 +1,7 @@
 // What walks in a graph reach, and the moral graph.
 #pragma once
 #include "base/bits.hpp"
+#include "base/pulse.hpp"
 
 namespace cp::graphs {
 
@@ -46,6 +47,31 @@ inline void spread_active(Matrix<const Word> parent_rows, Matrix<const Word> chi
       down[w] |= new_down[w];
       moved |= (new_up[w] | new_down[w]) != 0;
     }
+  }
+}
+
+// Fill out[q] with whether pairs(q, 0) and pairs(q, 1) are d-separated given conditions[q] and `always`.
+//
+// Walks are followed once for neighboring questions with the same first node and conditions.
+inline void separate_pairs(Matrix<const Word> parent_rows, Matrix<const Word> child_rows, Matrix<const Int> pairs,
+                           Matrix<const Int> conditions, Words always, Vector<bool> out) {
+  const Int words = parent_rows.shape(1), size = conditions.shape(1);
+  Array<Word, 1> observed(words), up(words), down(words);
+  Pulse pulse;
+  for (Int q = 0; q < pairs.shape(0); ++q) {
+    bool same = q > 0 && pairs(q, 0) == pairs(q - 1, 0);
+    for (Int k = 0; same && k < size; ++k) same = conditions(q, k) == conditions(q - 1, k);
+    if (!same) {
+      observed.copy_from(always);
+      for (Int k = 0; k < size; ++k) observed[conditions(q, k) >> 6] |= bit(conditions(q, k));
+      up.fill(0);
+      down.fill(0);
+      up[pairs(q, 0) >> 6] |= bit(pairs(q, 0));
+      spread_active(parent_rows, child_rows, observed, up, down);
+      pulse(64 * words);
+    }
+    const Int y = pairs(q, 1);
+    out[q] = ((up[y >> 6] | down[y >> 6]) & bit(y)) == 0;
   }
 }
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterpane._core.graphs import moral, spread, spread_active
+from counterpane._core.graphs import moral, separate_pairs, spread, spread_active
 from counterpane.errors import ScopeError
 from counterpane.graphs.bits import Nodes, mask, members
 from counterpane.graphs.dag import Dag
 from counterpane.graphs.undirected import UndirectedGraph
-from counterpane.typing import Words
+from counterpane.typing import Bools, Ints, Words
 
 
 def d_separated(dag: Dag, x: Nodes, y: Nodes, given: Nodes = ()) -> bool:
@@ -27,6 +27,26 @@ def d_separated(dag: Dag, x: Nodes, y: Nodes, given: Nodes = ()) -> bool:
     up, down = start, np.zeros_like(start)
     spread_active(dag.parent_bits, dag.child_bits, blocked, up, down)
     return not (end & (up | down)).any()
+
+
+def d_separated_pairs(dag: Dag, pairs: Ints, conditions: Ints, always: Nodes = ()) -> Bools:
+    """Whether the two nodes of each row of `pairs` are d-separated by that row of `conditions`.
+
+    `always` are given in all of them. Questions with one first node and equal conditions cost
+    little more than one.
+
+    >>> chain = Dag(3, [(0, 1), (1, 2)])
+    >>> d_separated_pairs(chain, np.array([[0, 2], [0, 1]]), np.array([[1], [2]])).tolist()
+    [True, False]
+    """
+    order = np.lexsort((*conditions.T, pairs[:, 0]))
+    out: Bools = np.empty(len(pairs), dtype=bool)
+    sorted_out: Bools = np.empty(len(pairs), dtype=bool)
+    sorted_pairs, sorted_sets = pairs[order].astype(np.int64), conditions[order].astype(np.int64)
+    rows = dag.parent_bits, dag.child_bits
+    separate_pairs(*rows, sorted_pairs, sorted_sets, mask(dag.n, always), sorted_out)
+    out[order] = sorted_out
+    return out
 
 
 def separated(graph: UndirectedGraph, x: Nodes, y: Nodes, given: Nodes = ()) -> bool:

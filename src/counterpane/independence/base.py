@@ -12,6 +12,7 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.errors import ScopeError, unknown_name
 from counterpane.progress import Control
+from counterpane.typing import Bools, Floats, Ints
 
 ColumnKey: TypeAlias = int | str
 """A variable, by position or by name."""
@@ -53,6 +54,54 @@ class Verdict(NamedTuple):
         return self.independent
 
 
+class VerdictColumns(NamedTuple):
+    """The verdicts on many questions as arrays, one entry each; None for what does not apply."""
+
+    independent: Bools
+    statistic: Floats | None = None
+    p_value: Floats | None = None
+    degrees_of_freedom: Floats | None = None
+    log_likelihoods: Floats | None = None  # (tests, 2)
+    probability: Floats | None = None
+    gap: Floats | None = None
+
+    @classmethod
+    def of(cls, verdicts: Sequence[Verdict]) -> Self:
+        """The columns of verdicts, NaN for what does not apply."""
+        empty = (None, None)
+        rows = [(*v[:4], *(v.log_likelihoods or empty), *v[5:]) for v in verdicts]
+        numbers = np.array(rows, dtype=np.float64).reshape(-1, 8)
+        return cls.from_numbers(numbers)
+
+    @classmethod
+    def from_numbers(cls, numbers: Floats) -> Self:
+        """The columns of an array that `numbers` made."""
+        independent, statistic, p_value, freedom = numbers[:, :4].T
+        logs, (probability, gap) = numbers[:, 4:6], numbers[:, 6:].T
+        return cls(independent == 1, statistic, p_value, freedom, logs, probability, gap)
+
+    @property
+    def numbers(self) -> Floats:
+        """Shape (tests, 8): the columns side by side, NaN for what does not apply."""
+        table: Floats = np.full((len(self.independent), 8), np.nan)
+        places = ([0], [1], [2], [3], [4, 5], [6], [7])
+        for place, column in zip(places, self, strict=True):
+            if column is not None:
+                table[:, place] = column.reshape(-1, len(place))
+        return table
+
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts one by one."""
+        n = len(self.independent)
+        none: list[None] = [None] * n
+        columns: list[list[Any]] = [none if c is None else c.tolist() for c in self]
+        if self.degrees_of_freedom is not None:
+            columns[3] = self.degrees_of_freedom.astype(np.int64).tolist()
+        if self.log_likelihoods is not None:
+            columns[4] = [tuple(pair) for pair in columns[4]]
+        return list(map(Verdict, *columns))
+
+
 class IndependenceTest(ABC):
     """Verdicts on x ⊥ y | given: one by calling the test, many by `verdicts`.
 
@@ -82,6 +131,14 @@ class IndependenceTest(ABC):
     ) -> list[Verdict]:
         """The verdicts on several (x, y, given), from one batch of counts."""
         return self.answer([self.question(*question) for question in questions])
+
+    def judge_all(self, pairs: Ints, conditions: Ints) -> VerdictColumns:
+        """The verdicts on x ⊥ y | given for many questions of one size.
+
+        `pairs` has x < y in each row, `conditions` the given positions, rising.
+        """
+        questions = zip(pairs.tolist(), conditions.tolist(), strict=True)
+        return VerdictColumns.of(self.answer([(x, y, tuple(z)) for (x, y), z in questions]))
 
     def question(self, x: ColumnKey, y: ColumnKey, given: ColumnKeys = ()) -> Question:
         """The checked normal form of a question.

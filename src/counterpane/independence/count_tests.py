@@ -13,10 +13,10 @@ from counterpane._core import independence as kernels
 from counterpane.counts.layout import MAX_BATCH_CELLS, CountLayout, SparseCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError, TableSizeError, unknown_name
-from counterpane.independence.base import IndependenceTest, Question, Verdict
+from counterpane.independence.base import IndependenceTest, Question, Verdict, VerdictColumns
 from counterpane.lazy import lazy
 from counterpane.progress import Control
-from counterpane.typing import Array, Floats
+from counterpane.typing import Array, Floats, Ints
 
 special = lazy("scipy.special")
 
@@ -54,17 +54,23 @@ class CountTest(IndependenceTest):
     def answer(self, questions: Sequence[Question]) -> list[Verdict]:
         if not questions:
             return []
-        batch = self.source.counts([(*given, x, y) for x, y, given in questions], ctl=self._ctl)
+        return self._judged([(*given, x, y) for x, y, given in questions]).verdicts()
+
+    def judge_all(self, pairs: Ints, conditions: Ints) -> VerdictColumns:
+        return self._judged(np.column_stack([conditions, pairs]).tolist())
+
+    def _judged(self, scopes: Sequence[Sequence[int]]) -> VerdictColumns:
+        """The verdicts on tables of (given…, x, y)."""
+        batch = self.source.counts(scopes, ctl=self._ctl)
         layout = batch.layout
-        n_slices = np.zeros(len(questions))
+        n_slices = np.zeros(len(scopes))
         if self._every_slice:
             kernels.count_configurations(layout.cards, layout.scopes, layout.scope_from, n_slices)
-        numbers = np.empty((len(questions), self._n_numbers))
+        numbers = np.empty((len(scopes), self._n_numbers))
         self._measure(batch.values, layout, n_slices, numbers)
-        for i in range(len(questions)):
-            if batch.is_sparse(i):
-                row = slice(i, i + 1)
-                self._measure(*compact_table(batch.sparse(i)), n_slices[row], numbers[row])
+        for i in layout.sparse:
+            row = slice(i, i + 1)
+            self._measure(*compact_table(batch.sparse(i)), n_slices[row], numbers[row])
         return self._judge(numbers)
 
     @abstractmethod
@@ -72,7 +78,7 @@ class CountTest(IndependenceTest):
         """Fill a row of `out` for each table, by a kernel."""
 
     @abstractmethod
-    def _judge(self, numbers: Floats) -> list[Verdict]:
+    def _judge(self, numbers: Floats) -> VerdictColumns:
         """The verdicts, from the numbers that `_measure` filled."""
 
 
@@ -100,15 +106,10 @@ class _Asymptotic(CountTest):
     def _measure(self, values: Array, layout: CountLayout, n_slices: Floats, out: Floats) -> None:
         kernels.asymptotic(values, *layout, n_slices, self._pearson, out)
 
-    def _judge(self, numbers: Floats) -> list[Verdict]:
+    def _judge(self, numbers: Floats) -> VerdictColumns:
         statistics, freedom = numbers[:, 0], numbers[:, 1]
-        rows = zip(
-            statistics.tolist(),
-            chi2_tail(statistics, freedom).tolist(),
-            freedom.tolist(),
-            strict=True,
-        )
-        return [Verdict(p > self.alpha, statistic, p, int(df)) for statistic, p, df in rows]
+        p_values = chi2_tail(statistics, freedom)
+        return VerdictColumns(p_values > self.alpha, statistics, p_values, freedom)
 
 
 class ChiSquare(_Asymptotic):
@@ -216,11 +217,11 @@ class BayesianTest(CountTest):
         consistent = self.hyper == "consistent"
         kernels.bayesian(values, *layout, n_slices, consistent, self.prior, out)
 
-    def _judge(self, numbers: Floats) -> list[Verdict]:
-        return [
-            Verdict(p > 0.5 - TIE, log_likelihoods=(independent, dependent), probability=p)
-            for independent, dependent, p in numbers.tolist()
-        ]
+    def _judge(self, numbers: Floats) -> VerdictColumns:
+        probability = numbers[:, 2]
+        return VerdictColumns(
+            probability > 0.5 - TIE, log_likelihoods=numbers[:, :2], probability=probability
+        )
 
 
 class StratifiedTest(CountTest):
@@ -267,7 +268,7 @@ class StratifiedTest(CountTest):
     def _measure(self, values: Array, layout: CountLayout, n_slices: Floats, out: Floats) -> None:
         kernels.stratified(values, *layout, out)
 
-    def _judge(self, numbers: Floats) -> list[Verdict]:
+    def _judge(self, numbers: Floats) -> VerdictColumns:
         statistics, freedom, heterogeneity, mean, n_rows = numbers.T
         log_rows = np.log(np.maximum(n_rows, 1.0))
         gaps = 0.5 * (freedom * log_rows - statistics)
@@ -276,11 +277,7 @@ class StratifiedTest(CountTest):
             gaps = np.where(mean > freedom, np.minimum(gaps, second), gaps)
         p_values = chi2_tail(statistics, freedom)
         independent = gaps >= 0 if self.alpha is None else p_values > self.alpha
-        columns = (independent, statistics, p_values, freedom, gaps)
-        return [
-            Verdict(answer, q, p, int(df), gap=gap)
-            for answer, q, p, df, gap in zip(*(c.tolist() for c in columns), strict=True)
-        ]
+        return VerdictColumns(independent, statistics, p_values, freedom, gap=gaps)
 
 
 _BY_NAME: dict[str, type[CountTest]] = {

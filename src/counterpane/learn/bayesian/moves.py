@@ -62,6 +62,13 @@ def make_limits(
     return Limits(pack(allowed), pack(needed), LEAST_GAIN)
 
 
+def known_directions(limits: Limits, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The edges (p, x) whose direction the limits say: required, or forbidden the other way."""
+    n = len(limits.allowed)
+    allowed, required = unpack(limits.allowed, n), unpack(limits.required, n)
+    return [(p, x) for p, x in edges if required[x, p] or not allowed[p, x]]
+
+
 def is_symmetric(limits: Limits) -> bool:
     """Whether the limits say nothing about directions, so that classes of DAGs can obey them."""
     allowed: Bools = unpack(limits.allowed, len(limits.allowed))

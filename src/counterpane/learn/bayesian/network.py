@@ -14,9 +14,15 @@ from counterpane.counts.source import CountSource
 from counterpane.counts.view import reordered
 from counterpane.errors import GraphError, ParameterError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.graphs.bits import unpack
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.bayesian.moves import Edges, Moves, dag_of, make_limits, rows_needed
+from counterpane.learn.bayesian.moves import (
+    Edges,
+    Moves,
+    dag_of,
+    known_directions,
+    make_limits,
+    rows_needed,
+)
 from counterpane.learn.bayesian.score_learner import LearnedNetwork, ScoreLearner, named_gains
 from counterpane.learn.bayesian.structural_em import first_score
 from counterpane.learn.bayesian.tree_start import CHOW_LIU, chow_liu_parents
@@ -151,11 +157,7 @@ class NetworkLearner(ScoreLearner):
         if not (list(self.required_edges) or list(self.forbidden_edges) or self.tiers):
             return []
         limits = make_limits(model.schema, self.required_edges, self.forbidden_edges, self.tiers)
-        allowed, required = (
-            unpack(limits.allowed, model.dag.n),
-            unpack(limits.required, model.dag.n),
-        )
-        return [(p, x) for p, x in model.dag.edges if required[x, p] or not allowed[p, x]]
+        return known_directions(limits, model.dag.edges)
 
     def _learn_by_em(
         self,

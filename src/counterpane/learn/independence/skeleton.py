@@ -1,0 +1,302 @@
+"""The skeleton of a network by tests of growing conditioning sets: the first stage of PC and FCI.
+
+P. Spirtes, C. Glymour and R. Scheines, Causation, Prediction, and Search, 2nd edition, 2000; the
+order-independent form of D. Colombo and M. Maathuis, JMLR 15, 2014: at level k two columns x and y
+lose their edge if they are independent given some k of the columns that were joined to x, or to y,
+when the level began. So the skeleton depends neither on the order of the columns nor on that of the
+tests, and the tests of all pairs go as one batch. A batch takes the most promising sets of each
+pair first, and the next batch eight times as many for the pairs that are still joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations, islice, zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpane.counts.source import CountSource
+from counterpane.graphs import UndirectedGraph
+from counterpane.graphs.bits import n_words, pack, unpack
+from counterpane.independence import IndependenceTest
+from counterpane.independence.base import VerdictColumns
+from counterpane.independence.count_tests import CountTest
+from counterpane.learn.driver import Search
+from counterpane.learn.independence.base import ExecutedTests
+from counterpane.progress import Control
+from counterpane.typing import Bools, Floats, Ints
+
+FIRST_SETS = 8  # of each pair in the first batch of a level; each further batch has 8 times as many
+MORE_SETS = 8
+MOST_SETS = 512  # of one pair and level; the strongest neighbors come first
+BATCH_CELLS = 2**24  # of the tables that are counted at once
+MOST_CELLS = 2**22  # of the table of one test; larger ones are not tested
+BATCH_TESTS = 2**18
+ROWS_PER_CELL = 1.0  # the fewest rows, on average, in a cell of a table that is tested
+
+
+class SkeletonState(NamedTuple):
+    """The level, the sets of it that were tested, the graph before the level and now, the tests."""
+
+    level: int
+    taken: int
+    before: Ints  # bit rows
+    graph: Ints
+    pairs: Ints
+    given: Ints
+    numbers: Floats
+
+
+class TestBatches:
+    """Executes tests on arrays, in batches whose tables fit in memory.
+
+    A test on fewer than `ROWS_PER_CELL` rows for each cell of its table decides nothing, and is not
+    executed; nor is one on a table of more than `MOST_CELLS`.
+    """
+
+    __test__ = False  # pytest takes it for a test otherwise
+
+    def __init__(self, test: IndependenceTest, source: CountSource, ctl: Control | None) -> None:
+        self.test = test.bind(source, ctl=ctl)
+        self.cards = source.schema.cards.astype(np.float64)
+        self.most_cells = np.inf
+        if isinstance(test, CountTest):
+            rows = float(source.total_weight or source.n_rows or np.inf)
+            self.most_cells = min(float(MOST_CELLS), rows / ROWS_PER_CELL)
+        self.ctl = ctl
+        self.n_batches = 0
+
+    def execute(self, executed: ExecutedTests, pairs: Ints, conditions: Ints) -> ExecutedTests:
+        """The executed tests and those of x ⊥ y | given that can be, for one size of `given`."""
+        cells = self.cards[pairs].prod(axis=1) * self.cards[conditions].prod(axis=1)
+        if conditions.shape[1]:
+            small = cells <= self.most_cells
+            pairs, conditions, cells = pairs[small], conditions[small], cells[small]
+        numbers: Floats = np.empty((len(pairs), 8))
+        batch = np.maximum(np.cumsum(cells) // BATCH_CELLS, np.arange(len(cells)) // BATCH_TESTS)
+        for part in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(batch)) + 1):
+            if len(part):
+                numbers[part] = self.test.judge_all(pairs[part], conditions[part]).numbers
+                self.n_batches += 1
+                if self.ctl is not None:
+                    self.ctl.check()
+        return appended(executed, len(self.cards), pairs, conditions, numbers)
+
+
+def separating(executed: ExecutedTests) -> Bools:
+    """Which tests separate their pair.
+
+    Without degrees of freedom, x or y is a function of what is given. That tells nothing about the
+    pair, unless nothing is given; see `remaining_graph`.
+    """
+    apart: Bools = (executed.numbers[:, 0] == 1) & ~determined(executed)
+    return apart
+
+
+def determined(executed: ExecutedTests) -> Bools:
+    """Which tests find x or y to be a function of what is given."""
+    flags: Bools = (executed.numbers[:, 3] == 0) & executed.given.any(axis=1)
+    return flags
+
+
+def remaining_graph(possible: Bools, required: Bools, executed: ExecutedTests) -> Bools:
+    """The edges that tests leave, without those of columns that are functions of others.
+
+    If x = f(z), then x ⊥ y | z holds whatever joins x and y. The edge x – y is not needed while z
+    is joined to y, and it is needed if z was separated from y, perhaps by x itself. Columns come by
+    falling entropy: edges of those with little go first.
+    """
+    graph = possible.copy()
+    apart = executed.pairs[separating(executed)]
+    graph[apart[:, 0], apart[:, 1]] = graph[apart[:, 1], apart[:, 0]] = False
+    graph |= required
+    rows = np.flatnonzero(determined(executed))
+    rows = rows[graph[executed.pairs[rows, 0], executed.pairs[rows, 1]]]
+    for row in rows[np.lexsort(executed.pairs[rows].T)][::-1].tolist():
+        x, y = executed.pairs[row].tolist()
+        members = unpack(executed.given[row].view(np.uint64), len(graph))
+        if not required[x, y] and (members & graph[x] & graph[y]).any():
+            graph[x, y] = graph[y, x] = False
+    return graph
+
+
+class SkeletonSearch(Search[SkeletonState]):
+    """One batch a step.
+
+    `possible` and `required` say which pairs may and must be joined, and later[z, x] that column z
+    comes after x: what is later than x and y is never given. All are on the columns of `source`.
+    """
+
+    def __init__(
+        self,
+        test: IndependenceTest,
+        source: CountSource,
+        *,
+        most_given: int | None = None,
+        possible: Bools | None = None,
+        required: Bools | None = None,
+        later: Bools | None = None,
+    ) -> None:
+        self.test = test
+        self.source = source
+        self.n = n = len(source.schema)
+        self.most_given = n if most_given is None else most_given
+        self.most_sets = n**n
+        if isinstance(test, CountTest):  # beyond, a table of any columns has too few rows
+            rows = max(float(source.total_weight or source.n_rows or 2.0**60) / ROWS_PER_CELL, 1.0)
+            self.most_given = min(self.most_given, max(int(np.log2(rows)) - 2, 1))
+            self.most_sets = MOST_SETS
+        none: Bools = np.zeros((n, n), dtype=bool)
+        self.possible = ~np.eye(n, dtype=bool) if possible is None else possible
+        self.required = none if required is None else required
+        self.later = none if later is None else later
+
+    def start(self) -> SkeletonState:
+        rows = pack(self.possible).view(np.int64)
+        return SkeletonState(0, 0, rows, rows, *ExecutedTests.none(self.n))
+
+    def done(self, state: SkeletonState) -> bool:
+        if state.level > self.most_given:
+            return True
+        if state.level == 0 or state.taken:
+            return False
+        graph = rows_of(state.graph, self.n)
+        ends = np.argwhere(np.triu(graph & ~self.required))
+        return not len(ends) or int((graph.sum(axis=1)[ends] - 1).max()) < state.level
+
+    def size(self, state: SkeletonState) -> tuple[float, float | None]:
+        return len(state.pairs), None
+
+    def step(self, state: SkeletonState, ctl: Control) -> tuple[SkeletonState, dict[str, Any]]:
+        batches = TestBatches(self.test, self.source, ctl)
+        more, last = False, 0
+        if state.level == 0:
+            pairs: Ints = np.argwhere(np.triu(self.possible)).astype(np.int64)
+            conditions: Ints = np.zeros((len(pairs), 0), dtype=np.int64)
+        else:
+            first = state.taken
+            last = MORE_SETS * first if first else FIRST_SETS
+            pairs, conditions, more = self._questions(state, first, last)
+        before = len(state.pairs)
+        executed = batches.execute(ExecutedTests(*state[-3:]), pairs, conditions)
+        new = ExecutedTests(
+            executed.pairs[before:], executed.given[before:], executed.numbers[before:]
+        )
+        graph = rows_of(state.graph, self.n)
+        if more:
+            apart = new.pairs[separating(new)]
+            graph[apart[:, 0], apart[:, 1]] = graph[apart[:, 1], apart[:, 0]] = False
+            graph |= self.required
+        else:
+            graph = remaining_graph(self.possible, self.required, executed)
+        rows = pack(graph).view(np.int64)
+        record = {
+            "level": state.level,
+            "n_tests": len(new.pairs),
+            "batches": batches.n_batches,
+            "edges": int(graph.sum()) // 2,
+        }
+        if more:
+            state = state._replace(taken=last, graph=rows)
+        else:
+            state = state._replace(level=state.level + 1, taken=0, before=rows, graph=rows)
+        return state._replace(**executed._asdict()), record
+
+    def _questions(self, state: SkeletonState, first: int, last: int) -> tuple[Ints, Ints, bool]:
+        """The pairs and sets number first … last − 1 of each pair; whether some have more."""
+        level, before = state.level, rows_of(state.before, self.n)
+        strength = self.strengths(state)
+        ends = np.argwhere(np.triu(rows_of(state.graph, self.n) & ~self.required))
+        sets: list[tuple[int, ...]] = []
+        lengths, more = [], False
+        last = min(last, self.most_sets)
+        for x, y in ends.tolist():
+            near = self.ranked_neighbors(before, strength, x, y)
+            some = list(islice(conditioning_sets(*near, level), first, last + 1))
+            more |= len(some) > last - first
+            lengths.append(min(len(some), last - first))
+            sets += some[: last - first]
+        flat = np.fromiter(chain.from_iterable(sets), dtype=np.int64, count=level * len(sets))
+        conditions = np.sort(flat.reshape(-1, level), axis=1)
+        more &= last < self.most_sets
+        return np.repeat(ends, lengths, axis=0).astype(np.int64), conditions, more
+
+    def ranked_neighbors(
+        self, graph: Bools, strength: Floats, x: int, y: int
+    ) -> tuple[list[int], list[int]]:
+        """The columns joined to x and to y that may be given, those near to both first."""
+        near = np.minimum(strength[x], strength[y])
+        allowed = ~(self.later[:, x] & self.later[:, y])
+        allowed[[x, y]] = False
+        sides = []
+        for v in (x, y):
+            places = np.flatnonzero(graph[v] & allowed)
+            sides.append(places[np.argsort(-near[places], kind="stable")].tolist())
+        return sides[0], sides[1]
+
+    def strengths(self, state: SkeletonState) -> Floats:
+        """How strongly each pair depends, as far as the first level tells; larger is stronger."""
+        strength: Floats = np.zeros((self.n, self.n))
+        n_pairs = int(np.triu(self.possible).sum())
+        columns = VerdictColumns.from_numbers(state.numbers[:n_pairs])
+        assert columns.gap is not None and columns.statistic is not None
+        assert columns.degrees_of_freedom is not None and columns.log_likelihoods is not None
+        value = columns.statistic - np.nan_to_num(columns.degrees_of_freedom)
+        ratio = columns.log_likelihoods[:, 1] - columns.log_likelihoods[:, 0]
+        for other in (ratio, -columns.gap):
+            value = np.where(np.isnan(other), value, other)
+        x, y = state.pairs[:n_pairs].T
+        strength[x, y] = strength[y, x] = np.nan_to_num(value)
+        return strength
+
+
+def conditioning_sets(
+    left: Sequence[int], right: Sequence[int], level: int
+) -> Iterator[tuple[int, ...]]:
+    """The sets of `level` members of `left` or of `right`, each once, in turns.
+
+    >>> list(conditioning_sets([4, 5], [5, 6], 1))
+    [(4,), (5,), (6,)]
+    """
+    known = set(left)
+    others = (s for s in _subsets(right, level) if not known.issuperset(s))
+    for one, two in zip_longest(_subsets(left, level), others):
+        if one is not None:
+            yield one
+        if two is not None:
+            yield two
+
+
+def _subsets(members: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """The subsets of one size, those of the first members first."""
+    if size == 0:
+        yield ()
+    for last in range(size - 1, len(members)):
+        for others in combinations(members[:last], size - 1):
+            yield (*others, members[last])
+
+
+def rows_of(bits: Ints, n: int) -> Bools:
+    """Stored bit rows as a matrix that may be changed."""
+    return unpack(bits.view(np.uint64), n)
+
+
+def skeleton_of(state: SkeletonState) -> UndirectedGraph:
+    """The graph of a state."""
+    return UndirectedGraph.from_bits(state.graph.view(np.uint64))
+
+
+def appended(
+    executed: ExecutedTests, n: int, pairs: Ints, conditions: Ints, numbers: Floats
+) -> ExecutedTests:
+    """The executed tests and further ones."""
+    words: Ints = np.zeros((len(pairs), n_words(n)), dtype=np.int64)
+    rows = np.arange(len(pairs))
+    for column in conditions.T:
+        words[rows, column >> 6] |= np.int64(1) << (column & 63)
+    return ExecutedTests(
+        np.concatenate([executed.pairs, pairs]),
+        np.concatenate([executed.given, words]),
+        np.concatenate([executed.numbers, numbers]),
+    )
