@@ -151,6 +151,10 @@ class TableSizeError(CounterpaneError, MemoryError):
     """A dense table would exceed the limit; nothing was allocated."""
 
 
+class DeviceError(CounterpaneError, RuntimeError):
+    """A graphics card is not there, or could not do what it was asked for."""
+
+
 class UntrustedError(CounterpaneError, ArithmeticError):
     """An estimate that must be trusted is not: sampling and propagation differ."""
 

@@ -100,24 +100,22 @@ double score_likelihood(const Family<Code>& family, Matrix<const Int> counts, Fl
   return total - family.data.a * double(q) * double(kept + 1) * double(r - 1);
 }
 
-// Fill `table` with the counts of the family, and `scores` of the added parents, by popcounts.
-template <bool GAPS, class Code>
-void add_by_bits(const Family<Code>& family, Ints parents, Matrix<Word> masks, Vector<Int> ones, Vector<double> table,
-                 Vector<double> scores, Pulse& pulse) {
+// Fill `scores` of added parents from their counts: those of parent i begin at start_of(i), counted_of(i) states of it.
+//
+// What its other states leave of a cell is its last state, where that is not counted.
+template <class Code, class StartOf, class CountedOf>
+void score_added(const Family<Code>& family, Ints parents, Matrix<const Int> counts, Floats table, StartOf start_of,
+                 CountedOf counted_of, Vector<double> scores, Pulse& pulse) {
   const RowData<Code>& data = family.data;
-  const AddedStates added(data, parents);
-  Array<Int, 2> counts(family.cells, added.states.size());
-  count_by_bits<GAPS>(family, added, masks, ones, counts, table, pulse);
   Array<Int, 1> last(family.r);
-  Int largest = 1;
-  for (Int y : parents) largest = std::max(largest, data.cards[y]);
-  Array<double, 1> joint(!GAPS && data.kind == LIKELIHOOD ? 0 : family.cells * largest);
+  Array<double, 1> joint(0);
   for (Int i = 0; i < parents.size(); ++i) {
-    const Int y = parents[i], card = data.cards[y], start = added.from[i], counted = added.from[i + 1] - start;
+    const Int y = parents[i], card = data.cards[y], start = start_of(i), counted = counted_of(i);
     double score;
     if (data.kind == LIKELIHOOD && counted < card) {
       score = score_likelihood<Code>(family, counts, table, start, counted, last);
     } else {
+      if (joint.size() < family.cells * card) joint = Array<double, 1>(family.cells * card);
       for (Int c = 0; c < family.cells; ++c) {
         double rest = table[c];
         for (Int s = 0; s < counted; ++s) {
@@ -131,6 +129,17 @@ void add_by_bits(const Family<Code>& family, Ints parents, Matrix<Word> masks, V
     scores[y] = score + family.prior(y, 1);
     pulse(16 * family.cells * card);
   }
+}
+
+// Fill `table` with the counts of the family, and `scores` of the added parents, by popcounts.
+template <bool GAPS, class Code>
+void add_by_bits(const Family<Code>& family, Ints parents, Matrix<Word> masks, Vector<Int> ones, Vector<double> table,
+                 Vector<double> scores, Pulse& pulse) {
+  const AddedStates added(family.data, parents);
+  Array<Int, 2> counts(family.cells, added.states.size());
+  count_by_bits<GAPS>(family, added, masks, ones, counts, table, pulse);
+  score_added<Code>(family, parents, counts, table, [&](Int i) { return added.from[i]; },
+                    [&](Int i) { return added.from[i + 1] - added.from[i]; }, scores, pulse);
 }
 
 // Fill `rows` and `cells` with the rows from … to − 1 in which no cell of the family is missing; returns their number.
@@ -266,6 +275,14 @@ void fill_row(const Family<Code>& family, Vector<double> scores, Pulse& pulse) {
   }
 }
 
+// The parents and the child of a claimed row, in `scope`.
+inline Ints family_of(const RowStore& store, Int slot, Vector<Int> scope) {
+  Int size = 0;
+  for_each_bit(store.parents[slot], [&](Int p) { scope[size++] = p; });
+  scope[size++] = store.child[slot];
+  return scope.part(0, size);
+}
+
 // Fill rows whose slots were claimed; different slots may be filled by different threads.
 template <class Code>
 void fill_slots(const RowData<Code>& data, const RowStore& store, Ints slots) {
@@ -273,13 +290,40 @@ void fill_slots(const RowData<Code>& data, const RowStore& store, Ints slots) {
   Array<Int, 1> scope(data.cards.size() + 1);
   Pulse pulse;
   for (Int slot : slots) {
-    Int size = 0;
-    for_each_bit(store.parents[slot], [&](Int p) { scope[size++] = p; });
-    scope[size++] = store.child[slot];
-    const Family<Code> family(data, scorer, scope.part(0, size));
+    const Family<Code> family(data, scorer, family_of(store, slot, scope));
     if (data.gaps.empty()) fill_row<false>(family, store.scores[slot], pulse);
     else fill_row<true>(family, store.scores[slot], pulse);
     rank_row(store, slot);
+  }
+}
+
+// The same from counts that were made elsewhere, without gaps.
+//
+// The cells of the family of slots[i], in the order of its table, are the rows cells_from[i] … of `counts`, and have `totals`
+// rows; their counts with all states but the last of column v begin at kept_from[v].
+template <class Code>
+void fill_counted(const RowData<Code>& data, const RowStore& store, Ints slots, Ints cells_from, Ints totals, Ints kept_from,
+                  Matrix<const Int> counts) {
+  TableScorer scorer(data.kind, data.a, data.logs);
+  const Int n = data.cards.size();
+  Array<Int, 1> scope(n + 1), added(n);
+  Pulse pulse;
+  for (Int i = 0; i < slots.size(); ++i) {
+    const Family<Code> family(data, scorer, family_of(store, slots[i], scope));
+    const Vector<double> scores = store.scores[slots[i]];
+    const Matrix<const Int> cells{counts[cells_from[i]].data, {family.cells, counts.shape(1)}};
+    Array<double, 1> table(family.cells);
+    for (Int c = 0; c < family.cells; ++c) table[c] = double(totals[cells_from[i] + c]);
+    Int n_added = 0;
+    for (Int y = 0; y < n; ++y) {
+      scores[y] = -INF;
+      if (family.may_add(y)) added[n_added++] = y;
+    }
+    score_added<Code>(family, added.part(0, n_added), cells, table, [&](Int k) { return kept_from[added[k]]; },
+                      [&](Int k) { return data.cards[added[k]] - 1; }, scores, pulse);
+    scores[family.child] = family.score(table, 1) + family.prior(family.child, 0);
+    score_removals<Code>(family, table, scores);
+    rank_row(store, slots[i]);
   }
 }
 

@@ -119,6 +119,19 @@ class SparseCounts:
     values: Array
 
 
+class StateCounts(NamedTuple):
+    """Counts of the cells of some scopes with all states but the last of all columns.
+
+    The cells of scope i are the rows cells_from[i] … cells_from[i + 1] − 1; column v has the
+    places kept_from[v] … kept_from[v + 1] − 1.
+    """
+
+    counts: Ints  # (cells, places)
+    totals: Ints  # of each cell
+    cells_from: Ints
+    kept_from: Ints
+
+
 class CountBatch:
     """Counts of several sets of columns: `batch[i]` is the table of set i, axes in its order.
 

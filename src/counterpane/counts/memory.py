@@ -87,13 +87,24 @@ class MemoryCounts(CountSource):
         return self._cards
 
     @property
-    def _dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[Any]:
+        """Of the counts: whole numbers, unless weights are real."""
         return np.dtype(np.int64) if self.table.weights is None else self.table.weights.dtype
 
     @cached_property
     def bits(self) -> BitColumns:
         """The table's bit sets; columns are packed as they are used."""
         return BitColumns(self.table.codes, self._cards)
+
+    def moved(self, order: Sequence[int]) -> MemoryCounts:
+        """The same counts with column `order[i]` at place i; bit sets already packed are shared."""
+        view = MemoryCounts(self.table.select(list(order)), n_jobs=self.n_jobs)
+        view.bits = self.bits.reordered(view.table.codes, list(order))
+        return view
+
+    def of_table(self, table: Table) -> MemoryCounts:
+        """Counts of another table in the same way."""
+        return MemoryCounts(table, n_jobs=self.n_jobs)
 
     def prepare(self) -> None:
         if self.table.weights is None:
@@ -119,8 +130,8 @@ class MemoryCounts(CountSource):
     ) -> CountBatch:
         scans, dense = self._scans, layout.dense
         sparse = {} if dense.size == layout.n_tables else self._sparse_tables(layout, missing, ctl)
-        if self.table.n_rows < PLAN_ROWS or self._dtype != np.int64:
-            out = self._count(layout, dense, ctl)
+        if self.table.n_rows < PLAN_ROWS or self.dtype != np.int64:
+            out = self.count_tables(layout, dense, ctl)
         else:
             out = self._count_planned(layout, dense, ctl)
         return self._settle(layout, out, sparse, self._scans - scans, missing)
@@ -174,9 +185,9 @@ class MemoryCounts(CountSource):
             if ctl is not None:
                 ctl.report("counting rows", block[1], n_rows)
 
-    def _count(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
+    def count_tables(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
         """The counts of `queries`, in their places, by one pass over the rows."""
-        out = np.zeros(layout.n_cells, self._dtype)
+        out = np.zeros(layout.n_cells, self.dtype)
         codes, weights = self.table.codes, self.table.weights
         by_bits, by_radix = self._split(layout, queries)
 
@@ -247,7 +258,7 @@ class MemoryCounts(CountSource):
     # ---- fewer passes: cached tables, distinct rows, supersets ------------------------------
 
     def _count_planned(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
-        """Like `_count`, but each set of columns is counted once, or taken from the cache."""
+        """Like `count_tables`, but each set of columns is counted once, or taken from the cache."""
         queries_of: dict[tuple[int, ...], list[int]] = {}
         for q in queries.tolist():
             queries_of.setdefault(tuple(sorted(layout.scope(q).tolist())), []).append(q)
@@ -255,7 +266,7 @@ class MemoryCounts(CountSource):
         tables = {key: self._cached[key] for key in queries_of if key in self._cached}
         if fresh:
             tables.update(self._count_fresh(layout, fresh, ctl))
-        out = np.zeros(layout.n_cells, self._dtype)
+        out = np.zeros(layout.n_cells, self.dtype)
         for key, same_scope in queries_of.items():
             self._keep(key, tables[key])
             for q in same_scope:
@@ -292,7 +303,7 @@ class MemoryCounts(CountSource):
     def _tables(self, keys: list[tuple[int, ...]], ctl: Control | None) -> CountBatch:
         """The tables of `keys` with their missing codes, without planning."""
         layout = lay_out_counts(keys, self.schema, self._cards, 2**62)
-        return CountBatch(layout, self._count(layout, np.arange(layout.n_tables), ctl), {}, 1)
+        return CountBatch(layout, self.count_tables(layout, np.arange(layout.n_tables), ctl), {}, 1)
 
     def _compressed_rows(
         self, columns: set[int], cost: float, n_tables: int, ctl: Control | None

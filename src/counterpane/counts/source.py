@@ -7,7 +7,7 @@ answers a batch of tables in one scan, so a learner asks for all it can foresee 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from counterpane.counts.layout import (
     PairCounts,
     Scope,
     SparseCounts,
+    StateCounts,
     lay_out_counts,
 )
 from counterpane.counts.tasks import CountTask, PairTask
@@ -175,6 +176,28 @@ class CountSource(ABC):
     def cache(self, columns: Sequence[int] | None = None) -> CountSource:
         """A source of the same counts that answers faster, if there is one."""
         return self
+
+    def moved(self, order: Sequence[int]) -> CountSource | None:
+        """The same counts with column `order[i]` at place i, if the source has a fast way."""
+        return None
+
+    def of_table(self, table: Table) -> CountSource | None:
+        """Counts of another table in the same way, if the source counts a table in memory."""
+        return None
+
+    @property
+    def counts_states(self) -> bool:
+        """Whether `state_counts` is the fast way to count families with each further column."""
+        return False
+
+    def state_counts(
+        self, scopes: Sequence[Ints], *, ctl: Control | None = None
+    ) -> Iterator[tuple[range, StateCounts]]:
+        """The counts of the cells of `scopes` with the states of all columns.
+
+        Which scopes, and their counts: as many at a time as fit into memory.
+        """
+        raise NotImplementedError
 
     def prepare(self) -> None:  # noqa: B027 (most sources have nothing to do)
         """Prepare for many counts over all columns."""

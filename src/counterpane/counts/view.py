@@ -35,11 +35,8 @@ COMPLETE_CELLS = 2**24  # cells of them, whatever the number of columns
 
 def reordered(source: CountSource, order: Sequence[int]) -> CountSource:
     """`source` with column `order[i]` at place i; bit sets already packed are shared."""
-    if source.table is None or source.bits is None:
-        return SourceView(source, order)
-    moved = MemoryCounts(source.table.select(list(order)), n_jobs=source.n_jobs)
-    moved.bits = source.bits.reordered(moved.table.codes, list(order))
-    return moved
+    moved = source.moved(order)
+    return SourceView(source, order) if moved is None else moved
 
 
 def resolved(source: CountSource, missing: Policy) -> CountSource:
@@ -58,7 +55,8 @@ def resolved(source: CountSource, missing: Policy) -> CountSource:
     if source.table is not None:
         if not source.has_missing.any():
             return source
-        return MemoryCounts(source.table.resolve_missing(missing), n_jobs=source.n_jobs)
+        rows = source.table.resolve_missing(missing)
+        return source.of_table(rows) or MemoryCounts(rows, n_jobs=source.n_jobs)
     if isinstance(source, SourceView) and source.missing is not None:
         return source
     return SourceView(source, missing=missing)

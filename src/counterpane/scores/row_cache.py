@@ -42,7 +42,8 @@ class RowCache:
     With a table in memory and a score the kernels know, a row is one fused call: the masks of the
     family's cells are built once and serve every added parent by popcounts, removals are summed
     from the family's own table. Other sources are asked for the row's tables in one batch, and give
-    the same numbers to the last bit (real weights: where they come as one block). `memory` bounds
+    the same numbers to the last bit (real weights: where they come as one block). A source that counts
+    cells by all states at once (`counts_states`) fills many rows together. `memory` bounds
     the rows kept, in bytes; the oldest go first. `max_parents` and `max_cells` mark larger families
     as −∞.
 
@@ -84,6 +85,8 @@ class RowCache:
         self.store = _make_store(n, memory)
         self.data = self._make_data()
         self.fused = self.data.codes.shape[1] > 0  # else rows are filled by batches of counts
+        form = score.form(self.total_weight)
+        self.by_states = source.counts_states and form is not None and not source.has_missing.any()
 
     def row(self, child: int, parents: Iterable[int] = ()) -> ScoreRow:
         """The row of a family, filled if it is not kept."""
@@ -119,7 +122,9 @@ class RowCache:
         return claimed
 
     def _fill_claimed(self, slots: Ints) -> None:
-        if not self.fused:
+        if self.by_states:
+            self._fill_by_states(slots)
+        elif not self.fused:
             self._fill_by_counts(slots)
         else:
             parts = np.array_split(slots, min(self.n_jobs, max(len(slots), 1)))
@@ -208,6 +213,29 @@ class RowCache:
                 scores[p] = self._score(less, child, fewer, None)
             store.scores[slot] = scores
             kernels.rank_row(store, slot)
+
+    def _fill_by_states(self, slots: Ints) -> None:
+        """Rows from counts of the families' cells with the states of all columns."""
+        store = self.store
+        scopes = [
+            np.array([*members(store.parents[s]), store.child[s]], dtype=np.int64) for s in slots
+        ]
+        for part, (counts, totals, cells_from, kept_from) in self.source.state_counts(scopes):
+            some = slots[part.start : part.stop]
+
+            def fill(
+                places: Ints, counts: Ints = counts, totals: Ints = totals,
+                starts: Ints = cells_from, kept: Ints = kept_from, some: Ints = some,
+            ) -> None:  # fmt: skip
+                a, b = int(places[0]), int(places[-1]) + 1
+                rows = slice(int(starts[a]), int(starts[b]))
+                kernels.fill_counted(
+                    self.data, store, some[a:b], starts[a : b + 1] - starts[a], totals[rows], kept,
+                    counts[rows],
+                )  # fmt: skip
+
+            parts = np.array_split(np.arange(len(some)), min(self.n_jobs, len(some)))
+            list(map_in_threads(fill, parts, self.n_jobs))
 
     def _additions(self, child: int, parents: list[int]) -> list[int]:
         """The parents that may be added to a family."""

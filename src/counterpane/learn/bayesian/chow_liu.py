@@ -167,7 +167,8 @@ class ChowLiu(ScoreLearner):
             )
         gaps = source.has_missing.any()
         known = can_be_wide(score, float(source.total_weight or 2.0))
-        if is_wide(n) and target is None and known and not gaps:
+        fits = source.counts_states and n * n <= MAX_GAINS  # all pairs are cheap there
+        if is_wide(n) and target is None and known and not gaps and not fits:
             return self._learn_wide(source, score, root, order)
         if n * n > MAX_GAINS:
             raise TableSizeError(

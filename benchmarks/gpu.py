@@ -1,0 +1,266 @@
+"""Counting and learning on a graphics card beside the processor of the same machine, in one run.
+
+Each part is one line of JSON of `--out`; where `--rivals` is given, the same work is done by
+`MemoryCounts` with all cores. Tables are sampled on the card from random or known networks.
+
+    python benchmarks/gpu.py --out results/gpu.jsonl [--parts check products …] [--networks FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy as np
+
+import counterpane as cp
+from counterpane.counts.engines.bit_device import HostBits
+from counterpane.counts.engines.cuda import CudaBits, card_text
+from counterpane.counts.engines.gpu import GpuCounts
+
+CORES = os.cpu_count() or 1
+LIMIT = 1e15  # bit pairs a second: the best that a plain kernel was measured to reach
+
+
+def timed(work: Callable[[], Any], repeat: int = 1) -> tuple[Any, float]:
+    """The result, and the least wall seconds of `repeat` runs, the card's work included."""
+    best = float("inf")
+    for _ in range(repeat):
+        began = time.perf_counter()
+        result = work()
+        cupy.cuda.Device().synchronize()
+        best = min(best, time.perf_counter() - began)
+    return result, best
+
+
+def random_network(n: int, seed: int, most: int = 3) -> list[tuple[list[int], Any]]:
+    """Parents and P(1 | parents) of each of n binary columns, in topological order."""
+    rng = np.random.default_rng(seed)
+    network = []
+    for v in range(n):
+        k = min(v, int(rng.choice([0, 1, 1, 2, 2, most])))
+        parents = sorted(rng.choice(np.arange(max(0, v - 50), v), k, replace=False).tolist())
+        network.append((parents, rng.beta(0.6, 0.6, 2 ** len(parents)).clip(0.02, 0.98)))
+    return network
+
+
+def sample_binary(network: list[tuple[list[int], Any]], rows: int, seed: int) -> cp.Table:
+    """Rows of a binary network, drawn on the card."""
+    cupy.random.seed(seed)
+    codes = np.empty((len(network), rows), dtype=np.uint8)
+    window: dict[int, Any] = {}
+    for v, (parents, shares) in enumerate(network):
+        place = cupy.zeros(rows, dtype=np.int32)
+        for p in parents:
+            place = 2 * place + window[p]
+        drawn = cupy.random.random(rows, dtype=np.float32)
+        window[v] = (drawn < cupy.asarray(shares, dtype=np.float32)[place]).astype(np.uint8)
+        codes[v] = cupy.asnumpy(window[v])
+        window.pop(v - 60, None)
+    return cp.Table(cp.Schema.from_cards([2] * len(network)), codes)
+
+
+def random_binary(n: int, rows: int, seed: int = 0) -> cp.Table:
+    """Independent columns."""
+    cupy.random.seed(seed)
+    codes = np.empty((n, rows), dtype=np.uint8)
+    for v in range(n):
+        codes[v] = cupy.asnumpy((cupy.random.random(rows, dtype=np.float32) < 0.3).astype(np.uint8))
+    return cp.Table(cp.Schema.from_cards([2] * n), codes)
+
+
+def check(_: Any) -> Iterator[dict[str, Any]]:
+    """All operations against the twin on the host."""
+    rng = np.random.default_rng(0)
+    card, twin = CudaBits(), HostBits()
+    for n, rows in ((3, 1), (5, 700), (40, 3000), (150, 5000), (300, 1025)):
+        cards = rng.integers(1, 6, n)
+        codes = np.array([rng.integers(0, c + (rng.random() < 0.2), rows) for c in cards], np.uint8)
+        table = cp.Table(cp.Schema.from_cards(cards.tolist()), codes)
+        weights = rng.integers(0, 9, rows) if rows % 2 else None
+        if weights is not None:
+            table = cp.Table(table.schema, codes, weights)
+        sources = [GpuCounts(table, device=d) for d in (card, twin)]
+        hosts = cp.MemoryCounts(table)
+        subsets = [rng.choice(n, rng.integers(1, min(n, 5)), replace=False).tolist() for _ in range(60)]
+        batches = [s.counts(subsets) for s in (*sources, hosts)]
+        pairs = [s.pair_counts().counts for s in (*sources, hosts)]
+        equal = all((b.values == batches[2].values).all() for b in batches[:2])
+        equal &= all((p == pairs[2]).all() for p in pairs[:2])
+        if not table.has_missing.any():
+            scopes = [np.sort(rng.choice(n, rng.integers(1, min(n, 4)), replace=False)) for _ in range(30)]
+            both = [list(s.state_counts(scopes)) for s in sources]
+            equal &= all((a[1].counts == b[1].counts).all() for a, b in zip(*both, strict=True))
+        yield {"n": n, "rows": rows, "weights": weights is not None, "equal": bool(equal)}
+    for m, n, width in ((1, 1, 16), (7, 300, 48), (33, 129, 160), (200, 131, 4096), (16, 2000, 16384)):
+        a, b = (rng.integers(0, 2**32, (k, width), dtype=np.uint32) for k in (m, n))
+        on = cupy.asarray(a), cupy.asarray(b)
+        equal = (cupy.asnumpy(card.product(*on)) == twin.product(a, b)).all()
+        same = (cupy.asnumpy(card.product(on[0], on[0])) == twin.product(a, a)).all()
+        old, card.capability = card.capability, 70
+        popcount = (cupy.asnumpy(card.product(*on)) == twin.product(a, b)).all()
+        card.capability = old
+        yield {"m": m, "n": n, "width": width, "equal": bool(equal and same), "popcount": bool(popcount)}
+
+
+def products(_: Any) -> Iterator[dict[str, Any]]:
+    """Bit products by size: seconds and the share of the limit."""
+    card = CudaBits()
+    for m, n, rows in (
+        (512, 512, 2**20), (1024, 1024, 2**20), (4096, 4096, 2**20), (10240, 10240, 2**20),
+        (64, 64, 2**24), (256, 256, 2**24), (8, 2000, 10**7), (32, 2000, 10**7),
+        (128, 2000, 10**7), (1024, 2000, 10**7), (16384, 16384, 1024),
+    ):  # fmt: skip
+        width = -(-rows // 512) * 16
+        a = cupy.random.randint(0, 2**32, (m, width), dtype=np.uint32)
+        b = cupy.random.randint(0, 2**32, (n, width), dtype=np.uint32)
+        card.product(a, b)
+        _, seconds = timed(lambda a=a, b=b: card.product(a, b), 3)
+        record = {"m": m, "n": n, "rows": rows, "ms": 1e3 * seconds}
+        record["share"] = m * n * rows / seconds / LIMIT
+        if m == n:
+            card.product(a, a)
+            record["symmetric_ms"] = 1e3 * timed(lambda a=a: card.product(a, a), 3)[1]
+        yield record
+        del a, b
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+def pairs(options: Any) -> Iterator[dict[str, Any]]:
+    """All pairs of 500 and 5,000 columns × 1,000,000 rows, from the host and resident."""
+    for n in (500, 5000):
+        table = random_binary(n, 10**6)
+        source, first = timed(lambda t=table: _prepared(t))
+        device, words = source._device, source._words[: n]
+        record = {"columns": n, "rows": 10**6, "copy_and_pack_s": first}
+        record["product_ms"] = 1e3 * timed(lambda w=words: device.product(w, w), 3)[1]
+        counted, record["pair_counts_s"] = timed(source.pair_counts, 2)
+        if options.rivals:
+            host = cp.MemoryCounts(table, n_jobs=CORES)
+            host.prepare()
+            rival, record["host_pair_counts_s"] = timed(host.pair_counts)
+            record["equal"] = bool((rival.counts == counted.counts).all())
+        tree, record["chow_liu_s"] = timed(lambda s=source: cp.ChowLiu().fit(s))
+        if options.rivals:
+            other, record["host_chow_liu_s"] = timed(lambda h=host: cp.ChowLiu().fit(h))
+            record["same_tree"] = sorted(tree.graph_.edges) == sorted(other.graph_.edges)
+        yield record
+
+
+def _prepared(table: cp.Table) -> GpuCounts:
+    source = GpuCounts(table)
+    source.prepare()
+    return source
+
+
+def tables(options: Any) -> Iterator[dict[str, Any]]:
+    """200 three-way tables over 10,000,000 × 20."""
+    rng = np.random.default_rng(1)
+    table = random_binary(20, 10**7)
+    subsets = [rng.choice(20, 3, replace=False).tolist() for _ in range(200)]
+    source, first = timed(lambda: _prepared(table))
+    source.counts(subsets[:2])
+    counted, seconds = timed(lambda: source.counts(subsets), 3)
+    record = {"copy_and_pack_s": first, "ms": 1e3 * seconds}
+    if options.rivals:
+        host = cp.MemoryCounts(table, n_jobs=CORES)
+        host.prepare()
+        rival, record["host_ms"] = timed(lambda: host.counts(subsets))
+        record["host_ms"] *= 1e3
+        record["equal"] = bool((rival.values == counted.values).all())
+    yield record
+
+
+def _search(name: str, table: cp.Table, options: Any, truth: Any = None) -> dict[str, Any]:
+    """StructureSearch on the card and on the host."""
+    source, first = timed(lambda: _prepared(table))
+    source.n_jobs = CORES
+    found, seconds = timed(lambda: cp.StructureSearch("bic", n_jobs=CORES).fit(source))
+    record = {"name": name, "columns": table.n_columns, "rows": table.n_rows,
+              "copy_and_pack_s": first, "search_s": seconds, "edges": len(found.graph_.edges)}  # fmt: skip
+    if truth is not None:
+        learned = {frozenset(e) for e in found.graph_.edges}
+        right = len(learned & truth)
+        record |= {"precision": right / max(1, len(learned)), "recall": right / len(truth)}
+    if options.rivals:
+        host = cp.MemoryCounts(table, n_jobs=CORES)
+        other, record["host_search_s"] = timed(
+            lambda: cp.StructureSearch("bic", n_jobs=CORES, time_limit=options.limit).fit(host)
+        )
+        record["host_stopped"] = record["host_search_s"] > 0.98 * options.limit
+        record["same_network"] = sorted(found.graph_.edges) == sorted(other.graph_.edges)
+        record["ratio"] = record["host_search_s"] / seconds
+    return record
+
+
+def known(options: Any) -> Iterator[dict[str, Any]]:
+    """ANDES with 1,000,000 rows, LINK with 100,000."""
+    for name, rows in (("andes", 10**6), ("link", 10**5)):
+        model = cp.load(Path(options.networks) / f"{name}.bif.gz")
+        table = model.sample(rows, random_state=0)
+        table = table if isinstance(table, cp.Table) else cp.read(table, schema=model.schema)
+        truth = {frozenset(e) for e in model.graph.edges}
+        yield _search(name, table, options, truth)
+
+
+def large(options: Any) -> Iterator[dict[str, Any]]:
+    """A network of 1,000 columns × 10,000,000 rows."""
+    network = random_network(1000, 0)
+    table, drawn = timed(lambda: sample_binary(network, options.rows, 0))
+    names = table.schema.names
+    truth = {frozenset((names[p], names[v])) for v, (ps, _) in enumerate(network) for p in ps}
+    record = _search("random", table, options, truth)
+    yield {**record, "drawn_s": drawn}
+
+
+def streaming(_: Any) -> Iterator[dict[str, Any]]:
+    """All pairs of 100,000,000 × 100 through a budget."""
+    table = random_binary(100, 10**8)
+    source = GpuCounts(table, memory=2 * 10**9)
+    _, first = timed(source.prepare)
+    counted, seconds = timed(source.pair_counts)
+    subsets = [[i, i + 1, i + 2] for i in range(90)]
+    _, three = timed(lambda: source.counts(subsets))
+    some = cp.MemoryCounts(table, n_jobs=CORES).counts([[3, 77]])[0]
+    yield {"resident": source.resident, "blocks": len(source._ends), "pack_s": first,
+           "pair_counts_s": seconds, "three_way_s": three,
+           "equal": bool((counted.counts[6:8, 154:156] == some).all())}  # fmt: skip
+
+
+PARTS = {"check": check, "products": products, "pairs": pairs, "tables": tables, "known": known,
+         "large": large, "streaming": streaming}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--networks", default=os.environ.get("COUNTERPANE_DATA", "") + "/networks")
+    parser.add_argument("--rivals", action="store_true", help="also on the host, with all cores")
+    parser.add_argument("--limit", type=float, default=200.0, help="seconds of a search there")
+    parser.add_argument("--rows", type=int, default=10**7, help="of the large network")
+    options = parser.parse_args()
+    print(card_text(CudaBits()), f"{CORES} cores", flush=True)
+    with options.out.open("a") as file:
+        for part in options.parts:
+            try:
+                for record in PARTS[part](options):
+                    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+                    line = json.dumps({"part": part, **record, "peak_gb": round(peak, 2)})
+                    print(line, flush=True)
+                    file.write(line + "\n")
+                    file.flush()
+            except Exception as error:  # the other parts go on
+                print(part, type(error).__name__, error, flush=True)
+            cupy.get_default_memory_pool().free_all_blocks()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What a device does with bit sets, and its twin on the host that shows it without a card.
+
+A bit set is a row of `width` words of 32 bits, in multiples of 16 words. A device packs codes into
+sets, intersects some of them, and multiplies: the *bit product* of A and B is |A_i ∩ B_j| for all
+i and j. Whatever counts on a card is made of these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from counterpane.memory import available_memory
+from counterpane.typing import Array, Codes, Ints
+
+STAGE = 16  # words of one step of a product: widths are multiples of it
+HOST_ROOM = 2**22  # words at a time in a product on the host
+
+
+class BitDevice(ABC):
+    """Bit sets in the memory of a device; sets and masks stay there, counts come back."""
+
+    name: str
+
+    @abstractmethod
+    def free_memory(self) -> int:
+        """The bytes that can still be taken."""
+
+    @abstractmethod
+    def pack(self, codes: Codes, cards: Ints, first: Ints, last: Ints, n_sets: int) -> Any:
+        """Sets of a block of rows, (n_sets, width).
+
+        State s of column v is the set first[v] + s, its last one the set last[v]. Codes that are no
+        state are in no set.
+        """
+
+    @abstractmethod
+    def to_host(self, sets: Any) -> Array:
+        """Sets as an array of the host."""
+
+    @abstractmethod
+    def stream(self, blocks: Iterable[Array]) -> Iterator[Any]:
+        """Blocks of the host on the device, one after the other; a block is valid until the next.
+
+        The next block is copied while the caller computes.
+        """
+
+    @abstractmethod
+    def select(self, sets: Any, which: Ints) -> Any:
+        """Some of the sets, copied."""
+
+    @abstractmethod
+    def intersect(self, sets: Any, of: Ints, *, keep: bool) -> tuple[Any, Ints]:
+        """The intersection of the sets of[k] for each k, None unless `keep`, and their sizes."""
+
+    @abstractmethod
+    def product(self, a: Any, b: Any) -> Any:
+        """|a_i ∩ b_j| as integers, (len(a), len(b)), on the device; `a is b` costs half."""
+
+    @abstractmethod
+    def add_product(self, out: Array, a: Any, b: Any, factor: int) -> None:
+        """Add factor · |a_i ∩ b_j| to `out` on the host."""
+
+
+def words_of(n_rows: int) -> int:
+    """The width of a set of so many rows.
+
+    >>> words_of(1), words_of(512), words_of(513)
+    (16, 16, 32)
+    """
+    return -(-max(n_rows, 1) // (32 * STAGE)) * STAGE
+
+
+class HostBits(BitDevice):
+    """The same on the host, by numpy: slow, and meant for tests of everything above it."""
+
+    name = "host"
+
+    def __init__(self, memory: int | None = None) -> None:
+        self.memory = memory
+
+    def free_memory(self) -> int:
+        return available_memory() if self.memory is None else self.memory
+
+    def pack(self, codes: Codes, cards: Ints, first: Ints, last: Ints, n_sets: int) -> Array:
+        words = np.zeros((n_sets, words_of(codes.shape[1])), dtype=np.uint32)
+        n_bytes = -(-codes.shape[1] // 8)
+        for v, card in enumerate(cards.tolist()):
+            for state in range(card):
+                home = first[v] + state if state + 1 < card else last[v]
+                bits = np.packbits(codes[v] == state, bitorder="little")
+                words.view(np.uint8)[home, :n_bytes] = bits
+        return words
+
+    def to_host(self, sets: Array) -> Array:
+        return sets.copy()
+
+    def stream(self, blocks: Iterable[Array]) -> Iterator[Array]:
+        yield from blocks
+
+    def select(self, sets: Array, which: Ints) -> Array:
+        return np.asarray(sets[which])
+
+    def intersect(self, sets: Array, of: Ints, *, keep: bool) -> tuple[Array | None, Ints]:
+        masks = np.bitwise_and.reduce(sets[of], axis=1)
+        sizes = np.bitwise_count(masks).sum(axis=1, dtype=np.int64)
+        return (masks if keep else None), sizes
+
+    def product(self, a: Array, b: Array) -> Array:
+        out = np.empty((len(a), len(b)), dtype=np.int32)
+        step = max(1, HOST_ROOM // max(1, b.size))
+        for i in range(0, len(a), step):
+            both = a[i : i + step, None] & b[None]
+            out[i : i + step] = np.bitwise_count(both).sum(axis=2, dtype=np.int32)
+        return out
+
+    def add_product(self, out: Array, a: Array, b: Array, factor: int) -> None:
+        out += factor * self.product(a, b).astype(np.int64)

@@ -1,0 +1,207 @@
+// Bit sets on a card: packing, intersections, counts of cells, and the bit product C[i, j] = |A_i ∩ B_j|.
+//
+// A bit set is a row of `width` words of 32 bits; width is a multiple of 16, and rows are aligned to 16 bytes.
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+// Words of one stage of a product, and the distance of two rows of a stage: 20 words keep the banks of `ldmatrix` apart.
+#define STAGE 16
+#define PITCH 20
+
+// Pack codes[column, row] into sets: states 0 … cards[column] − 2 of a column have the sets from first[column] on, and its
+// last one has the set last[column]. One thread a row.
+template <class Code>
+__device__ void pack(const Code* codes, i64 n_rows, const i64* first, const i64* last, const int* cards, i64 width, u32* words) {
+  const i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  const int column = blockIdx.y, card = cards[column];
+  const u32 code = row < n_rows ? (u32)codes[column * n_rows + row] : 0xffffffffu;
+  const bool writes = (threadIdx.x & 31) == 0 && row < width * 32;
+  for (int state = 0; state < card; ++state) {
+    const u32 set = __ballot_sync(0xffffffffu, code == (u32)state);
+    const i64 home = state + 1 < card ? first[column] + state : last[column];
+    if (writes) words[home * width + (row >> 5)] = set;
+  }
+}
+extern "C" __global__ void pack_8(const unsigned char* codes, i64 n_rows, const i64* first, const i64* last, const int* cards, i64 width, u32* words) {
+  pack(codes, n_rows, first, last, cards, width, words);
+}
+extern "C" __global__ void pack_16(const unsigned short* codes, i64 n_rows, const i64* first, const i64* last, const int* cards, i64 width, u32* words) {
+  pack(codes, n_rows, first, last, cards, width, words);
+}
+
+// The sum of `value` over the threads of a block of whole warps, in thread 0.
+__device__ u32 block_sum(u32 value) {
+  __shared__ u32 sums[32];
+  for (int k = 16; k > 0; k >>= 1) value += __shfl_down_sync(0xffffffffu, value, k);
+  if ((threadIdx.x & 31) == 0) sums[threadIdx.x >> 5] = value;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    value = threadIdx.x < blockDim.x >> 5 ? sums[threadIdx.x] : 0;
+    for (int k = 16; k > 0; k >>= 1) value += __shfl_down_sync(0xffffffffu, value, k);
+  }
+  return value;
+}
+
+// The rows in all sets of[cell, 0 … depth − 1]; totals[cell] gets their number, masks[cell] the set if there is room for it.
+extern "C" __global__ void intersect(const u32* words, i64 width, const i64* of, int depth, i64 slice, u32* masks, u64* totals) {
+  const i64 cell = blockIdx.x;
+  const i64 from = (i64)blockIdx.y * slice, to = min(from + slice, width);
+  u32 total = 0;
+  for (i64 w = from + 4 * threadIdx.x; w < to; w += 4 * blockDim.x) {
+    uint4 set = *(const uint4*)(words + of[cell * depth] * width + w);
+    for (int d = 1; d < depth; ++d) {
+      const uint4 other = *(const uint4*)(words + of[cell * depth + d] * width + w);
+      set.x &= other.x, set.y &= other.y, set.z &= other.z, set.w &= other.w;
+    }
+    total += __popc(set.x) + __popc(set.y) + __popc(set.z) + __popc(set.w);
+    if (masks) *(uint4*)(masks + cell * width + w) = set;
+  }
+  total = block_sum(total);
+  if (threadIdx.x == 0 && total) atomicAdd(totals + cell, (u64)total);
+}
+
+#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ void copy_async(u32* to, const u32* from) {
+  const u32 address = (u32)__cvta_generic_to_shared(to);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from));
+}
+__device__ __forceinline__ void load_matrices(u32* to, const u32* from) {
+  const u32 address = (u32)__cvta_generic_to_shared(from);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(address));
+}
+__device__ __forceinline__ void multiply(int* c, const u32* a, u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// A block of 8 warps, DOWN by 8 / DOWN of them, makes a tile; a warp has FRAGMENTS × 16 rows and 32 columns of it.
+//
+// blockIdx.z takes a slice of the words, and slices are added up. With `upper`, tiles below the diagonal are left out.
+template <int FRAGMENTS, int DOWN>
+__device__ void product(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
+  constexpr int ROWS = FRAGMENTS * 16 * DOWN, COLUMNS = 32 * (8 / DOWN), STAGES = 2;
+  __shared__ __align__(16) u32 a_room[STAGES][ROWS][PITCH];
+  __shared__ __align__(16) u32 b_room[STAGES][COLUMNS][PITCH];
+  const i64 row = (i64)blockIdx.y * ROWS, column = (i64)blockIdx.x * COLUMNS;
+  if (upper && row >= column + COLUMNS) return;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int down = warp % DOWN * FRAGMENTS * 16, right = warp / DOWN * 32;
+  const i64 from = (i64)blockIdx.z * slice, to = min(from + slice, width);
+  int sums[FRAGMENTS][4][4] = {};
+  const auto load = [&](int stage, i64 word) {
+    for (int k = threadIdx.x; k < ROWS * 4; k += 256)
+      copy_async(&a_room[stage][k >> 2][(k & 3) * 4], A + min(row + (k >> 2), m - 1) * width + word + (k & 3) * 4);
+    for (int k = threadIdx.x; k < COLUMNS * 4; k += 256)
+      copy_async(&b_room[stage][k >> 2][(k & 3) * 4], B + min(column + (k >> 2), n - 1) * width + word + (k & 3) * 4);
+    asm volatile("cp.async.commit_group;");
+  };
+  if (from < to) load(0, from);
+  int stage = 0;
+  for (i64 word = from; word < to; word += STAGE, stage ^= 1) {
+    asm volatile("cp.async.wait_group 0;");
+    __syncthreads();
+    if (word + STAGE < to) load(stage ^ 1, word + STAGE);
+    for (int k = 0; k < STAGE; k += 8) {
+      u32 b[2][4];
+      for (int j = 0; j < 2; ++j)
+        load_matrices(b[j], &b_room[stage][right + j * 16 + (lane >> 4) * 8 + (lane & 7)][k + (lane >> 3 & 1) * 4]);
+      for (int i = 0; i < FRAGMENTS; ++i) {
+        u32 a[4];
+        load_matrices(a, &a_room[stage][down + i * 16 + (lane & 15)][k + (lane >> 4) * 4]);
+        for (int j = 0; j < 4; ++j) multiply(sums[i][j], a, b[j >> 1][(j & 1) * 2], b[j >> 1][(j & 1) * 2 + 1]);
+      }
+    }
+  }
+  for (int i = 0; i < FRAGMENTS; ++i)
+    for (int j = 0; j < 4; ++j)
+      for (int k = 0; k < 4; ++k) {
+        const i64 y = row + down + i * 16 + (lane >> 2) + (k >> 1) * 8, x = column + right + j * 8 + (lane & 3) * 2 + (k & 1);
+        if (y >= m || x >= n) continue;
+        if (gridDim.z == 1) C[y * n + x] = sums[i][j][k];
+        else if (sums[i][j][k]) atomicAdd(C + y * n + x, sums[i][j][k]);
+      }
+}
+extern "C" __global__ void __launch_bounds__(256) product_square(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
+  product<4, 2>(A, B, m, n, width, slice, upper, C);
+}
+extern "C" __global__ void __launch_bounds__(256) product_flat(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
+  product<1, 1>(A, B, m, n, width, slice, upper, C);
+}
+#endif
+
+// The same by popcounts, for cards without tensor cores that count bits: tiles of 64 × 64, 16 outputs a thread.
+extern "C" __global__ void __launch_bounds__(256) product_popcount(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
+  __shared__ u32 a_room[64][STAGE + 1], b_room[64][STAGE + 1];
+  const i64 row = (i64)blockIdx.y * 64, column = (i64)blockIdx.x * 64;
+  if (upper && row >= column + 64) return;
+  const int ty = threadIdx.x >> 4, tx = threadIdx.x & 15;
+  const i64 from = (i64)blockIdx.z * slice, to = min(from + slice, width);
+  int sums[4][4] = {};
+  for (i64 word = from; word < to; word += STAGE) {
+    __syncthreads();
+    for (int k = threadIdx.x; k < 64 * STAGE; k += 256) {
+      a_room[k / STAGE][k % STAGE] = A[min(row + k / STAGE, m - 1) * width + word + k % STAGE];
+      b_room[k / STAGE][k % STAGE] = B[min(column + k / STAGE, n - 1) * width + word + k % STAGE];
+    }
+    __syncthreads();
+    for (int k = 0; k < STAGE; ++k)
+      for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) sums[i][j] += __popc(a_room[ty + 16 * i][k] & b_room[tx + 16 * j][k]);
+  }
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) {
+      const i64 y = row + ty + 16 * i, x = column + tx + 16 * j;
+      if (y >= m || x >= n) continue;
+      if (gridDim.z == 1) C[y * n + x] = sums[i][j];
+      else if (sums[i][j]) atomicAdd(C + y * n + x, sums[i][j]);
+    }
+}
+
+// Copy what is above the diagonal of a square C below it.
+extern "C" __global__ void mirror(i64 n, int* C) {
+  const i64 x = (i64)blockIdx.x * 32 + threadIdx.x % 32, y = (i64)blockIdx.y * 32 + threadIdx.x / 32;
+  if (x < y && y < n) C[y * n + x] = C[x * n + y];
+}
+
+// The pairs (row of A's columns, column of B's columns) whose χ² is above limit[degrees of freedom].
+//
+// joint has the counts of all states but the last: column i of one side begins at its[i]. ones has the rows of each such
+// state of one side. Pairs with left ≥ right are left out, and pairs beyond `room` are counted, not kept.
+extern "C" __global__ void strong_pairs(const int* joint, i64 joint_width, int n_left, int n_right, i64 left_at, i64 right_at,
+                                        const int* left_from, const int* right_from, const int* left_ones,
+                                        const int* right_ones, double total, const double* limit, int n_limits,
+                                        int room, int* pairs, int* n_pairs) {
+  const int j = blockIdx.x * 32 + threadIdx.x % 32, i = blockIdx.y * 8 + threadIdx.x / 32;
+  if (i >= n_left || j >= n_right || left_at + i >= right_at + j) return;
+  const int a = left_from[i], r = left_from[i + 1] - a, b = right_from[j], s = right_from[j + 1] - b;
+  if (r < 1 || s < 1) return;
+  double chi = 0.0;
+  double rest_right = total;
+  for (int y = 0; y < s; ++y) rest_right -= right_ones[b + y];
+  for (int x = 0; x <= r; ++x) {
+    double n_x = total, left = 0.0;
+    if (x < r) n_x = left_ones[a + x];
+    else
+      for (int u = 0; u < r; ++u) n_x -= left_ones[a + u];
+    left = n_x;
+    for (int y = 0; y <= s; ++y) {
+      const double n_y = y < s ? (double)right_ones[b + y] : rest_right;
+      double cell = left;
+      if (y < s) {
+        if (x < r) cell = joint[(a + x) * joint_width + b + y];
+        else {
+          cell = n_y;
+          for (int u = 0; u < r; ++u) cell -= joint[(a + u) * joint_width + b + y];
+        }
+        left -= cell;
+      }
+      const double expected = n_x * n_y / total;
+      if (expected > 0.0) chi += (cell - expected) * (cell - expected) / expected;
+    }
+  }
+  if (!(chi > limit[min(r * s, n_limits - 1)])) return;
+  const int place = atomicAdd(n_pairs, 1);
+  if (place < room) pairs[2 * place] = (int)(left_at + i), pairs[2 * place + 1] = (int)(right_at + j);
+}

@@ -1,0 +1,253 @@
+"""Counts by a graphics card: the bit sets of the table live in its memory.
+
+Counts of whole numbers are those of the host to the last bit. What a card does badly stays on the
+host: distinct rows, tables of very many cells, columns of very many states, real weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from counterpane._core import counts as kernels
+from counterpane.counts.engines.bit_device import BitDevice, words_of
+from counterpane.counts.engines.cuda import CudaBits
+from counterpane.counts.engines.device_table import SETS_SHARE, DeviceTable, with_plane
+from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, StateCounts
+from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource, Policy
+from counterpane.data.table import Table
+from counterpane.progress import Control
+from counterpane.ragged import offsets_of
+from counterpane.typing import Array, Bools, Ints
+
+MOST_CELLS = 2**14  # of a table that the card counts, one intersection a cell
+
+
+class GpuCounts(CountSource):
+    """Counts of a table by an NVIDIA card (extra `gpu`).
+
+    The columns become bit sets in the memory of the card, once, and all tables are intersections
+    and products of them. Structure searches, Chow–Liu trees and tests of independence take it in
+    place of a table and give the same result. It pays from some hundred thousand rows or some
+    thousand columns on; smaller tables are faster without it.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    device : int
+        The number of the card.
+    memory : int, optional
+        The bytes of the card's memory that may be taken; by default four fifths of what is free.
+        Where the bit sets need more than half of it, rows are streamed through it in blocks.
+    n_jobs : int
+        The number of threads of what stays on the host.
+
+    Attributes
+    ----------
+    card : str
+        The name of the card.
+    resident : bool
+        Whether all bit sets stay on the card; otherwise each batch of counts copies them again.
+
+    Examples
+    --------
+    Without a card the same is computed by the device's twin on the host:
+
+    >>> import counterpane as cp
+    >>> from counterpane.counts.engines.bit_device import HostBits
+    >>> source = GpuCounts(cp.load_dataset("titanic"), device=HostBits())
+    >>> source.counts([["sex", "survived"]])[0].tolist()
+    [[1364, 367], [126, 344]]
+    """
+
+    table: Table
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        device: int | BitDevice = 0,
+        memory: int | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        device = CudaBits(device) if isinstance(device, int) else device
+        self._show(DeviceTable(table, device, memory), range(table.n_columns), n_jobs)
+
+    def _show(self, kept: DeviceTable, order: Sequence[int], n_jobs: int) -> None:
+        """Show the columns `order` of a table on the card."""
+        self._kept, self._order = kept, list(order)
+        table = kept.table if self._order == list(range(kept.table.n_columns)) else None
+        self.table = kept.table.select(self._order) if table is None else table
+        self._host = MemoryCounts(self.table, n_jobs=n_jobs)
+        self._first, self._last = kept.first[self._order], kept.last[self._order]
+        self._on_card = kept.on_device[self._order]
+        self.schema, self.has_missing = self.table.schema, self.table.has_missing
+        self.n_rows, self.total_weight = self.table.n_rows, self.table.total_weight
+        self.n_jobs = n_jobs
+        self.card, self.resident = kept.device.name, kept.resident
+
+    def moved(self, order: Sequence[int]) -> GpuCounts:
+        """The same counts with column `order[i]` at place i; bit sets are shared."""
+        view: GpuCounts = object.__new__(GpuCounts)
+        view._show(self._kept, [self._order[v] for v in order], self.n_jobs)
+        return view
+
+    def of_table(self, table: Table) -> GpuCounts:
+        """Counts of another table on the same card."""
+        return GpuCounts(table, device=self._kept.device, memory=self._kept.room, n_jobs=self.n_jobs)
+
+    def prepare(self) -> None:
+        """Copy the table to the card."""
+        self._kept.prepare()
+
+    # ---- counts ----------------------------------------------------------------------------
+
+    def map_reduce(
+        self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
+    ) -> Any:
+        return self._host.map_reduce(fn, columns, ctl=ctl)
+
+    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
+        return self._host.distinct(columns, limit=limit, ctl=ctl)
+
+    def _counts(
+        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
+    ) -> CountBatch:
+        dense = layout.dense
+        out = np.zeros(layout.n_cells, self._host.dtype)
+        here = self._counted_here(layout, dense)
+        if not here.all():
+            out += self._host.count_tables(layout, dense[~here], ctl)
+        if here.any():
+            self._count_cells(layout, dense[here], out, ctl)
+        sparse = {} if dense.size == layout.n_tables else self._sparse_tables(layout, missing, ctl)
+        return self._settle(layout, out, sparse, 1, missing)
+
+    def _counted_here(self, layout: CountLayout, queries: Ints) -> Bools:
+        """Which tables the card counts: of few cells, and of columns that have bit sets."""
+        cells, depth = np.diff(layout.out_from)[queries], np.diff(layout.scope_from)[queries]
+        absent = np.concatenate([[0], np.cumsum(~self._on_card[layout.scopes])])
+        complete = absent[layout.scope_from[1:]] == absent[layout.scope_from[:-1]]
+        fits: Bools = (cells <= MOST_CELLS) & (depth > 0) & complete[queries] & self._kept.whole
+        return fits
+
+    def _count_cells(
+        self, layout: CountLayout, queries: Ints, out: Array, ctl: Control | None
+    ) -> None:
+        """Add the counts of `queries` to their places in `out`."""
+        scopes = [layout.scope(q) for q in queries.tolist()]
+        sizes = np.diff(layout.out_from)[queries]
+        places = np.repeat(layout.out_from[queries] - offsets_of(sizes)[:-1], sizes)
+        places += np.arange(len(places))
+        of = self._cell_sets(scopes, layout.cards)
+        for words in self._kept.blocks(ctl):
+            for plane in self._kept.planes():
+                sets = with_plane(of, plane.set)
+                out[places] += plane.factor * self._device.intersect(words, sets, keep=False)[1]
+
+    def _cell_sets(self, scopes: Sequence[Ints], cards: Ints) -> Ints:
+        """The sets whose intersection is each cell of the tables of `scopes`, end to end.
+
+        Shorter scopes repeat their first set.
+        """
+        depths = np.array([len(scope) for scope in scopes])
+        deepest = int(depths.max())
+        columns = np.repeat(np.array([scope[0] for scope in scopes])[:, None], deepest, axis=1)
+        inside = np.arange(deepest) < depths[:, None]
+        columns[inside] = np.concatenate(scopes)
+        states = np.where(inside, cards[columns], 1)
+        sizes = states.prod(axis=1)
+        table = np.repeat(np.arange(len(scopes)), sizes)
+        left = np.arange(len(table)) - np.repeat(offsets_of(sizes)[:-1], sizes)
+        of = np.empty((len(table), deepest), dtype=np.int64)
+        for d in range(deepest - 1, -1, -1):
+            column = columns[table, d]
+            state = left % states[table, d]
+            left //= states[table, d]
+            is_last = state == self.counted_cards[column] - 1
+            of[:, d] = np.where(is_last, self._last[column], self._first[column] + state)
+        return np.where(inside[table], of, of[:, :1])
+
+    def _pair_counts(
+        self, left: list[int], right: list[int] | None, ctl: Control | None
+    ) -> PairCounts:
+        right = left if right is None else right
+        if not (self._kept.whole and self._on_card[[*left, *right]].all()):
+            return self._host.pair_counts(left, against=None if right is left else right, ctl=ctl)
+        rows, columns = self._kept_sets(left), self._kept_sets(right)
+        joint: Ints = np.zeros((len(rows), len(columns)), dtype=np.int64)
+        for words in self._kept.blocks(ctl):
+            b = self._part(words, columns)
+            for plane in self._kept.planes():
+                if plane.set is None:
+                    a = b if left is right else self._part(words, rows)
+                else:
+                    sets = with_plane(rows[:, None], plane.set)
+                    a = self._device.intersect(words, sets, keep=True)[0]
+                self._device.add_product(joint, a, b, plane.factor)
+        sides = self.counted_cards[left], self.counted_cards[right]
+        out = np.empty((int(sides[0].sum()), int(sides[1].sum())), dtype=np.int64)
+        ones = [self._state_sizes(side, ctl) for side in (left, right)]
+        kernels.spread_pairs(joint, *sides, *ones, left is right, out)
+        return self._observed_pairs(out, left, right)
+
+    @property
+    def counts_states(self) -> bool:
+        """Whether `state_counts` works here: not with real weights or columns of many states."""
+        return self._kept.whole and bool(self._kept.on_device.all())
+
+    def state_counts(
+        self, scopes: Sequence[Ints], *, ctl: Control | None = None
+    ) -> Iterator[tuple[range, StateCounts]]:
+        cards, kept = self.schema.cards, self._kept
+        sizes = np.array([int(cards[scope].prod()) for scope in scopes], dtype=np.int64)
+        cell_bytes = 4 * words_of(kept.ends[0]) + 12 * kept.n_kept
+        most = max(1, int((1 - SETS_SHARE) * kept.room) // cell_bytes)
+        begin = 0
+        while begin < len(scopes):
+            end = begin + max(1, int(np.searchsorted(np.cumsum(sizes[begin:]), most, "right")))
+            of = self._cell_sets(scopes[begin:end], cards)
+            counts: Ints = np.zeros((len(of), kept.n_kept), dtype=np.int64)
+            totals: Ints = np.zeros(len(of), dtype=np.int64)
+            for words in kept.blocks(ctl):
+                for plane in kept.planes():
+                    for a in range(0, len(of), most):
+                        rows = slice(a, a + most)
+                        sets = with_plane(of[rows], plane.set)
+                        masks, in_cell = self._device.intersect(words, sets, keep=True)
+                        totals[rows] += plane.factor * in_cell
+                        self._device.add_product(
+                            counts[rows], masks, words[: kept.n_kept], plane.factor
+                        )
+            cells_from = offsets_of(sizes[begin:end])
+            yield range(begin, end), StateCounts(counts, totals, cells_from, self._first)
+            begin = end
+
+    @property
+    def _device(self) -> BitDevice:
+        return self._kept.device
+
+    def _kept_sets(self, columns: Sequence[int]) -> Ints:
+        """The sets of all states but the last of some columns."""
+        sizes = self.counted_cards[columns] - 1
+        starts = self._first[columns] - offsets_of(sizes)[:-1]
+        return np.repeat(starts, sizes) + np.arange(int(sizes.sum()))
+
+    def _part(self, words: Any, sets: Ints) -> Any:
+        """Some sets; without a copy where they stand together."""
+        if len(sets) and (np.diff(sets) == 1).all():
+            return words[sets[0] : sets[-1] + 1]
+        return self._device.select(words, sets)
+
+    def _state_sizes(self, columns: Sequence[int], ctl: Control | None) -> Ints:
+        """The weight of each state of some columns, one column after the other."""
+        sizes = self._kept.state_sizes(ctl)
+        cards = self.counted_cards[columns]
+        ends = np.cumsum(cards)
+        sets = np.repeat(self._first[columns] - (ends - cards), cards) + np.arange(int(cards.sum()))
+        sets[ends - 1] = self._last[columns]
+        return sizes[sets]

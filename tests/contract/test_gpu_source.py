@@ -1,0 +1,101 @@
+"""The conformance suite on a card; where none is named, on the device's twin on the host.
+
+    COUNTERPANE_CARD=0 pytest tests/contract/test_gpu_source.py
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import counterpane as cp
+from contract.count_source_suite import CountSourceSuite
+from counterpane.counts.engines.bit_device import BitDevice, HostBits
+from counterpane.counts.engines.cuda import CudaBits
+from counterpane.counts.engines.device_table import LEAST_MEMORY
+from counterpane.counts.engines.gpu import GpuCounts
+from counterpane.errors import DeviceError, ParameterError
+
+CARD = os.environ.get("COUNTERPANE_CARD")
+
+
+def device() -> BitDevice:
+    return HostBits() if CARD is None else CudaBits(int(CARD))
+
+
+def resident(table):
+    return GpuCounts(table, device=device())
+
+
+def streamed(table):
+    """As many blocks as the least memory makes of it."""
+    return GpuCounts(table, device=device(), memory=LEAST_MEMORY)
+
+
+@pytest.mark.parametrize("make", [resident, streamed])
+class TestGpuSource(CountSourceSuite):
+    """Every promise, on a card."""
+
+
+def random_table(rng, n, rows, *, weights=False):
+    cards = rng.integers(1, 5, n)
+    codes = np.array([rng.integers(0, card, rows) for card in cards], dtype=np.uint8)
+    whole = rng.integers(0, 9, rows) if weights else None
+    return cp.Table(cp.Schema.from_cards(cards.tolist()), codes, whole)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_products_and_intersections_equal_those_of_sets(weights):
+    rng = np.random.default_rng(0)
+    source = resident(random_table(rng, 6, 1000, weights=weights))
+    scopes = [np.array([0]), np.array([2, 5]), np.array([1, 3, 4])]
+    for part, found in source.state_counts(scopes):
+        for i, scope in enumerate(scopes[part.start : part.stop]):
+            a, b = found.cells_from[i : i + 2]
+            plain = source._host.counts([[*scope, v] for v in range(6) if v not in scope])
+            others = [v for v in range(6) if v not in scope]
+            for table, v in zip(plain, others, strict=True):
+                card = table.shape[-1]
+                start = found.kept_from[v]
+                expected = table.reshape(-1, card)
+                assert (found.counts[a:b, start : start + card - 1] == expected[:, :-1]).all()
+                assert (found.totals[a:b] == expected.sum(axis=1)).all()
+
+
+@pytest.mark.parametrize("learner", [
+    cp.StructureSearch("bic"), cp.HillClimb("bdeu"), cp.ChowLiu(), cp.K2Search("k2"),
+    cp.StructureSearch("bdeu", effort="fast"), cp.GSIMN(potentials=False),
+    cp.HybridRandomFieldLearner(),
+])  # fmt: skip
+@pytest.mark.parametrize("make", [resident, streamed])
+@pytest.mark.parametrize("weights", [False, True])
+def test_learners_give_the_same_model(learner, make, weights):
+    rng = np.random.default_rng(1)
+    table = random_table(rng, 7, 700, weights=weights)
+    codes = table.codes.copy()
+    codes[3] = np.minimum(codes[1], table.schema.cards[3] - 1)
+    table = cp.Table(table.schema, codes, table.weights)
+    on_card = learner.fit(make(table)).model_
+    on_host = learner.fit(cp.MemoryCounts(table)).model_
+    assert on_card.equals(on_host) if hasattr(on_card, "equals") else repr(on_card) == repr(on_host)
+
+
+def test_blocks_of_rows_add_up():
+    rng = np.random.default_rng(2)
+    table = random_table(rng, 40, 200_000)
+    source = streamed(table)
+    assert not source.resident
+    assert (source.pair_counts().counts == cp.MemoryCounts(table).pair_counts().counts).all()
+
+
+def test_what_does_not_fit_is_refused_before_it_is_allocated():
+    rng = np.random.default_rng(3)
+    table = random_table(rng, 2000, 10_000)
+    with pytest.raises(DeviceError, match="bit sets need .* raise memory="):
+        GpuCounts(table, device=HostBits(), memory=LEAST_MEMORY)
+    with pytest.raises(ParameterError, match="memory=1; at least"):
+        GpuCounts(table, device=HostBits(), memory=1)
+    with pytest.raises(DeviceError, match="the card has .* free"):
+        GpuCounts(table, device=HostBits(memory=2**23), memory=2**30)
