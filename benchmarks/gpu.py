@@ -76,6 +76,11 @@ def random_binary(n: int, rows: int, seed: int = 0) -> cp.Table:
     return cp.Table(cp.Schema.from_cards([2] * n), codes)
 
 
+def some_columns(rng: np.random.Generator, n: int, most: int) -> Any:
+    """Fewer than `most` columns, in order."""
+    return np.sort(rng.choice(n, rng.integers(1, min(n, most)), replace=False))
+
+
 def check(_: Any) -> Iterator[dict[str, Any]]:
     """All operations against the twin on the host."""
     rng = np.random.default_rng(0)
@@ -89,17 +94,27 @@ def check(_: Any) -> Iterator[dict[str, Any]]:
             table = cp.Table(table.schema, codes, weights)
         sources = [GpuCounts(table, device=d) for d in (card, twin)]
         hosts = cp.MemoryCounts(table)
-        subsets = [rng.choice(n, rng.integers(1, min(n, 5)), replace=False).tolist() for _ in range(60)]
+        subsets = [
+            rng.choice(n, rng.integers(1, min(n, 5)), replace=False).tolist() for _ in range(60)
+        ]
         batches = [s.counts(subsets) for s in (*sources, hosts)]
         pairs = [s.pair_counts().counts for s in (*sources, hosts)]
         equal = all((b.values == batches[2].values).all() for b in batches[:2])
         equal &= all((p == pairs[2]).all() for p in pairs[:2])
         if not table.has_missing.any():
-            scopes = [np.sort(rng.choice(n, rng.integers(1, min(n, 4)), replace=False)) for _ in range(30)]
+            scopes = [
+                np.sort(rng.choice(n, rng.integers(1, min(n, 4)), replace=False)) for _ in range(30)
+            ]
             both = [list(s.state_counts(scopes)) for s in sources]
             equal &= all((a[1].counts == b[1].counts).all() for a, b in zip(*both, strict=True))
         yield {"n": n, "rows": rows, "weights": weights is not None, "equal": bool(equal)}
-    for m, n, width in ((1, 1, 16), (7, 300, 48), (33, 129, 160), (200, 131, 4096), (16, 2000, 16384)):
+    for m, n, width in (
+        (1, 1, 16),
+        (7, 300, 48),
+        (33, 129, 160),
+        (200, 131, 4096),
+        (16, 2000, 16384),
+    ):
         a, b = (rng.integers(0, 2**32, (k, width), dtype=np.uint32) for k in (m, n))
         on = cupy.asarray(a), cupy.asarray(b)
         equal = (cupy.asnumpy(card.product(*on)) == twin.product(a, b)).all()
@@ -107,7 +122,13 @@ def check(_: Any) -> Iterator[dict[str, Any]]:
         old, card.capability = card.capability, 70
         popcount = (cupy.asnumpy(card.product(*on)) == twin.product(a, b)).all()
         card.capability = old
-        yield {"m": m, "n": n, "width": width, "equal": bool(equal and same), "popcount": bool(popcount)}
+        yield {
+            "m": m,
+            "n": n,
+            "width": width,
+            "equal": bool(equal and same),
+            "popcount": bool(popcount),
+        }
 
 
 def products(_: Any) -> Iterator[dict[str, Any]]:
@@ -138,9 +159,9 @@ def pairs(options: Any) -> Iterator[dict[str, Any]]:
     for n in (500, 5000):
         table = random_binary(n, 10**6)
         source, first = timed(lambda t=table: _prepared(t))
-        device, words = source._device, source._words[: n]
+        card, words = source._kept.device, source._kept._words[:n]
         record = {"columns": n, "rows": 10**6, "copy_and_pack_s": first}
-        record["product_ms"] = 1e3 * timed(lambda w=words: device.product(w, w), 3)[1]
+        record["product_ms"] = 1e3 * timed(lambda w=words, c=card: c.product(w, w), 3)[1]
         counted, record["pair_counts_s"] = timed(source.pair_counts, 2)
         if options.rivals:
             host = cp.MemoryCounts(table, n_jobs=CORES)
@@ -184,7 +205,8 @@ def _search(name: str, table: cp.Table, options: Any, truth: Any = None) -> dict
     source.n_jobs = CORES
     found, seconds = timed(lambda: cp.StructureSearch("bic", n_jobs=CORES).fit(source))
     record = {"name": name, "columns": table.n_columns, "rows": table.n_rows,
-              "copy_and_pack_s": first, "search_s": seconds, "edges": len(found.graph_.edges)}  # fmt: skip
+              "copy_and_pack_s": first, "search_s": seconds,
+              "edges": len(found.graph_.edges)}  # fmt: skip
     if truth is not None:
         learned = {frozenset(e) for e in found.graph_.edges}
         right = len(learned & truth)
@@ -229,7 +251,7 @@ def streaming(_: Any) -> Iterator[dict[str, Any]]:
     subsets = [[i, i + 1, i + 2] for i in range(90)]
     _, three = timed(lambda: source.counts(subsets))
     some = cp.MemoryCounts(table, n_jobs=CORES).counts([[3, 77]])[0]
-    yield {"resident": source.resident, "blocks": len(source._ends), "pack_s": first,
+    yield {"resident": source.resident, "blocks": len(source._kept.ends), "pack_s": first,
            "pair_counts_s": seconds, "three_way_s": three,
            "equal": bool((counted.counts[6:8, 154:156] == some).all())}  # fmt: skip
 

@@ -19,6 +19,7 @@ _HOMES = {
     "counterpane.counts": ("CountSource", "MemoryCounts", "StreamCounts"),
     "counterpane.counts.engines.dask": ("DaskSource",),
     "counterpane.counts.engines.arrow": ("FileSource", "FrameSource"),
+    "counterpane.counts.engines.gpu": ("GpuCounts",),
     "counterpane.counts.open": ("read",),
     "counterpane.counts.engines.spark": ("SparkSource",),
     "counterpane.counts.engines.sql": ("SqlSource",),
@@ -114,6 +115,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.counts.engines.arrow import FileSource as FileSource
     from counterpane.counts.engines.arrow import FrameSource as FrameSource
     from counterpane.counts.engines.dask import DaskSource as DaskSource
+    from counterpane.counts.engines.gpu import GpuCounts as GpuCounts
     from counterpane.counts.engines.spark import SparkSource as SparkSource
     from counterpane.counts.engines.sql import SqlSource as SqlSource
     from counterpane.counts.open import read as read

@@ -1,6 +1,6 @@
 """The conformance suite on a card; where none is named, on the device's twin on the host.
 
-    COUNTERPANE_CARD=0 pytest tests/contract/test_gpu_source.py
+COUNTERPANE_CARD=0 pytest tests/contract/test_gpu_source.py
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def test_blocks_of_rows_add_up():
 def test_what_does_not_fit_is_refused_before_it_is_allocated():
     rng = np.random.default_rng(3)
     table = random_table(rng, 2000, 10_000)
-    with pytest.raises(DeviceError, match="bit sets need .* raise memory="):
+    with pytest.raises(DeviceError, match=r"bit sets need .* raise memory="):
         GpuCounts(table, device=HostBits(), memory=LEAST_MEMORY)
     with pytest.raises(ParameterError, match="memory=1; at least"):
         GpuCounts(table, device=HostBits(), memory=1)
-    with pytest.raises(DeviceError, match="the card has .* free"):
+    with pytest.raises(DeviceError, match=r"the card has .* free"):
         GpuCounts(table, device=HostBits(memory=2**23), memory=2**30)

@@ -221,3 +221,33 @@ def test_fill_slots_with_gaps(kind, dtype, weighted):
     assert gaps.tolist() == [False, True, True, False, True, True, True]
     weights = np.random.default_rng(5).integers(0, 9, ROWS) / 4 if weighted else None
     check_rows(codes, weights, kind, gaps)
+
+
+@kinds
+@pytest.mark.parametrize("limits", [{}, {"max_parents": 1}, {"max_cells": 24}])
+def test_fill_counted(kind, limits):
+    codes = some_codes(np.uint8).astype(np.int64)
+    limits = {"max_parents": N, "max_cells": 2**20} | limits
+    priors = np.zeros(N + 1), np.empty((0, 0)), -0.01
+    data = make_data(codes.astype(np.uint8), None, kind, 0.3, (), priors=priors, **limits)
+    kept_from = np.concatenate([[0], np.cumsum(CARDS - 1)])
+    kept = [(v, s) for v in range(N) for s in range(CARDS[v] - 1)]
+    states = np.array([codes[v] == s for v, s in kept]).astype(np.int64)
+    counts, totals = [], []
+    for child, parents in FAMILIES:
+        cell = np.zeros(ROWS, dtype=np.int64)
+        for v in (*parents, child):
+            cell = cell * CARDS[v] + codes[v]
+        inside = cell == np.arange(np.prod(CARDS[[*parents, child]]))[:, None]
+        counts.append(inside.astype(np.int64) @ states.T)
+        totals.append(inside.sum(axis=1))
+    stores = [make_store(N, 8) for _ in range(2)]
+    slots = [[scores.claim_slot(s, c, bits_of(N, p)) for c, p in FAMILIES] for s in stores]
+    scores.fill_slots(data, stores[0], np.array(slots[0]))
+    cells_from = np.concatenate([[0], np.cumsum([len(t) for t in totals])])
+    scores.fill_counted(
+        data, stores[1], np.array(slots[1]), cells_from, np.concatenate(totals), kept_from,
+        np.concatenate(counts),
+    )  # fmt: skip
+    for a, b in zip(*slots, strict=True):
+        assert (stores[0].scores[a] == stores[1].scores[b]).all()

@@ -18,9 +18,11 @@ from rich.table import Table as Grid
 import counterpane as cp
 from counterpane.cli.app import console, emit
 from counterpane.cli.options import Json
+from counterpane.errors import CounterpaneError
 from counterpane.lazy import lazy
 
 core = lazy("counterpane._core")
+cuda = lazy("counterpane.counts.engines.cuda")
 metadata = lazy("importlib.metadata")
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "narwhals", "networkx", "typer", "rich")
@@ -30,6 +32,7 @@ EXTRAS = {
     "dask": (("dask", "distributed"), "Dask frames"),
     "spark": (("pyspark",), "Spark frames"),
     "excel": (("openpyxl",), "Excel files"),
+    "gpu": (("cupy",), "counting on an NVIDIA card"),
 }
 
 
@@ -63,6 +66,8 @@ def _checks() -> Iterator[dict[str, Any]]:
     yield _core_check()
     yield _check("cores", True, str(os.cpu_count()))
     yield _memory_check()
+    if util.find_spec("cupy") is not None:
+        yield _card_check()
     yield _self_test()
 
 
@@ -84,6 +89,20 @@ def _memory_check() -> dict[str, Any]:
     except (AttributeError, OSError, ValueError):  # not on this system
         return _check("memory", None, "not known on this system")
     return _check("memory", True, f"{pages * page / 1e9:.1f} GB, {free * page / 1e9:.1f} GB free")
+
+
+def _card_check() -> dict[str, Any]:
+    """The card, and whether it counts as the processor does."""
+    try:
+        card = cuda.CudaBits()
+        table = cp.load_dataset("titanic")
+        counted = cp.GpuCounts(table, device=card).pair_counts().counts
+        right = bool((counted == cp.MemoryCounts(table).pair_counts().counts).all())
+    except CounterpaneError as error:
+        return _check("card", None, str(error))
+    if not right:
+        return _check("card", False, f"{card.name} counts wrongly; update its driver")
+    return _check("card", True, f"{cuda.card_text(card)}; it counts as the processor does")
 
 
 def _self_test() -> dict[str, Any]:

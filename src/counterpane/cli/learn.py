@@ -45,6 +45,7 @@ from counterpane.errors import CounterpaneError, FitError, ParameterError
 from counterpane.lazy import lazy
 from counterpane.learn.registry import find_learner
 
+counting = lazy("counterpane.counts.open")
 class_measures = lazy("counterpane.learn.classifiers.class_measures")
 folds = lazy("counterpane.learn.classifiers.folds")
 method_settings = lazy("counterpane.cli.settings")
@@ -79,6 +80,9 @@ class SearchOptions:
     ] = None
     seed: Seed = None
     jobs: Jobs = None
+    device: Annotated[
+        str, typer.Option(help="Where rows are counted: cpu, or gpu for an NVIDIA card.")
+    ] = "cpu"
 
 
 def run_learn(
@@ -129,7 +133,7 @@ def run_learn(
     if method == RANKER:
         learner = _fit_ranker(source, ranker)
     else:
-        learner = _fit(method, score, target, source, options)
+        learner = _fit(method, score, target, _on_device(source, method, search.device), options)
     resampled: dict[str, Any] = {}
     if method in METHODS and samples and not interrupted:
         resampled = {"bootstrap": _add_confidence(learner, source, samples, search)}
@@ -220,6 +224,20 @@ def _learner_options(
     if method == "chow-liu":
         options["root"] = target
     return options
+
+
+def _on_device(source: Any, method: str, device: str) -> Any:
+    """The rows where --device counts them."""
+    if device == "cpu":
+        return source
+    if device != "gpu":
+        raise ParameterError(f"--device {device!r} is not known; cpu or gpu is allowed.")
+    if method in CLASSIFIERS or method == RANKER:
+        raise ParameterError(
+            f"--device gpu is for methods that learn a structure from counts, not for {method}; "
+            "leave it out."
+        )
+    return counting.on_card(source, device)
 
 
 def _read_settings(method: str, texts: list[str] | None) -> dict[str, Any]:

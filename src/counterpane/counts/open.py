@@ -15,6 +15,7 @@ from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.engines.arrow import ArrowSource, FileSource, FrameSource
 from counterpane.counts.engines.dask import DaskSource
 from counterpane.counts.engines.file_readers import file_kind
+from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.counts.engines.partitioned import PartitionedSource
 from counterpane.counts.engines.spark import SparkSource
 from counterpane.counts.source import CountSource
@@ -24,7 +25,7 @@ from counterpane.data.files import read_table
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.disk import as_path
-from counterpane.errors import ParameterError, unknown_name
+from counterpane.errors import ParameterError, Setting, unknown_name
 from counterpane.lazy import lazy
 from counterpane.memory import within_memory
 from counterpane.typing import State
@@ -56,6 +57,7 @@ def read(
     sheet: str | int | None = None,
     drop: Collection[str] = (),
     categorical: Collection[str] = (),
+    device: str | int = "cpu",
     **source_options: Any,
 ) -> Table | CountSource:
     """The table of a file, a frame, an array, or a mapping of columns.
@@ -97,6 +99,8 @@ def read(
         The name or the number of a sheet of an Excel file.
     drop, categorical : list of str
         Columns to leave out, and columns whose numbers are states.
+    device : "cpu", "gpu" or int
+        "gpu", or the number of a card, counts the rows on an NVIDIA card: see `GpuCounts`.
     **source_options
         The options of the source of counts, if one is returned.
 
@@ -124,6 +128,8 @@ def read(
     changed = source_options | {
         name: value for name, value in options.items() if not _is_default(name, value)
     }
+    if device != "cpu":
+        return on_card(read(source, **options, **source_options), device)
     if isinstance(source, CountSource) and not changed:
         return source
     if is_baskets(source):
@@ -140,6 +146,16 @@ def read(
         changed = _cut(changed)
     counts: CountSource = source_type(frame.to_native(), **_allowed(source_type, changed))
     return counts
+
+
+def on_card(rows: Table | CountSource, device: str | int) -> GpuCounts:
+    """The rows counted on a card, "gpu" or its number; those of a source are read into memory."""
+    if device != "gpu" and (isinstance(device, bool) or not isinstance(device, int)):
+        raise ParameterError(
+            Setting("device", device), "; 'cpu', 'gpu' or the number of a card is allowed."
+        )
+    table = rows if isinstance(rows, Table) else rows.rows()
+    return GpuCounts(table, device=0 if device == "gpu" else int(device))
 
 
 READ_DEFAULTS = {

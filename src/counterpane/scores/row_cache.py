@@ -41,11 +41,11 @@ class RowCache:
 
     With a table in memory and a score the kernels know, a row is one fused call: the masks of the
     family's cells are built once and serve every added parent by popcounts, removals are summed
-    from the family's own table. Other sources are asked for the row's tables in one batch, and give
-    the same numbers to the last bit (real weights: where they come as one block). A source that counts
-    cells by all states at once (`counts_states`) fills many rows together. `memory` bounds
-    the rows kept, in bytes; the oldest go first. `max_parents` and `max_cells` mark larger families
-    as −∞.
+    from the family's own table. A source that counts cells by the states of all columns
+    (`counts_states`) fills many rows together. Others are asked for the tables of a row in one
+    batch. All give the same numbers to the last bit (real weights: where they come as one block).
+    `memory` bounds the rows kept, in bytes; the oldest go first. `max_parents` and `max_cells` mark
+    larger families as −∞.
 
     >>> from counterpane.counts import MemoryCounts
     >>> from counterpane.data.datasets import load_dataset
@@ -67,7 +67,7 @@ class RowCache:
     ) -> None:
         n = len(source.schema)
         gaps = source.has_missing.any() and not score.available_case
-        if source.table is not None and gaps:
+        if gaps and source.table is not None:
             name = source.schema.names[int(np.argmax(source.has_missing))]
             raise DataError(
                 f"column {name!r} has missing cells, and scores compare families on equal rows; "
@@ -173,8 +173,8 @@ class RowCache:
         codes: Codes = np.empty((n, 0), dtype=np.uint8)
         bits = BitColumns(codes, cards)
         weights = np.empty(0)
-        table = self.source.table
         kept = self.source.bits
+        table = None if kept is None else self.source.table
         if form is not None and table is not None and kept is not None and _fits(kept, cards):
             codes, bits = table.codes, kept
             if table.weights is None:

@@ -143,7 +143,8 @@ class CudaBits(BitDevice):
             out = (cupy.empty if slices == 1 and not same else cupy.zeros)((m, n), dtype=np.int32)
             self._kernel(name)(
                 (*grid, slices), (THREADS,),
-                (a, b, np.int64(m), np.int64(n), np.int64(width), np.int64(part), np.int32(same), out),
+                (a, b, np.int64(m), np.int64(n), np.int64(width), np.int64(part), np.int32(same),
+                 out),
             )  # fmt: skip
             if same:
                 side = -(-n // 32)
@@ -164,7 +165,7 @@ class CudaBits(BitDevice):
         return kernel
 
 
-class _card_errors:  # noqa: N801 (reads as a statement)
+class _card_errors:
     """What CuPy and the driver raise becomes a `DeviceError` in one sentence."""
 
     def __init__(self, what: str) -> None:
@@ -183,7 +184,11 @@ class _card_errors:  # noqa: N801 (reads as a statement)
             ) from error
         if type(error).__module__.startswith(("cupy", "cupy_backends")):
             words = " ".join(str(error).split())[:200]
-            advice = "lower memory=, or count on the host" if "emory" in words else "check the driver with nvidia-smi"
+            advice = (
+                "lower memory=, or count on the host"
+                if "emory" in words
+                else "check the driver with nvidia-smi"
+            )
             raise DeviceError(f"the card could not {self.what}: {words}; {advice}.") from error
 
 
@@ -195,4 +200,5 @@ def _pinned(shape: tuple[int, ...]) -> Array:
 
 def card_text(card: CudaBits) -> str:
     """A card in words."""
-    return f"{card.name}, compute capability {card.capability / 10}, {size_text(card.free_memory())} free"
+    free = size_text(card.free_memory())
+    return f"{card.name}, compute capability {card.capability / 10}, {free} free"

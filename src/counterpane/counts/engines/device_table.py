@@ -134,7 +134,12 @@ class DeviceTable:
 
     def _pack(self, begin: int, end: int) -> Any:
         """The sets of some rows, on the device."""
-        codes, cards, first, last = self.table.codes[:, begin:end], self.cards, self.first, self.last
+        codes, cards, first, last = (
+            self.table.codes[:, begin:end],
+            self.cards,
+            self.first,
+            self.last,
+        )
         if self.n_digits:
             assert self.table.weights is not None
             weights = self.table.weights[begin:end].astype(np.int64)

@@ -7,6 +7,7 @@ host: distinct rows, tables of very many cells, columns of very many states, rea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,6 @@ class GpuCounts(CountSource):
     [[1364, 367], [126, 344]]
     """
 
-    table: Table
-
     def __init__(
         self,
         table: Table,
@@ -80,15 +79,26 @@ class GpuCounts(CountSource):
     def _show(self, kept: DeviceTable, order: Sequence[int], n_jobs: int) -> None:
         """Show the columns `order` of a table on the card."""
         self._kept, self._order = kept, list(order)
-        table = kept.table if self._order == list(range(kept.table.n_columns)) else None
-        self.table = kept.table.select(self._order) if table is None else table
-        self._host = MemoryCounts(self.table, n_jobs=n_jobs)
+        self.n_jobs = n_jobs
         self._first, self._last = kept.first[self._order], kept.last[self._order]
         self._on_card = kept.on_device[self._order]
-        self.schema, self.has_missing = self.table.schema, self.table.has_missing
-        self.n_rows, self.total_weight = self.table.n_rows, self.table.total_weight
-        self.n_jobs = n_jobs
+        table = kept.table
+        in_order = self._order == list(range(table.n_columns))
+        self.schema = table.schema if in_order else table.schema.select(self._order)
+        self.has_missing = table.has_missing[self._order]
+        self.n_rows, self.total_weight = table.n_rows, table.total_weight
         self.card, self.resident = kept.device.name, kept.resident
+
+    @cached_property
+    def table(self) -> Table:  # type: ignore[override]
+        """The rows, on the host; a copy in another order is made only when it is needed."""
+        table = self._kept.table
+        in_order = self._order == list(range(table.n_columns))
+        return table if in_order else table.select(self._order)
+
+    @cached_property
+    def _host(self) -> MemoryCounts:
+        return MemoryCounts(self.table, n_jobs=self.n_jobs)
 
     def moved(self, order: Sequence[int]) -> GpuCounts:
         """The same counts with column `order[i]` at place i; bit sets are shared."""
@@ -98,7 +108,9 @@ class GpuCounts(CountSource):
 
     def of_table(self, table: Table) -> GpuCounts:
         """Counts of another table on the same card."""
-        return GpuCounts(table, device=self._kept.device, memory=self._kept.room, n_jobs=self.n_jobs)
+        return GpuCounts(
+            table, device=self._kept.device, memory=self._kept.room, n_jobs=self.n_jobs
+        )
 
     def prepare(self) -> None:
         """Copy the table to the card."""
@@ -118,7 +130,8 @@ class GpuCounts(CountSource):
         self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
     ) -> CountBatch:
         dense = layout.dense
-        out = np.zeros(layout.n_cells, self._host.dtype)
+        weights = self._kept.table.weights
+        out = np.zeros(layout.n_cells, np.int64 if weights is None else weights.dtype)
         here = self._counted_here(layout, dense)
         if not here.all():
             out += self._host.count_tables(layout, dense[~here], ctl)
