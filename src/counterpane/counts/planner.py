@@ -5,6 +5,7 @@ Costs are nanoseconds per row, measured on one core; only their ratios matter.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,7 +79,7 @@ def worth_compressing(cards: Ints, cost: float, n_tables: int, rows: int) -> boo
     `cost` is that of counting them on all rows. The number of distinct rows is not known yet: its
     bound, the number of cells, is used.
     """
-    cells = float(np.prod(cards, dtype=float))
+    cells = float(min(math.prod(cards.tolist()), 2**62))
     if cells > DISTINCT_CELLS or cells > rows / 4:
         return False
     return table_cost(cells, False) + n_tables * 0.8 * cells / rows < cost / 2

@@ -204,7 +204,7 @@ class GpuCounts(CountSource):
                 self._device.add_product(joint, a, b, plane.factor)
         sides = self.counted_cards[left], self.counted_cards[right]
         out = np.empty((int(sides[0].sum()), int(sides[1].sum())), dtype=np.int64)
-        ones = [self._state_sizes(side, ctl) for side in (left, right)]
+        ones = self._state_sizes(left, ctl), self._state_sizes(right, ctl)
         kernels.spread_pairs(joint, *sides, *ones, left is right, out)
         return self._observed_pairs(out, left, right)
 
