@@ -25,6 +25,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "missing": ("benchmarks/micro/missing.py", "^distance|^seconds"),
     "weights": ("benchmarks/micro/weights.py", None),
     "wide": ("benchmarks/wide.py", None),
+    "explorer": ("benchmarks/explorer.py", None),
     "bayesian": ("benchmarks/peers/bayesian.py", None),
     "quality": ("benchmarks/peers/quality.py", "^b[a-z]+: "),
     "margins": ("benchmarks/peers/margins.py", None),
@@ -43,6 +44,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "tree_cuts": ("benchmarks/tree_cuts.py", None),
 }
 DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
+    "explorer": None,
     "questions": (
         "learner", "domains", "f1", "precision", "recall", "auc", "cost", "table_cost",
         "contradictions", "seconds",

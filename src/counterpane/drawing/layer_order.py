@@ -16,7 +16,7 @@ PATIENCE = 4  # sweeps without fewer crossings
 SIFTED_EDGES = 3_000  # with more, nodes are only sorted
 STARTED_EDGES = 1_500  # in all starts together
 MAX_STARTS = 12
-SHORT_LAYER = 12  # nodes up to which plain loops are faster than matrices
+SHORT_LAYER = 12  # nodes up to which plain loops are faster than arrays
 
 
 def order_layers(layers: list[list[int]], below: Neighbors) -> None:
@@ -186,19 +186,23 @@ def _sift_short(members: list[int], above: Neighbors, below: Neighbors, place: l
 def _excess(members: list[int], toward: Neighbors, place: list[int]) -> Array:
     """[v, u]: crossings of the edges of v and u if v is left of u, less those if it is right.
 
-    Both are given by their places in the layer. Cost: that of a product of matrices.
+    Both are given by their places in the layer. Cost: nodes × edges.
     """
     n = len(members)
     ends = [place[u] for v in members for u in toward[v]]
     width = max(ends, default=0) + 1
     if width == 1:  # no edges, or all to one node
         return np.zeros((n, n), dtype=np.float32)
-    rows = np.repeat(np.arange(n) * width, [len(toward[v]) for v in members])
-    # Whole numbers of single precision: they are small, and the product is that of a matrix.
+    degrees = [len(toward[v]) for v in members]
+    rows = np.repeat(np.arange(n) * width, degrees)
+    # Whole numbers of single precision: they are small.
     counts = np.bincount(rows + ends, minlength=n * width).reshape(n, width).astype(np.float32)
     up_to = counts.cumsum(axis=1)
     beyond = up_to[:, -1:] - 2 * up_to + counts  # edge ends right of a place, less those left of it
-    return np.asarray(beyond @ counts.T)
+    sums = np.zeros((n, len(ends) + 1), dtype=np.float32)  # over the edges, node after node
+    np.cumsum(beyond[:, ends], axis=1, out=sums[:, 1:])
+    stops = np.cumsum(degrees)
+    return np.asarray(sums[:, stops] - sums[:, stops - degrees])
 
 
 def _depth_first(layers: list[list[int]], below: Neighbors) -> list[list[int]]:
