@@ -3,7 +3,7 @@
 Chromium without a screen opens the explorer of all networks of `$COUNTERPANE_DATA/networks`, clicks
 states one after the other and forces a layout after each click. A click's time is the median of the
 clicks; the machine's other load is in it. Opening is from the request to the end of the load event,
-the least of three. Layouts and the writing of a page are processor seconds of Python.
+the least of five. Layouts and the writing of a page are processor seconds of Python.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def browser(profile: str) -> Any:
 
 
 def open_page(driver: Any, page: Path) -> float:
-    """Milliseconds from the request to the end of the load event, the least of three."""
+    """Milliseconds from the request to the end of the load event, the least of five."""
     load = "return performance.getEntriesByType('navigation')[0].loadEventEnd"
     times = []
-    for _ in range(3):
+    for _ in range(5):
         driver.get("about:blank")
         driver.get(page.as_uri())
         times.append(float(driver.execute_script(load)))
