@@ -2,8 +2,9 @@
 
 Chromium without a screen opens the explorer of all networks of `$COUNTERPANE_DATA/networks`, clicks
 states one after the other and forces a layout after each click. A click's time is the median of the
-clicks; the machine's other load is in it. Opening is from the request to the end of the load event,
-the least of five. Layouts and the writing of a page are processor seconds of Python.
+clicks. Opening is from the request to the end of the load event, the least of five. Layouts and the
+writing of a page are processor seconds of Python. Where the machine has other work, let this run
+before it: `chrt -r 1 python benchmarks/explorer.py`.
 """
 
 from __future__ import annotations
