@@ -14,6 +14,7 @@ GROUPS = {  # the longest home that a name's own begins with decides
     "counterpane.independence": "Independence tests",
     "counterpane.models": "Models",
     "counterpane.inference": "How to answer",
+    "counterpane.causes": "Causes and effects",
     "counterpane.learn": "Learners: what they share",
     "counterpane.learn.bayesian": "Learners of Bayesian networks",
     "counterpane.learn.classifiers": "Classifiers",

@@ -52,7 +52,9 @@ class ParsedEvidence:
         }
 
 
-def evidence_of(model: Any, options: Sequence[str] | None) -> ParsedEvidence:
+def evidence_of(
+    model: Any, options: Sequence[str] | None, option_name: str = "--given"
+) -> ParsedEvidence:
     """The evidence in options such as sex=female, port=a|b, mpg>30 and 20<mpg<=30.
 
     A column name or a state that has one of these signs in it is looked for first. Ranges of one
@@ -65,13 +67,13 @@ def evidence_of(model: Any, options: Sequence[str] | None) -> ParsedEvidence:
     evidence: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for option in options or ():
-        name, value = _read(option, model.schema, cells)
+        name, value = _read(option, model.schema, cells, option_name)
         if name in evidence:
             both = (evidence[name], value)
             if not all(isinstance(v, ranges.Range) for v in both):
                 raise ParameterError(
-                    f"--given names the column {name!r} twice ({texts[name]}, {option.strip()}); "
-                    f"give it once, and several states as {name}=a|b."
+                    f"{option_name} names the column {name!r} twice ({texts[name]}, "
+                    f"{option.strip()}); give it once, and several states as {name}=a|b."
                 )
             value = both[0] & both[1]
         evidence[name] = value
@@ -79,7 +81,9 @@ def evidence_of(model: Any, options: Sequence[str] | None) -> ParsedEvidence:
     return ParsedEvidence(evidence, tuple(texts.values()))
 
 
-def _read(option: str, schema: Any, cells: Mapping[str, CellFormat]) -> tuple[str, Any]:
+def _read(
+    option: str, schema: Any, cells: Mapping[str, CellFormat], option_name: str
+) -> tuple[str, Any]:
     """The column of an option, and its state, states or range."""
     text = option.strip()
     names = sorted(schema.names, key=len, reverse=True)
@@ -104,8 +108,8 @@ def _read(option: str, schema: Any, cells: Mapping[str, CellFormat]) -> tuple[st
     if column and column != text:
         raise unknown_name("column", column, schema.names)
     raise ParameterError(
-        f"--given {option!r} is not of the form column=state; write it as sex=female, port=a|b, "
-        "or, in quotes, 'mpg>30'."
+        f"{option_name} {option!r} is not of the form column=state; write it as sex=female, "
+        "port=a|b, or, in quotes, 'mpg>30'."
     )
 
 

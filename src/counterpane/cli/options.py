@@ -84,6 +84,15 @@ Evidence = Annotated[
         autocompletion=complete_evidence,
     ),
 ]
+Do = Annotated[
+    list[str] | None,
+    _option(
+        "--do",
+        metavar="COLUMN=STATE",
+        help="Set a column from outside: edges into it are cut; repeat. For Bayesian networks.",
+        autocompletion=complete_evidence,
+    ),
+]
 ClassColumn = Annotated[str | None, _option("--target", help="The column to predict (the class).")]
 ModelTarget = Annotated[
     str | None,

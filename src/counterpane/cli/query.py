@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 import counterpane as cp
 from counterpane.cli.app import console, emit, note, progress_bar
 from counterpane.cli.evidence import ParsedEvidence, evidence_of
-from counterpane.cli.options import Evidence, ModelFile, Printing, complete_column
+from counterpane.cli.options import Do, Evidence, ModelFile, Printing, complete_column
 from counterpane.lazy import lazy
 
 inference = lazy("counterpane.inference.limits")
@@ -36,6 +36,7 @@ def run_query(
         ),
     ] = None,
     given: Evidence = None,
+    do: Do = None,
     method: Annotated[
         str,
         typer.Option(
@@ -96,10 +97,15 @@ def run_query(
         raise cp.CounterpaneError(
             "no columns are asked about; name one or more, or pass --task MAR."
         )
+    interventions = evidence_of(loaded, do, "--do")
+    if do:
+        check_causal(loaded)
+        limits["do"] = interventions.evidence
     with progress_bar() as report, inference.limited(report=report):
         answer = loaded.query(variables, parsed.evidence, method=method, **limits)
     words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, parsed)
     lines = [*_cut_intervals(loaded, parsed), *([words] if words else [])]
+    lines += open_directions(loaded, list(interventions.evidence))
     for line in lines:
         note(line)
     if printing.as_json:
@@ -107,11 +113,13 @@ def run_query(
         basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
         about = {**basis, **({"notes": lines} if lines else {})}
         question = {"columns": list(answer.names), "given": parsed.to_dict()}
+        question |= {"do": interventions.to_dict()} if do else {}
         emit({**_trust(answer), **question, "cells": cells, **about})
         return
     if answer.doubt:
         console.print(f"[bold]{escape(answer.doubt)}[/bold]")
-    console.print(_probability_bars(answer, parsed.texts))
+    set_by_do = [f"do({text})" for text in interventions.texts]
+    console.print(_probability_bars(answer, [*set_by_do, *parsed.texts]))
 
 
 def _trust(answer: Any) -> dict[str, Any]:
@@ -165,6 +173,31 @@ def _partition(model: Any, evidence: dict[str, Any], limits: dict[str, Any]) -> 
     low, high = lower / math.log(10), upper / math.log(10)
     note(f"Not exact: log10 Z lies between {low:.6g} and {high:.6g}; the middle is printed.")
     return float((lower + upper) / 2)
+
+
+def check_causal(model: Any) -> None:
+    """Refuse an intervention in a model that has no `do`."""
+    if not hasattr(model, "do"):
+        raise cp.CounterpaneError(
+            f"a {type(model).__name__} predicts a class and has no directions; --do needs a "
+            "Bayesian network, for instance by `counterpane learn DATA --method structure-search`."
+        )
+
+
+def open_directions(model: Any, columns: Sequence[str]) -> list[str]:
+    """A caution for each column that is set and has an edge whose direction the data leave open."""
+    if not columns or "learner" not in (model.provenance or {}) or not hasattr(model, "cpdag"):
+        return []
+    graph = model.cpdag
+    lines = []
+    for name in columns:
+        open_ = [b for _, b, directed in graph.out_edges(name, data="directed") if not directed]
+        if open_:
+            lines.append(
+                f"The data leave open whether {name} acts on {', '.join(sorted(open_))} or the "
+                "other way round; `counterpane effect` covers both directions."
+            )
+    return lines
 
 
 def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:

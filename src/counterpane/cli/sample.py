@@ -8,9 +8,10 @@ import typer
 from rich.markup import escape
 
 import counterpane as cp
-from counterpane.cli.app import check_output, emit, many, say
+from counterpane.cli.app import check_output, emit, many, note, say
 from counterpane.cli.evidence import evidence_of
-from counterpane.cli.options import CsvFile, Evidence, Json, ModelFile, Seed
+from counterpane.cli.options import CsvFile, Do, Evidence, Json, ModelFile, Seed
+from counterpane.cli.query import check_causal, open_directions
 from counterpane.cli.score import check_joint
 from counterpane.lazy import lazy
 
@@ -22,6 +23,7 @@ def run_sample(
     model: ModelFile,
     n: Annotated[int, typer.Option("-n", help="The number of rows.")] = 100,
     given: Evidence = None,
+    do: Do = None,
     output: CsvFile = None,
     seed: Seed = None,
     as_intervals: Annotated[
@@ -39,7 +41,13 @@ def run_sample(
     loaded: Any = cp.load(model)
     check_joint(loaded, "`sample` draws")
     evidence = evidence_of(loaded, given).evidence
-    table = loaded.sample(n, evidence, random_state=seed, as_intervals=as_intervals)
+    options: dict[str, Any] = {}
+    if do:
+        check_causal(loaded)
+        options["do"] = evidence_of(loaded, do, "--do").evidence
+        for line in [] if as_json else open_directions(loaded, list(options["do"])):
+            note(line)
+    table = loaded.sample(n, evidence, random_state=seed, as_intervals=as_intervals, **options)
     columns = table.to_columns()
     if output is not None:
         tables.write_csv(columns, output)

@@ -1,0 +1,123 @@
+"""`counterpane effect`: what would change if a column were set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import counterpane as cp
+from counterpane.cli.app import check_output, console, emit, say, say_saved
+from counterpane.cli.evidence import evidence_of
+from counterpane.cli.options import DATA_HELP, MODEL_HELP, Evidence, Printing, Seed, complete_column
+from counterpane.lazy import lazy
+
+formats = lazy("counterpane.models.formats")
+
+
+def run_effect(
+    *,
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help=f"{MODEL_HELP} Or rows, with --graph: {DATA_HELP}"),
+    ],
+    columns: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TREATMENT OUTCOME",
+            help="The column that is set, or several, and last the column asked about.",
+            autocompletion=complete_column,
+        ),
+    ],
+    given: Evidence = None,
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            help="The causal graph, if it is not that of MODEL: 'x -> y; z -> x; x <-> y', where "
+            "<-> is a common cause that was not measured."
+        ),
+    ] = None,
+    as_drawn: Annotated[
+        bool,
+        typer.Option(
+            "--as-drawn",
+            help="Take the directions of a learned network as they are. By default the answer "
+            "covers every direction that the data leave open.",
+        ),
+    ] = False,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=STATE",
+            help="The state to compare with, by default the first; repeat for several treatments.",
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    draws: Annotated[int, typer.Option(help="Draws from the posterior for the intervals.")] = 200,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="A file for the picture: .png, .svg or .pdf.")
+    ] = None,
+    printing: Printing,
+) -> None:
+    """Print P(OUTCOME | do(TREATMENT = each state)), differences and ratios, and how sure they are.
+
+    If MODEL was learned from data, the answer is a range over all directions of edges that explain
+    the data equally well. It holds if no common cause of the columns is missing.
+    """
+    check_output(plot)
+    subject: Any = _loaded(model, graph)
+    if len(columns) < 2:
+        raise cp.CounterpaneError("name the column that is set and the column asked about.")
+    *treatment, outcome = columns
+    parsed = evidence_of(subject, given) if given else None
+    states = evidence_of(subject, baseline, "--baseline").evidence if baseline else None
+    result = cp.effect(
+        subject,
+        treatment,
+        outcome,
+        given=None if parsed is None else parsed.evidence,
+        graph=graph,
+        equivalence=False if as_drawn else None,
+        baseline=states,
+        level=level,
+        draws=draws,
+        random_state=seed,
+    )
+    if plot is not None:
+        result.plot().figure.savefig(plot)
+    if printing.as_json:
+        emit(result.to_dict())
+        return
+    first, *rest = result.notes
+    say(escape(first))
+    console.print(_effect_grid(result))
+    for words in rest:
+        say(f"[dim]{escape(words)}[/dim]")
+    say_saved(plot)
+
+
+def _loaded(path: Path, graph: str | None) -> Any:
+    """The model in a file, or the counts of a table where a graph was passed."""
+    known = (formats.NATIVE, *formats.FORMAT_OF)
+    if path.suffix and formats.suffix_of(path) in known and path.exists():
+        return cp.load(path)
+    if graph is None:
+        return cp.load(path)  # its message says what is wrong
+    data: Any = cp.load_dataset(str(path)) if str(path) in cp.dataset_names() else cp.read(path)
+    source = cp.MemoryCounts(data) if isinstance(data, cp.Table) else data
+    source.provenance = {}
+    return source
+
+
+def _effect_grid(result: Any) -> Grid:
+    head, rows = result.lines()
+    grid = Grid(title=escape(result.question), box=None)
+    for title in head:
+        grid.add_column(escape(title))
+    for row in rows:
+        grid.add_row(*map(escape, row))
+    return grid
