@@ -24,6 +24,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "gibbs": ("benchmarks/micro/gibbs.py", "slowest|618 features|32,840|895|401,721"),
     "missing": ("benchmarks/micro/missing.py", "^distance|^seconds"),
     "weights": ("benchmarks/micro/weights.py", None),
+    "causal": ("benchmarks/causal.py", None),
     "wide": ("benchmarks/wide.py", None),
     "explorer": ("benchmarks/explorer.py", None),
     "bayesian": ("benchmarks/peers/bayesian.py", None),
