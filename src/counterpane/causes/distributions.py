@@ -27,6 +27,7 @@ class Distribution(Protocol):
 
     schema: Schema
     uncertain: bool
+    drawn: bool  # a draw, in which very small probabilities may be zero
 
     def ask(self, targets: Sequence[int], evidence: Codes = NO_CODES) -> Floats:
         """P(targets | evidence), an axis for each target; evidence is column → code."""
@@ -45,7 +46,7 @@ class NetworkDistribution:
 
     def __init__(self, model: BayesianNetwork, nodes: Sequence[int]) -> None:
         self.schema = model.schema
-        self.uncertain = model.strengths is not None
+        self.uncertain, self.drawn = model.strengths is not None, False
         relevant = sorted({*nodes, *model.dag.ancestors(nodes)})
         potentials = model.to_potentials()
         self.families = {v: potentials[v] for v in relevant}
@@ -65,11 +66,12 @@ class NetworkDistribution:
         kept += [Potential((v,), np.zeros(self.schema[v].card)) for v in treatments]
         table = self._answer(kept, [*treatments, outcome], evidence)
         totals = table.sum(axis=-1, keepdims=True)
-        if not (totals > 0).all():
+        if not self.drawn and not (totals > 0).all():
             raise EvidenceError(
                 "the evidence is impossible after one of the interventions; drop part of it."
             )
-        rows: Floats = table / totals
+        with np.errstate(invalid="ignore"):
+            rows: Floats = table / totals
         return rows
 
     def _answer(self, parts: list[Potential], targets: Sequence[int], evidence: Codes) -> Floats:
@@ -85,6 +87,7 @@ class NetworkDistribution:
     def draw(self, rng: np.random.Generator) -> NetworkDistribution:
         drawn = object.__new__(NetworkDistribution)
         drawn.schema, drawn.uncertain, drawn.alphas = self.schema, self.uncertain, {}
+        drawn.drawn = True
         drawn.families = {
             v: Potential(self.families[v].scope, draw_dirichlet_logs(rng, alpha))
             for v, alpha in self.alphas.items()
@@ -110,6 +113,7 @@ class CountDistribution:
         self.place = {v: k for k, v in enumerate(sorted(columns))}
         self.rows: Table = rows.take(complete)
         self.size = size
+        self.drawn = False
 
     def ask(self, targets: Sequence[int], evidence: Codes = NO_CODES) -> Floats:
         scope = [*evidence, *targets]
@@ -129,6 +133,7 @@ class CountDistribution:
         assert self.rows.weights is not None
         drawn = object.__new__(CountDistribution)
         drawn.schema, drawn.place, drawn.size = self.schema, self.place, self.size
+        drawn.drawn = True
         weights = np.maximum(rng.standard_gamma(self.rows.weights), np.finfo(np.float64).tiny)
         drawn.rows = self.rows.reweighted(weights)
         return drawn
@@ -157,7 +162,9 @@ class ParentWeighting:
         else:
             others = [v for v in everything if v not in (*self.treatments, self.outcome)]
             tables = [self._tables(distribution, others, evidence)] * len(self.sets)
-        return [self._effect(*t, each) for t, each in zip(tables, self.sets, strict=True)]
+        check = not distribution.drawn
+        pairs = zip(tables, self.sets, strict=True)
+        return [self._effect(*table, each, check=check) for table, each in pairs]
 
     def _cells(self, schema: Schema, columns: Sequence[int]) -> int:
         scope = {*columns, *self.treatments, self.outcome}
@@ -181,19 +188,26 @@ class ParentWeighting:
         return axes, joint, plain
 
     def _effect(
-        self, axes: list[int], joint: Floats, plain: Floats, each: Sequence[Sequence[int]]
+        self,
+        axes: list[int],
+        joint: Floats,
+        plain: Floats,
+        each: Sequence[Sequence[int]],
+        *,
+        check: bool,
     ) -> Floats:
         weighted = joint
         for treatment, parents in zip(self.treatments, each, strict=True):
             drop = tuple(k for k, v in enumerate(axes) if v != treatment and v not in parents)
             family = plain.sum(axis=drop, keepdims=True)
             total = family.sum(axis=axes.index(treatment), keepdims=True)
-            if ((family == 0) & (total > 0)).any():
+            if check and ((family == 0) & (total > 0)).any():
                 raise NeverSeen(treatment, tuple(parents))
             weighted = np.where(weighted > 0, weighted * total / np.where(family > 0, family, 1), 0)
         middle = tuple(range(len(self.treatments), len(axes) - 1))
         sums: Floats = weighted.sum(axis=middle)
-        rows: Floats = sums / sums.sum(axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            rows: Floats = sums / sums.sum(axis=-1, keepdims=True)
         return rows
 
 

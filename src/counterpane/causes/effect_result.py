@@ -135,7 +135,7 @@ class CausalEffect:
                 return None
             drawn = self._measure(estimate.draws, measure)
             tails = [(1 - self.level) / 2, (1 + self.level) / 2]
-            ends.append(np.quantile(drawn, tails, axis=0))
+            ends.append(np.nanquantile(drawn, tails, axis=0))
         return np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
 
     def records(self) -> list[dict[str, Any]]:

@@ -125,10 +125,13 @@ def checked_effect(
     treatment: Sequence[str],
     outcome: Sequence[str],
     codes: Mapping[str, int] | None = None,
+    *,
+    drawn: bool = False,
 ) -> Floats:
     """P(outcome | do(treatment)) of axes (treatment…, outcome…), each row checked to sum to 1.
 
-    `codes` are the states of other variables that are free in the expression.
+    `codes` are the states of other variables that are free in the expression. Tables that are
+    `drawn` from a posterior are not checked: very small probabilities may be zero in them.
     """
     value = value_of(expression, tables, schema)
     value = value.at({schema.index(name): code for name, code in (codes or {}).items()})
@@ -139,9 +142,10 @@ def checked_effect(
     table = table[tuple(slice(None) if v in present else None for v in axes)]
     table = np.broadcast_to(table, tuple(schema.cards[list(axes)].tolist()))
     sums = table.sum(axis=tuple(range(len(treatment), len(axes))))
-    if not (np.abs(sums - 1) <= 1e-6).all():
+    if not drawn and not (np.abs(sums - 1) <= 1e-6).all():
         raise DataError(_empty_cell(expression, tables, schema))
-    rows: Floats = table / sums.reshape(*sums.shape, *[1] * len(outcome))
+    with np.errstate(invalid="ignore"):
+        rows: Floats = table / sums.reshape(*sums.shape, *[1] * len(outcome))
     return rows
 
 

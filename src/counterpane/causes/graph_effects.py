@@ -225,7 +225,9 @@ def _in_graph(
     def effects(where: Distribution) -> list[Floats]:
         tables = {names: where.ask(scope) for names, scope in scopes.items()}
         outcome = [schema.names[question.y]]
-        return [checked_effect(expression, tables, schema, treatment, outcome, codes)]
+        return [
+            checked_effect(expression, tables, schema, treatment, outcome, codes, drawn=where.drawn)
+        ]
 
     value, (drawn,) = effects(distribution)[0], question.drawn(distribution, effects)
     acts = schema.names[question.y] in graph.descendants(treatment)
