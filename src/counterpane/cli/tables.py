@@ -32,7 +32,8 @@ from counterpane.errors import DataError, ParameterError, unknown_name, visible
 from counterpane.typing import Array, Bools
 
 CUTS = ("auto", "mdl", "quantile", "none")
-MAX_CLASSES = 100  # of a target
+MANY_CLASSES = 100  # of a target, above which there must be rows enough for each
+ROWS_OF_CLASS = 5  # on average, where there are many classes
 FEW_NUMBERS = 20  # distinct integers that are states as they are
 INTERVALS = 4  # of numbers, unless --bins says otherwise
 CHUNK = 2**14  # rows written at a time
@@ -276,13 +277,20 @@ def _with_classes(prepared: Prepared, target: str, bins: int) -> InputTable:
         kind = "a date" if column.dated else "numeric"
         notes.append(f"The target {target!r} is {kind}: cut into {', '.join(labels.states)}.")  # type: ignore[arg-type]
         columns = [labels if c.name == target else c for c in columns]
-    elif isinstance(column, Labels) and len(column.states) > MAX_CLASSES:
-        raise ParameterError(
-            f"the target {target!r} has {len(column.states):,} different values in "
-            f"{n_rows(column):,} rows, and {MAX_CLASSES} classes are the most; choose another "
-            "column, or group its values."
-        )
+    elif isinstance(column, Labels):
+        _check_classes(column)
     return InputTable(replace(prepared, columns=columns), None, notes, cuts)
+
+
+def _check_classes(target: Labels) -> None:
+    """Refuse a target that rather names rows than classes."""
+    classes, rows = len(target.states), n_rows(target)
+    if classes > MANY_CLASSES and rows < ROWS_OF_CLASS * classes:
+        raise ParameterError(
+            f"the target {target.name!r} has {classes:,} different values in {rows:,} rows; above "
+            f"{MANY_CLASSES} classes there must be {ROWS_OF_CLASS} rows of each on average: choose "
+            "another column, or group its values."
+        )
 
 
 def _is_few(column: Numbers) -> bool:

@@ -72,7 +72,8 @@ class Coding:
         terms = np.empty((2 * len(varying), numbers.shape[1]))
         for place, a in enumerate(varying):
             x = np.where(np.isnan(numbers[a]), self.fills[a], numbers[a])
-            z = (x - self.centers[a]) / self.scales[a]
+            with np.errstate(over="ignore"):  # what is infinite is clipped
+                z = (x - self.centers[a]) / self.scales[a]
             terms[place] = np.clip(z, -LIMIT, LIMIT)
             below = np.searchsorted(self.values[a], x, side="left")
             upto = np.searchsorted(self.values[a], x, side="right")

@@ -207,6 +207,14 @@ def test_hostile_tables_get_one_sentence(run, tmp_path: Path, text, words, hint:
     assert not (tmp_path / "new.cp").exists()
 
 
+def test_many_classes_are_learned_if_each_has_some_rows(run, tmp_path: Path) -> None:
+    rows = "".join(f"{i % 120 % 11},{i % 120 // 11},k{i % 120}\n" for i in range(720))
+    (tmp_path / "t.csv").write_text("a,b,t\n" + rows)
+    code, out, _ = run("learn", "t.csv", "--target", "t", "--method", "naive-bayes")
+    assert code == 0
+    assert "120 classes" in out
+
+
 def test_names_that_look_like_markup(run, tmp_path: Path) -> None:
     rows = "".join("[bold],it's\n" if i % 2 else "q,[/red]\n" for i in range(60))
     (tmp_path / "m[x].csv").write_text("[red]x[/red],two words\n" + rows)

@@ -190,3 +190,11 @@ def test_only_columns_that_have_a_cut_are_said_to_be_cut() -> None:
     schema = Schema([Variable("a", ("low", "high"), (3.5,)), Variable("b", ("all",), ())])
     assert cut_notes(schema) == ["Cut into intervals: a.", "Left in one interval: b."]
     assert not cut_notes(Schema([Variable("c", ("x", "y"))]))
+
+
+def test_infinite_numbers_of_a_file_are_missing(tmp_path) -> None:
+    path = tmp_path / "table.csv"
+    cells = ["inf", "-inf", "Inf", "Infinity", *(f"{i}.5" for i in range(60))]
+    path.write_text("x,k\n" + "".join(f"{cell},{i % 2}\n" for i, cell in enumerate(cells)))
+    (column, _) = read_columns(path)
+    assert isinstance(column, Numbers) and column.missing.sum() == 4

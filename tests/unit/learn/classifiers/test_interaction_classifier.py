@@ -310,3 +310,17 @@ def test_weights_may_be_fractions(frame):
     assert np.isfinite(found.predict_log_proba(frame)).all()
     light = cp.InteractionClassifier().fit(frame, "y", sample_weight=weights / weights.mean())
     assert log_loss(light, frame) < 0.6
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e300, 4e307])
+def test_numbers_of_any_size_are_learned_and_kept(size, tmp_path):
+    rng = np.random.default_rng(0)
+    x, z = rng.uniform(-1, 1, (2, 120))
+    frame = {"x": x * size * 4, "z": z, "y": np.where(x + 0.3 * z > 0, "p", "q")}
+    classifier = cp.InteractionClassifier(boosted=False).fit(frame, "y")
+    model = classifier.model_
+    assert classifier.inner_log_loss_ < 0.3
+    model.save(tmp_path / "model.cp")
+    again = cp.load(tmp_path / "model.cp")
+    evidence = {"x": frame["x"][0], "z": z[0]}
+    assert again.query("y", evidence)["p"] == pytest.approx(model.query("y", evidence)["p"])

@@ -84,10 +84,9 @@ def find_coding(rows: RawRows, weights: Floats) -> Coding:
         distinct, where = np.unique(x, return_inverse=True)
         heights: Floats = np.cumsum(np.bincount(where, w, len(distinct)).astype(np.float64))
         total = heights[-1] if len(heights) else 0.0
-        center = float(x @ w / total) if total else 0.0
-        spread = float(np.sqrt((x - center) ** 2 @ w / total)) if len(distinct) > 1 else 0.0
+        center, spread = mean_and_deviation(x, w, total)
         centers.append(center)
-        scales.append(spread)
+        scales.append(spread if len(distinct) > 1 else 0.0)
         fills.append(float(distinct[np.searchsorted(heights, total / 2)]) if total else 0.0)
         values.append(distinct)
         scores.append(_scores(heights))
@@ -101,6 +100,20 @@ def find_coding(rows: RawRows, weights: Floats) -> Coding:
         tuple(values),
         tuple(scores),
     )
+
+
+def mean_and_deviation(x: Floats, w: Floats, total: float) -> tuple[float, float]:
+    """The mean and the standard deviation of weighted numbers, finite for all finite numbers."""
+    if not total:
+        return 0.0, 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = float(x @ w / total)
+        spread = float(np.sqrt((x - center) ** 2 @ w / total))
+    if not np.isfinite(center + spread):  # squares of very large numbers are infinite
+        unit = float(np.abs(x).max())
+        part, width = mean_and_deviation(x / unit, w, total)
+        center, spread = part * unit, width * unit
+    return center, spread
 
 
 def with_thirds(coding: Coding, rows: RawRows, weights: Floats) -> Coding:
