@@ -21,10 +21,10 @@ _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LONG_INTEGER = re.compile(r"[+-]?[0-9]{16,300}")  # that a double may not hold
 _TRUTH = {"true": 1, "false": 0}
-NO_NUMBER = frozenset(  # missing among numbers; infinite ones are missing as those of frames are
-    ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
-    + tuple(sign + word for sign in ("", "+", "-") for word in ("inf", "Inf", "Infinity"))
-)
+NO_NUMBER = frozenset({  # missing among numbers, as infinite ones of frames are
+    "", "NA", "N/A", "NaN", "nan", "null", "NULL", "?",
+    "inf", "-inf", "+inf", "Inf", "-Inf", "+Inf", "Infinity", "-Infinity", "+Infinity",
+})  # fmt: skip
 
 
 def collect(rows: Iterable[Sequence[Cell]], width: int) -> list[tuple[list[Cell], Array]]:
