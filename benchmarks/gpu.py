@@ -4,6 +4,9 @@ Each part is one line of JSON of `--out`; where `--rivals` is given, the same wo
 `MemoryCounts` with all cores. Tables are sampled on the card from random or known networks.
 
     python benchmarks/gpu.py --out results/gpu.jsonl [--parts check products …] [--networks FOLDER]
+    python benchmarks/gpu.py --summary LINES… --commit COMMIT --machine WORDS
+
+The second writes `docs/_figures/gpu.json` from such lines, on any machine.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cupy
 import numpy as np
 
 import counterpane as cp
@@ -25,7 +27,13 @@ from counterpane.counts.engines.bit_device import HostBits
 from counterpane.counts.engines.cuda import CudaBits, card_text
 from counterpane.counts.engines.gpu import GpuCounts
 
+try:
+    import cupy
+except ImportError:  # a summary needs no card
+    cupy = None
+
 CORES = os.cpu_count() or 1
+FIGURES = Path(__file__).parents[1] / "docs" / "_figures" / "gpu.json"
 LIMIT = 1e15  # bit pairs a second: the best that a plain kernel was measured to reach
 
 
@@ -260,15 +268,74 @@ PARTS = {"check": check, "products": products, "pairs": pairs, "tables": tables,
          "large": large, "streaming": streaming}  # fmt: skip
 
 
+def summary(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The figures of the site."""
+    for line in lines:
+        part = line["part"]
+        if part == "check":
+            continue
+        if part == "products":
+            what = f"product of {line['m']:,} × {line['n']:,} sets of {line['rows']:,} rows"
+            yield {"what": what, "value": line["ms"], "unit": "ms"}
+            yield {"what": f"{what}: share of 10¹⁵ bit pairs a second", "value": line["share"]}
+        elif part == "pairs":
+            what = f"all pairs of {line['columns']:,} columns × {line['rows']:,} rows"
+            yield {"what": f"{what}: the product", "value": line["product_ms"], "unit": "ms"}
+            yield {"what": f"{what}: with tables", "value": line["pair_counts_s"], "unit": "s"}
+            yield {"what": f"{what}: copied", "value": line["copy_and_pack_s"], "unit": "s"}
+            yield {"what": f"{what}: host", "value": line["host_pair_counts_s"], "unit": "s"}
+            yield {"what": f"{what}: Chow–Liu", "value": line["chow_liu_s"], "unit": "s"}
+            yield {"what": f"{what}: Chow–Liu, host", "value": line["host_chow_liu_s"], "unit": "s"}
+        elif part == "tables":
+            yield {"what": "200 three-way tables", "value": line["ms"], "unit": "ms"}
+            yield {"what": "200 three-way tables: host", "value": line["host_ms"], "unit": "ms"}
+        elif part in ("known", "large"):
+            what = f"{line['name']}, {line['columns']:,} columns × {line['rows']:,} rows"
+            for name in ("search_s", "host_search_s"):
+                if name in line:
+                    on = "host" if name.startswith("host") else "card"
+                    stopped = " (stopped)" if on == "host" and line["host_stopped"] else ""
+                    yield {"what": f"{what}: {on}{stopped}", "value": line[name], "unit": "s"}
+            yield {"what": f"{what}: precision", "value": line["precision"]}
+            yield {"what": f"{what}: recall", "value": line["recall"]}
+        elif part == "streaming":
+            what = "100,000,000 rows × 100 columns through 2 GB"
+            yield {"what": f"{what}: packed once", "value": line["pack_s"], "unit": "s"}
+            yield {"what": f"{what}: all pairs", "value": line["pair_counts_s"], "unit": "s"}
+            yield {
+                "what": f"{what}: 90 three-way tables",
+                "value": line["three_way_s"],
+                "unit": "s",
+            }
+
+
+def write_figures(options: Any) -> None:
+    """`docs/_figures/gpu.json` from lines that were measured elsewhere."""
+    lines = [json.loads(x) for path in options.summary for x in path.read_text().splitlines()]
+    once = {f["what"]: {**f, "value": float(f"{f['value']:.4g}")} for f in summary(lines)}
+    figures = list(once.values())
+    record = {"name": "gpu", "script": "benchmarks/gpu.py", "commit": options.commit,
+              "date": options.date, "machine": options.machine, "versions": {"cupy": "14.2.0"},
+              "figures": figures}  # fmt: skip
+    FIGURES.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--summary", nargs="+", type=Path)
+    parser.add_argument("--commit")
+    parser.add_argument("--date")
+    parser.add_argument("--machine")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--networks", default=os.environ.get("COUNTERPANE_DATA", "") + "/networks")
     parser.add_argument("--rivals", action="store_true", help="also on the host, with all cores")
     parser.add_argument("--limit", type=float, default=200.0, help="seconds of a search there")
     parser.add_argument("--rows", type=int, default=10**7, help="of the large network")
     options = parser.parse_args()
+    if options.summary:
+        write_figures(options)
+        return
     print(card_text(CudaBits()), f"{CORES} cores", flush=True)
     with options.out.open("a") as file:
         for part in options.parts:
