@@ -158,6 +158,16 @@ def n_threads(jobs: int | None) -> int:
     return (os.cpu_count() or 1) if jobs is None else jobs
 
 
+PageData = Annotated[str | None, typer.Option("--data", "-d", help=DATA_HELP)]
+PageFile = Annotated[
+    Path | None, typer.Option("--output", "-o", help="The HTML file; by default MODEL's name.")
+]
+PageTarget = Annotated[
+    str | None, typer.Option(help="The class; by default the target of the model.")
+]
+PageTitle = Annotated[str | None, typer.Option(help="The title; by default MODEL's name.")]
+
+
 @dataclass(frozen=True)
 class Printing:
     """What a command prints: both options silence notes and progress."""

@@ -9,7 +9,15 @@ import typer
 
 import counterpane as cp
 from counterpane.cli.app import check_output, emit, notes, say_saved
-from counterpane.cli.options import DATA_HELP, ModelFile, Printing, TextFormat
+from counterpane.cli.options import (
+    ModelFile,
+    PageData,
+    PageFile,
+    PageTarget,
+    PageTitle,
+    Printing,
+    TextFormat,
+)
 from counterpane.lazy import lazy
 
 tables = lazy("counterpane.cli.tables")
@@ -18,14 +26,10 @@ tables = lazy("counterpane.cli.tables")
 def run_report(
     *,
     model: ModelFile,
-    data: Annotated[str | None, typer.Option("--data", "-d", help=DATA_HELP)] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The HTML file; by default MODEL's name.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The class; by default the target of the model.")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="The title; by default MODEL's name.")] = None,
+    data: PageData = None,
+    output: PageFile = None,
+    target: PageTarget = None,
+    title: PageTitle = None,
     held_out: Annotated[
         float, typer.Option(help="The share of the rows of DATA that is held out for the test.")
     ] = 0.2,
