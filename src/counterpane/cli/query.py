@@ -168,7 +168,7 @@ def _partition(model: Any, evidence: dict[str, Any], limits: dict[str, Any]) -> 
     if limits.pop("strict", False):
         return float(model.log_weight(evidence, **limits))
     lower, upper = model.log_weight_bounds(evidence, **limits)
-    if lower == upper:
+    if upper - lower <= 1e-9 * max(1.0, abs(upper)) or lower == upper:
         return float(lower)
     low, high = lower / math.log(10), upper / math.log(10)
     note(f"Not exact: log10 Z lies between {low:.6g} and {high:.6g}; the middle is printed.")

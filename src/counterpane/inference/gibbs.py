@@ -117,9 +117,12 @@ class Sampler:
         likelihoods: Mapping[int, Floats] | None = None,
         *,
         settings: Gibbs,
-        start: Mapping[int, int] | None = None,
+        start: Mapping[int, int | Ints] | None = None,
     ) -> dict[int, Estimate]:
-        """P(v | evidence) for each variable v that is not in `evidence`."""
+        """P(v | evidence) for each variable v that is not in `evidence`.
+
+        `start` has the states at which the chains start, or one state for each chain.
+        """
         flat = self._estimate(evidence, likelihoods, start, settings)
         states = self._states
         return {
@@ -135,7 +138,7 @@ class Sampler:
         likelihoods: Mapping[int, Floats] | None = None,
         *,
         settings: Gibbs,
-        start: Mapping[int, int] | None = None,
+        start: Mapping[int, int | Ints] | None = None,
     ) -> Estimate:
         """P(targets | evidence), with one axis for each variable of `targets`."""
         shape = tuple(self.blanket.cards[list(targets)].tolist())
@@ -194,7 +197,7 @@ class Sampler:
         likelihoods: Mapping[int, Floats] | None = None,
         *,
         settings: Gibbs,
-        start: Mapping[int, int] | None = None,
+        start: Mapping[int, int | Ints] | None = None,
     ) -> Codes:
         """Codes (n_variables, n) of rows at equal distances along the chains."""
         chains = min(settings.n_chains, n)
@@ -211,7 +214,7 @@ class Sampler:
         self,
         evidence: Mapping[int, int],
         likelihoods: Mapping[int, Floats] | None,
-        start: Mapping[int, int] | None,
+        start: Mapping[int, int | Ints] | None,
         settings: Gibbs,
         targets: Sequence[int] = (),
     ) -> Estimate:
@@ -244,7 +247,7 @@ class Sampler:
         seeds: Words,
         settings: Gibbs,
         *,
-        start: Mapping[int, int] | None = None,
+        start: Mapping[int, int | Ints] | None = None,
         likelihoods: Mapping[int, Floats] | None = None,
         targets: Sequence[int] = (),
         n_means: int = 1,

@@ -135,7 +135,7 @@ class ClusterRun:
 
     def work(self, most: float) -> float:
         """The cells that an iteration reads and writes if clusters have at most `most` cells."""
-        return self._run(most, 0, JoinGraph())[1][0]
+        return float(self._run(most, 0, JoinGraph())[1][0])
 
     def propagate(self, settings: JoinGraph, *, loopy: bool = False) -> Approximation:
         """Approximate marginals of all free variables; with `loopy` the clusters are factors."""

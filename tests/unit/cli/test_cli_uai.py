@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import re
 
 import pytest
 
@@ -98,3 +100,46 @@ def test_unknown_tasks_and_missing_columns_are_refused(ask):
     assert "MAR, PR, MPE, MMAP" in " ".join(ask("--task", "SUM")[1].split())
     assert "--query" in ask("--task", "MMAP")[1]
     assert "--task" in ask()[1]
+
+
+@pytest.fixture
+def grid(tmp_path):
+    """A grid of strong ties, 6 × 6, which sampling and propagation see differently."""
+    side, pairs = 6, []
+    for r, c in itertools.product(range(side), repeat=2):
+        pairs += [(side * r + c, side * r + c + 1)] if c + 1 < side else []
+        pairs += [(side * r + c, side * (r + 1) + c)] if r + 1 < side else []
+    tie = math.exp(3.0)
+    lines = ["MARKOV", str(side**2), " ".join(["2"] * side**2), str(len(pairs))]
+    lines += [f"2 {a} {b}" for a, b in pairs] + [f"4 {tie} 1 1 {tie}"] * len(pairs)
+    (tmp_path / "grid.uai").write_text("\n".join(lines))
+    return tmp_path / "grid.uai"
+
+
+def test_an_estimate_says_first_that_it_is_not_trusted(run, grid):
+    question = ("query", str(grid), "x0", "--exact", "0")
+    code, out, err = run(*question)
+    assert code == 0, err
+    assert out.startswith("not trusted: ")
+    code, out, err = run(*question, "--json")
+    facts = json.loads(out)
+    assert next(iter(facts)) == "trusted"
+    assert facts["trusted"] is False and facts["doubt"].startswith("not trusted: ")
+    code, out, err = run(*question, "--strict")
+    assert code != 0
+    assert "not trusted" in err and "--exact" in err and "drop --strict" in err
+
+
+def test_a_partition_function_beyond_the_limit_has_bounds(run, grid, monkeypatch):
+    monkeypatch.setattr("counterpane.inference.join_graph.BOUNDS", (8.0,))
+    monkeypatch.setattr("counterpane.inference.join_graph.CUT_CELLS", 100.0)
+    code, out, err = run("query", str(grid), "--task", "PR", "--exact", "0")
+    assert code == 0, err
+    assert "Not exact: log10 Z lies between" in err
+    low, high = (float(x) for x in re.findall(r"[\d.]+(?= and|;)", err)[:2])
+    exact = float(run("query", str(grid), "--task", "PR")[1].split()[1])
+    assert low < exact < high
+    assert low < float(out.split()[1]) < high
+    code, out, err = run("query", str(grid), "--task", "MPE", "--exact", "0")
+    assert code == 0
+    assert "that of no row is above" in err
