@@ -95,16 +95,26 @@ def open_bytes(path: str | os.PathLike[str], *, packed: bool) -> IO[bytes]:
     """
     if not packed:
         return open(path, "rb")
-    limit = max(SAFE_BYTES, MAX_RATIO * os.stat(path).st_size)
+    limit, size = most_unpacked(path), 0
     with gzip.open(path) as file, contextlib.suppress(EOFError, gzip.BadGzipFile, zlib.error):
-        while limit >= 0 and (piece := file.read(PIECE)):
-            limit -= len(piece)
-    if limit < 0:
+        while size <= limit and (piece := file.read(PIECE)):
+            size += len(piece)
+    check_unpacked(path, size, "unpack it with gunzip and pass the result")
+    return cast("IO[bytes]", gzip.open(path))
+
+
+def most_unpacked(path: str | os.PathLike[str]) -> int:
+    """The bytes that a packed file may unpack to."""
+    return max(SAFE_BYTES, MAX_RATIO * os.stat(path).st_size)
+
+
+def check_unpacked(path: str | os.PathLike[str], size: int, advice: str) -> None:
+    """Refuse a packed file of an unpacked `size` that no usual file has."""
+    if size > most_unpacked(path):
         raise FileFormatError(
             f"{shown_path(path)} unpacks to more than {MAX_RATIO} times its size, as no usual file "
-            "does; if you trust it, unpack it with gunzip and pass the result."
+            f"does; if you trust it, {advice}."
         )
-    return cast("IO[bytes]", gzip.open(path))
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:

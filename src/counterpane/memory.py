@@ -144,11 +144,12 @@ def _of_groups() -> Iterator[int]:
 
 def _left_in_group(folder: Path, limit: str, usage: str, cached: str) -> int | None:
     try:
-        most, used = (int((folder / name).read_text()) for name in (limit, usage))
-        entries = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        return most - used + int(entries.get(cached, 0))
+        most = int((folder / limit).read_text())
+        used = int((folder / usage).read_text())
+        _, _, entry = ("\n" + (folder / "memory.stat").read_text()).partition(f"\n{cached} ")
     except (OSError, ValueError):  # "max" is no number: no limit
         return None
+    return most - used + int(entry.split(None, 1)[0] if entry else 0)
 
 
 def _of_limits() -> int | None:

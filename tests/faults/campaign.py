@@ -11,21 +11,23 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 SHARES = {"files_fuzzer": 6.0, "kills": 1.0, "interrupts": 1.0}
+BATCH = 100  # seeds of `try_many`, where a fuzzer has it
 ROUND = 60.0  # seconds of one round of all fuzzers
 
 
-def fuzzers() -> Iterator[tuple[str, Callable[[int], str | None], float]]:
-    """(name, try_once, share of the time) of each module of this folder that has `try_once`."""
+def fuzzers() -> Iterator[tuple[str, Any, float]]:
+    """(name, module, share of the time) of each module of this folder that has `try_once`."""
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if path.stem.startswith("test_") or path.stem == Path(__file__).stem:
             continue
         module = importlib.import_module(f"faults.{path.stem}")
         if hasattr(module, "try_once"):
-            yield path.stem, module.try_once, SHARES.get(path.stem, 2.0)
+            yield path.stem, module, SHARES.get(path.stem, 2.0)
 
 
 def main() -> None:
@@ -42,18 +44,20 @@ def main() -> None:
     shares, failures = sum(share for *_, share in chosen), 0
     end = time.monotonic() + 3600 * options.hours
     while time.monotonic() < end:
-        for name, try_once, share in chosen:
+        for name, module, share in chosen:
+            try_once, try_many = module.try_once, getattr(module, "try_many", None)
             facts = done.setdefault(name, {"tries": 0, "failures": 0, "seconds": 0.0})
             began = time.monotonic()
             stop = min(end, began + ROUND * share / shares)
             while time.monotonic() < stop:
-                fault = try_once(facts["tries"])
-                facts["tries"] += 1
-                if fault is not None:
-                    facts["failures"] += 1
-                    failures += 1
-                    with (options.out / "failures.txt").open("a") as file:
-                        file.write(f"{fault}\n\n")
+                seeds = range(facts["tries"], facts["tries"] + (BATCH if try_many else 1))
+                faults = try_many(seeds) if try_many else [try_once(seeds[0])]
+                faults = [fault for fault in faults if fault is not None]
+                facts["tries"] = seeds.stop
+                facts["failures"] += len(faults)
+                failures += len(faults)
+                with (options.out / "failures.txt").open("a") as file:
+                    file.writelines(f"{fault}\n\n" for fault in faults)
             facts["seconds"] = round(facts["seconds"] + time.monotonic() - began, 1)
         record.write_text(json.dumps(done, indent=1) + "\n")
     for name, facts in done.items():

@@ -6,11 +6,15 @@ import atexit
 import gzip
 import hashlib
 import json
+import os
+import re
 import shutil
 import tempfile
 import time
-import warnings
+import zipfile
+from collections.abc import Iterable
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +30,18 @@ NUMBERS = (
     *b'99999999999999999999 " { } [ ( , * v0_1 default < &lt; true null [] {}'.split(),
     b"", b"\x00", b"\xff", b"\xed\xa0\x80", b"\n",
 )  # fmt: skip
+WORDS = [word.decode() for word in NUMBERS if word.isascii()] + ["é", "\u202e", "1e400", "-0.0"]
+BINARY = (".cp", ".parquet", ".feather", ".xlsx")
+MOST_BYTES = 2**30
 VALUES = (0, -1, 1, 2, 255, 65_535, 65_536, 2**31, 2**53, 2**63 - 1, -(2**63))
 REALS = (0.0, -0.0, 1.0, -1.0, 1e17, 1e308, -1e308, 5e-324, np.inf, -np.inf, np.nan)
 
 
 @cache
 def scratch() -> Path:
-    """A folder for the files of this process."""
-    folder = tempfile.mkdtemp(prefix="faults-")
+    """A folder for the files of this process, in memory where there is such a place."""
+    memory = Path("/dev/shm")
+    folder = tempfile.mkdtemp(prefix="faults-", dir=memory if os.access(memory, os.W_OK) else None)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
@@ -69,7 +77,10 @@ def sound_files() -> tuple[tuple[str, bytes], ...]:
     frame.to_csv(folder / "t.tsv", index=False, sep="\t")
     frame.to_json(folder / "t.jsonl", orient="records", lines=True)
     frame.to_parquet(folder / "t.parquet")
+    frame.to_parquet(folder / "t.plain.parquet", compression="none")
     frame.to_feather(folder / "t.feather")
+    frame.to_feather(folder / "t.plain.feather", compression="uncompressed")
+    frame.head(8).to_excel(folder / "t.xlsx", index=False)
     (folder / "t.arff").write_text(
         "@relation r\n@attribute a {x,y}\n@attribute b numeric\n@data\nx,1.5\ny,?\nx,2\n"
     )
@@ -107,6 +118,47 @@ def mutated(rng: np.random.Generator, data: bytes) -> bytes:
             other = int(rng.integers(len(out)))
             out[at : at + size] = out[other : other + size]
     return bytes(out)
+
+
+def mutated_text(rng: np.random.Generator, data: bytes) -> bytes:
+    """A text in which a few words or lines are others, missing, repeated or swapped."""
+    parts = re.split(r"(\W|(?<=\n))", data.decode("utf-8", "replace"))
+    for _ in range(int(rng.integers(1, 4))):
+        at, other = rng.integers(len(parts), size=2).tolist()
+        how = int(rng.integers(6))
+        if how == 0:
+            parts[at] = WORDS[int(rng.integers(len(WORDS)))]
+        elif how == 1:
+            parts[at], parts[other] = parts[other], parts[at]
+        elif how == 2:
+            parts[at] = parts[at] * int(rng.integers(0, 40))
+        elif how == 3:
+            parts[at] = parts[other]
+        elif how == 4:  # a stretch moves
+            stretch = parts[other : other + int(rng.integers(1, 40))]
+            parts[at:at] = stretch
+        else:
+            del parts[at : at + int(rng.integers(1, 40))]
+        if not parts:
+            break
+    return "".join(parts).encode("utf-8", "replace")
+
+
+def mutated_archive(rng: np.random.Generator, data: bytes) -> bytes:
+    """A zip file in which the text of one part is another, or a part is missing."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheets = [name for name in parts if "sheet" in name or "String" in name]
+    name = str(rng.choice(sheets if rng.random() < 0.7 else list(parts)))
+    if rng.random() < 0.1:
+        del parts[name]
+    else:
+        parts[name] = (mutated_text if rng.random() < 0.7 else mutated)(rng, parts[name])
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content)
+    return out.getvalue()
 
 
 def mutated_native(rng: np.random.Generator, data: bytes) -> bytes:
@@ -197,29 +249,53 @@ def use_table(path: Path) -> str | None:
     return None
 
 
-def try_once(seed: int) -> str | None:
-    """What is wrong with how one made-up file is treated; None if nothing is."""
+def made_up(seed: int) -> tuple[str, bytes]:
+    """The name and the bytes of one made-up file."""
     rng = np.random.default_rng([seed, 7])
     files = sound_files()
     name, data = files[int(rng.integers(len(files)))]
-    deep = name.endswith(".cp") and rng.random() < 0.85
-    data = mutated_native(rng, data) if deep else mutated(rng, data)
-    if rng.random() < 0.05 and not name.endswith((".parquet", ".feather")):
+    if name.endswith(".cp") and rng.random() < 0.85:
+        data = mutated_native(rng, data)
+    elif name.endswith(".xlsx") and rng.random() < 0.9:
+        data = mutated_archive(rng, data)
+    elif not name.endswith(BINARY) and rng.random() < 0.75:
+        data = mutated_text(rng, data)
+    else:
+        data = mutated(rng, data)
+    if rng.random() < 0.05 and not name.endswith((".parquet", ".feather", ".xlsx")):
         name, data = f"{name}.gz", gzip.compress(data, 1)
         data = mutated(rng, data) if rng.random() < 0.3 else data
+    return name, data
+
+
+def try_once(seed: int) -> str | None:
+    """What is wrong with how one made-up file is treated; None if nothing is."""
+    grown = peak_growth()
+    fault = _outcome(seed)
+    if fault is None and (size := grown()) > MOST_BYTES:
+        fault = f"file {made_up(seed)[0]}, seed {seed}: takes {size:,} bytes"
+    return fault
+
+
+def try_many(seeds: Iterable[int]) -> list[str]:
+    """The faults of many seeds; memory is measured once, and again one by one if it was much."""
+    grown = peak_growth()
+    listed = list(seeds)
+    faults = [fault for seed in listed if (fault := _outcome(seed)) is not None]
+    if grown() > MOST_BYTES:
+        faults = [fault for seed in listed if (fault := try_once(seed)) is not None]
+    return faults
+
+
+def _outcome(seed: int) -> str | None:
+    name, data = made_up(seed)
     path = scratch() / name
     path.write_bytes(data)
     use = use_table if name.startswith("t.") else use_model
-    grown = peak_growth(exact=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        began = time.process_time()
-        fault = judge(f"file {name}, seed {seed}", lambda: use(path))
-        if fault is not None and "takes more than" in fault and time.process_time() - began < 5:
-            # Other programs had the processor: a second time with more patience.
-            fault = judge(f"file {name}, seed {seed}", lambda: use(path), 120.0)
-    if fault is None and (size := grown()) > 2**30:
-        fault = f"file {name}, seed {seed}: takes {size:,} bytes"
-    if fault is None:
-        path.unlink(missing_ok=True)
+    label = f"file {name}, seed {seed}"
+    began = time.process_time()
+    fault = judge(label, lambda: use(path))
+    if fault is not None and "takes more than" in fault and time.process_time() - began < 5:
+        # Other programs had the processor: a second time with more patience.
+        fault = judge(label, lambda: use(path), 120.0)
     return fault

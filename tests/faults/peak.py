@@ -15,14 +15,10 @@ def _field(name: str) -> int:
     return 0
 
 
-def peak_growth(*, exact: bool = True) -> Callable[[], int]:
-    """A function that says by how many bytes resident memory has grown at its peak since now.
-
-    Unless `exact`, which takes a millisecond, a peak of up to 256 MB before now counts as well.
-    """
+def peak_growth() -> Callable[[], int]:
+    """A function that says by how many bytes resident memory has grown at its peak since now."""
     if not CLEAR.exists():
         return lambda: 0
-    if exact or _field("VmHWM") - _field("VmRSS") > 2**28:
-        CLEAR.write_text("5")  # the peak starts again from what is resident now
+    CLEAR.write_text("5")  # the peak starts again from what is resident now
     start = _field("VmRSS")
     return lambda: _field("VmHWM") - start

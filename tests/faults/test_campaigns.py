@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from counterpane.cli import app
 from faults import files_fuzzer, interrupts, kills
+from faults.outcomes import judge
 
 # Files that were not refused in one sentence, or answered what is no probability.
-FOUND = (918, 1256, 1563, 6193, 10_302, 23_757, 43_452, 45_351)
+FAILED = sorted((Path(__file__).parent / "data").iterdir())
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_made_up_files_are_used_or_refused(part):
-    faults = [files_fuzzer.try_once(seed) for seed in range(300 * part, 300 * (part + 1))]
-    assert [fault for fault in faults if fault is not None] == []
+    assert files_fuzzer.try_many(range(300 * part, 300 * (part + 1))) == []
 
 
-@pytest.mark.parametrize("seed", FOUND)
-def test_files_that_once_failed(seed):
-    assert files_fuzzer.try_once(seed) is None
+def test_memory_is_measured(monkeypatch):
+    monkeypatch.setattr(files_fuzzer, "MOST_BYTES", -(2**40))
+    assert all("takes" in fault for fault in files_fuzzer.try_many(range(5)))
+    assert len(files_fuzzer.try_many(range(5))) == 5
+
+
+@pytest.mark.parametrize("path", FAILED, ids=lambda path: path.name)
+def test_files_that_once_failed(path, tmp_path):
+    copied = shutil.copy(path, tmp_path)  # beside it another file is written
+    use = files_fuzzer.use_table if path.suffix == ".feather" else files_fuzzer.use_model
+    assert judge(path.name, lambda: use(Path(copied))) is None
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork, with threads

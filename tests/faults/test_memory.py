@@ -81,7 +81,8 @@ def fit_error(entry, table):
 
 
 STATES = ("chow-liu", "structure-search", "hill-climb", "ges", "k2", "order-mcmc", "hybrid",
-          "pairwise", "pfmn", "gsimn", "gsmn", "dn-boosted")  # fmt: skip
+          "pairwise", "pfmn", "gsimn", "gsmn", "dn-boosted", "dn-tree",
+          "dn-logistic", "exact-posterior")  # fmt: skip
 COLUMNS = ("hill-climb", "ges", "k2", "pfmn", "gsimn", "gsmn", "exact-posterior", "order-mcmc")
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import datetime
 import importlib
 import warnings
+import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from counterpane.data.clean import typed_columns
 from counterpane.data.columns import Column
 from counterpane.data.csv import FileOptions
+from counterpane.disk import check_unpacked
 from counterpane.errors import (
+    CounterpaneError,
     DataError,
     FileFormatError,
     MissingExtraError,
@@ -21,7 +25,8 @@ from counterpane.errors import (
     unknown_name,
 )
 
-MAX_CELLS = 2**28
+MAX_ROWS, MAX_COLUMNS = 2**20, 2**14  # of a sheet, by its format
+FEW_CELLS = 2**22  # that any sheet may have
 FAULTS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 
 
@@ -45,18 +50,15 @@ def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]
         ) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on styles and other things that are no cells
-        try:
+        with _workbook_errors(path):
+            size = _unpacked_size(path)
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        except Exception as error:  # zip, XML and its own: all mean the same
-            words = " ".join(str(error).split())[:200]
-            raise FileFormatError(
-                f"file {str(path)!r} cannot be read as an Excel workbook: {words}"
-            ) from None
         try:
             page = _page(book, options.sheet, path)
-            rows = _rows(page, path)
-            header = next(rows, [])
-            cells = _columns(header, rows, path, strict=options.strict)
+            with _workbook_errors(path):
+                rows = _rows(page, path, max(FEW_CELLS, size))
+                header = next(rows, [])
+                cells = _columns(header, rows, path, strict=options.strict)
         finally:
             book.close()
     if options.sheet is None and len(book.worksheets) > 1:
@@ -68,6 +70,28 @@ def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]
             stacklevel=2,
         )
     return typed_columns(cells)
+
+
+@contextmanager
+def _workbook_errors(path: Path) -> Iterator[None]:
+    """Turns what zip, XML and openpyxl raise, which share no base class, into one error."""
+    try:
+        yield
+    except (CounterpaneError, MemoryError):
+        raise
+    except Exception as error:
+        words = " ".join(str(error).split())[:200]
+        raise FileFormatError(
+            f"file {str(path)!r} cannot be read as an Excel workbook: {words}"
+        ) from None
+
+
+def _unpacked_size(path: Path) -> int:
+    """The size of all parts of a workbook; zipfile reads no more than is declared."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    check_unpacked(path, size, "save the sheet as CSV")
+    return size
 
 
 def _page(book: Any, sheet: str | int | None, path: Path) -> Any:
@@ -89,17 +113,28 @@ def _page(book: Any, sheet: str | int | None, path: Path) -> Any:
     raise unknown_name("sheet", sheet, names)
 
 
-def _rows(page: Any, path: Path) -> Iterator[list[Any]]:
-    """The rows that have a cell; the size stored in a sheet is often wrong, and not used."""
+def _rows(page: Any, path: Path, most: int) -> Iterator[list[Any]]:
+    """The rows that have a cell; the size stored in a sheet is often wrong, and not used.
+
+    A sheet has at most as many cells, gaps between them included, as its file has bytes.
+    """
     page.reset_dimensions()
     size = 0
-    for row in page.iter_rows(values_only=True):
+    for number, row in enumerate(page.iter_rows(values_only=True), start=1):
+        if number > MAX_ROWS or len(row) > MAX_COLUMNS:
+            raise FileFormatError(
+                f"file {str(path)!r}, row {number}: a sheet has at most {MAX_ROWS:,} rows and "
+                f"{MAX_COLUMNS:,} columns."
+            )
         cells = [_cell(value) for value in row]
         while cells and cells[-1] is None:
             cells.pop()
         size += len(cells)
-        if size > MAX_CELLS:
-            raise FileFormatError(f"file {str(path)!r} has more than {MAX_CELLS:,} cells.")
+        if size > most:
+            raise FileFormatError(
+                f"file {str(path)!r}, row {number}: the rows so far have {size:,} cells, nearly "
+                "all of them empty; move the table to the first columns, or save the sheet as CSV."
+            )
         if cells:
             yield cells
 

@@ -28,7 +28,7 @@ from counterpane.data.excel import read_excel
 from counterpane.data.export import frame_kind_of
 from counterpane.data.prepare import ColumnsLeftOut, choose_columns, prepare
 from counterpane.data.table import Table
-from counterpane.disk import as_path, path_errors
+from counterpane.disk import as_path, check_unpacked, path_errors
 from counterpane.errors import (
     CounterpaneError,
     DataError,
@@ -41,6 +41,7 @@ from counterpane.errors import (
 from counterpane.memory import need_memory
 
 MAX_CELLS = 2**28  # columns × rows of JSON lines: with more, keys are no columns
+SAFE_CELLS, CELLS_PER_LETTER = 2**24, 16  # of a table of JSON lines, nearly all of them empty
 _SUFFIXES = ".csv, .tsv, .txt, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
 _OTHERS = {
     ".json": " (write one JSON object a line, and call it .jsonl)",
@@ -177,14 +178,13 @@ def _read_parquet(path: Path, options: FileOptions) -> Any:
 
 
 def _check_parquet(path: Path) -> None:
-    """Refuse a file whose few pages stand for more cells than fit into memory."""
+    """Refuse a file whose few pages stand for more cells than fit into memory, or than usual."""
     facts = importlib.import_module("pyarrow.parquet").read_metadata(path)
-    cells = facts.num_rows * facts.num_columns
-    need_memory(
-        16 * cells,
-        f"the {facts.num_rows:,} rows of {str(path)!r}",
-        "read it block by block with counterpane.FileSource",
-    )
+    advice = "read it block by block with counterpane.FileSource"
+    check_unpacked(path, facts.num_rows * facts.num_columns, advice)
+    # Measured: a column that is being encoded takes 64 bytes a row, the others 16.
+    need = facts.num_rows * (64 + 16 * facts.num_columns)
+    need_memory(need, f"the {facts.num_rows:,} rows of {str(path)!r}", advice)
 
 
 def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list[Any]]:
@@ -194,10 +194,11 @@ def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list
     is for `columns_of` to refuse or to leave out.
     """
     cells: dict[str, list[Any]] = {}
-    rows = 0
+    rows = letters = 0
     with open_text(path, options.encoding) as opened:
         file: Any = opened
         for number, line in enumerate(file, start=1):
+            letters += len(line)
             if not line.strip():
                 continue
             for key, value in _record(line, number, path).items():
@@ -205,10 +206,11 @@ def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list
                 column.extend([None] * (rows - len(column)))
                 column.append(value)
             rows += 1
-            if len(cells) * rows > MAX_CELLS:
+            most = min(MAX_CELLS, max(SAFE_CELLS, CELLS_PER_LETTER * letters))
+            if len(cells) * rows > most:
                 raise FileFormatError(
                     f"file {str(path)!r}, line {number}: {len(cells):,} keys in {rows:,} lines "
-                    f"make more than {MAX_CELLS:,} cells; keys that name things are no columns."
+                    f"make more than {most:,} cells; keys that name things are no columns."
                 )
             if options.report is not None and rows % EVERY == 0:
                 options.report("reading, megabytes", file.buffer.tell() / MEGABYTE, None)

@@ -228,15 +228,15 @@ class Blanket:
                     f"{self._name(v)} holds a code outside 0 … {self.cards[v]} "
                     f"({self.cards[v]} marks a missing cell)."
                 )
-            self._refuse_missing(array, targets)
+            self.refuse_missing(array, targets)
         narrow = array.dtype if array.dtype in (np.uint8, np.uint16) else np.uint16
         data: Codes = np.ascontiguousarray(array, dtype=narrow).view()
         data.flags.writeable = False  # one type for the kernels, whatever was given
         return data
 
-    def _refuse_missing(self, codes: Array, targets: Ints | None) -> None:
-        """Raise if a cell that would be read is missing."""
-        missing = np.flatnonzero(codes.max(axis=1) == self.cards).tolist()
+    def refuse_missing(self, codes: Array, targets: Ints | None = None) -> None:
+        """Raise if a cell is missing, of those that the conditionals of `targets` would read."""
+        missing = np.flatnonzero((codes == self.cards[:, None]).any(axis=1)).tolist()
         if not missing:
             return
         needed = set(missing)

@@ -20,6 +20,8 @@ from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, Words
 
 STRETCHES = 250  # means along a chain from which its convergence is estimated
+LEAST_STRETCHES = 50  # of chains over so many states that the means would take much memory
+RECORD = 2**24  # means of all chains in memory
 START_SWEEPS = 1000  # sweeps in search of a row of positive probability
 BLOCK_UPDATES = 4_000_000  # draws between two checks for an interruption
 TOGETHER = 2**22  # sums of chains in memory at a time
@@ -219,14 +221,17 @@ class Sampler:
         targets: Sequence[int] = (),
     ) -> Estimate:
         """The joint table of `targets`, or without them the conditionals of all variables, flat."""
-        n_means = min(settings.n_samples, STRETCHES)
+        cards = self.blanket.cards
+        cells = int(cards[list(targets)].prod()) if len(targets) else int(cards.sum())
+        room = max(RECORD // (cells * settings.n_chains), LEAST_STRETCHES)
+        n_means = min(settings.n_samples, STRETCHES, room)
         sums, _ = self._run(
             self._units(evidence, settings.n_chains), _seeds(settings, settings.n_chains), settings,
             start=start, likelihoods=likelihoods, targets=targets, n_means=n_means,
         )  # fmt: skip
         sizes = np.bincount(np.arange(settings.n_samples) * n_means // settings.n_samples)
         p = sums.sum(axis=(0, 1)) / (settings.n_chains * settings.n_samples)
-        means = sums / sizes[:, None]
+        means = np.divide(sums, sizes[:, None], out=sums)
         errors = standard_errors(means)
         with np.errstate(divide="ignore", invalid="ignore"):
             size = np.where(

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpane.data.columns import Labels, Numbers
 from counterpane.data.schema import Schema, state_text
-from counterpane.errors import DataError
+from counterpane.errors import DataError, ParameterError
 from counterpane.features import Potential
 from counterpane.markup import CELL, framed, text
 from counterpane.typing import Array, Floats, State
@@ -77,8 +77,11 @@ class Effects(NamedTuple):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """The effects that `to_arrays` described."""
-        samples = int(arrays["samples"][0])
-        return cls(arrays["sizes"], arrays["explained"], arrays["shares"], samples)
+        sizes, explained, shares = (arrays[name] for name in ("sizes", "explained", "shares"))
+        for column in (sizes, explained, shares):
+            if column.ndim != 1 or column.dtype.kind != "f" or column.size != sizes.size:
+                raise ParameterError("effects are three columns of real numbers of one length.")
+        return cls(sizes, explained, shares, int(arrays["samples"][0]))
 
 
 def measure_effects(contributions: Floats, weights: Floats, class_shares: Floats) -> Effects:

@@ -198,6 +198,7 @@ class Mixture(JointModel):
     def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
         """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
         codes = self._codes(X)
+        self.models[0].blanket.refuse_missing(codes)
         n, n_rows = codes.shape
         starts = np.cumsum(self.schema.cards) - self.schema.cards
         out: Floats = np.empty((n_rows, n))

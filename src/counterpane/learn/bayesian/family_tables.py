@@ -17,6 +17,7 @@ from counterpane._core.scores import CONSTANT
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.graphs import Dag
+from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, score_families
 from counterpane.scores.base import clogc_table, score_pairs
@@ -68,6 +69,9 @@ class FamilyTables:
         self._split = min(SPLIT, k)
         self.steps = 0 if self.form is None else 2**self._split
         rows_of_terms = 1 + (self._ranks.size if self.form and self.form.kind == CONSTANT else 0)
+        if self.steps:  # a label and a count for each cell of the rows met and a column
+            widest, met = int(self.cards.max(initial=1)), self._weights.size
+            need_memory(12 * widest * met, f"a column with {widest:,} states", FEWER_STATES)
         self.terms: Floats = np.zeros((rows_of_terms, 2**k if self.steps else 0))
 
     def count(self, step: int) -> None:

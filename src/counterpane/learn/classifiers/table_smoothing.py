@@ -145,7 +145,7 @@ class ShareLosses(NamedTuple):
 
 def fold_losses(learn: Callable[[Table], Sequence[ShrunkFamily]], table: Table) -> ShareLosses:
     """The losses of the rows of `table`, by families that `learn` returns for the other folds."""
-    values, weights = [], []
+    values, weights = [np.zeros((len(SHARES), 0))], [np.zeros(0)]  # one row makes no folds
     for fold in folds_of(table):
         values.append(_losses(learn(fold.training), fold.codes.astype(np.int64)))
         weights.append(fold.weights)
@@ -157,9 +157,11 @@ def best_share(losses: ShareLosses) -> float:
 
     The error is that of the mean difference of the two losses over the rows. So the tables are
     unchanged unless held-out rows contradict them, and a gain over the class shares that may be due
-    to chance has no effect.
+    to chance has no effect. Without rows it is 1.
     """
     values, weights = losses
+    if not weights.size:
+        return 1.0
     total = float(weights.sum())
     best = int(np.argmin(values @ weights))
     within = []

@@ -69,6 +69,10 @@ class LogisticSearch(VariableSearch[LogisticPath]):
         self.settings = settings
         self.names = table.schema.select(self.place.tolist()).names
         self.cards = read_only(table.schema.cards[self.place], np.int64)
+        most = int(self.cards.max(initial=1))
+        features = int(np.minimum(self.cards, table.n_rows).sum())
+        need = 8.0 * most * (features + table.n_rows)  # of the column with the most states
+        need_memory(need, f"the weights of a column with {most:,} states", FEWER_STATES)
         self.design = logistic_design(table)
         self.validation = None
         if validation is not None:

@@ -76,6 +76,10 @@ class TreeSearch(VariableSearch[Forest]):
         self.unit, weights = in_units(table.weights)
         self.total = table.n_rows if table.weights is None else int(weights.sum())
         self.least = max(1, int(np.ceil(min_count / self.unit * (1 - 1e-9))))
+        self.most_nodes = 2 * min(table.n_rows, max(1, self.total // self.least))
+        most = int(self.cards.max(initial=1))
+        need = 8.0 * self.most_nodes * (most + 4)
+        need_memory(need, f"a tree of a column with {most:,} states", FEWER_STATES)
         self.rows = tree_rows(table, bits, order, weights)
         self.prices: Floats = -np.log(np.array(settings))
         self.validation = None if validation is None else ValidationRows(validation)
@@ -132,8 +136,7 @@ class TreeSearch(VariableSearch[Forest]):
         terms = self._terms(r)
         columns = self.rows.columns
         allowed = columns != v if self.relatives is None else np.isin(columns, self.relatives[v])
-        most = 2 * min(self.rows.codes.shape[1], max(1, self.total // self.least))  # nodes
-        need_memory(8 * most * (r + 4), f"a tree of a column with {r:,} states", FEWER_STATES)
+        most = self.most_nodes
         questions, gains = np.empty(most, dtype=np.int64), np.empty(most)
         children, counts = (np.empty((most, k), dtype=np.int64) for k in (2, r))
         out = GrownTree(questions, children, gains, counts)

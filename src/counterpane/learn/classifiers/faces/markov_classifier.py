@@ -201,8 +201,8 @@ class MarkovClassifier(Classifier):
         outcome = self._driver(source).run(search, "searching")
         every = search.structures(outcome.state)
         if self.floor and outcome.stopped is None and training.joint.total_weight >= MIN_WEIGHT:
-            held_out = join_folds([self._judged(fold) for fold in folds_of(training.joint)])
-            if not held_out.beats_prior(errors=0.0):
+            folds = [self._judged(fold) for fold in folds_of(training.joint)]
+            if folds and not join_folds(folds).beats_prior(errors=0.0):
                 every = [search.structures(search.start())[0]]
         self._average, kept = self._averaged(search, every)
         self.hyperedges_ = self._named(kept[0])

@@ -1,0 +1,86 @@
+"""Small table files that stand for large tables: refused before they take memory or time."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import counterpane as cp
+from faults.peak import peak_growth
+
+SHEET = "xl/worksheets/sheet1.xml"
+HEAD = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+FOOT = "</sheetData></worksheet>"
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """Name → bytes of the parts of a small sound workbook."""
+    path = tmp_path_factory.mktemp("excel") / "t.xlsx"
+    pd.DataFrame({"a": ["x", "y"] * 5, "b": range(10)}).to_excel(path, index=False)
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(path, parts):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return path
+
+
+def refusal(path):
+    grown = peak_growth()
+    with pytest.raises(cp.CounterpaneError) as caught:
+        cp.read(path)
+    assert grown() < 2**29
+    return str(caught.value)
+
+
+def row(number, reference, value="1"):
+    return f'<row r="{number}"><c r="{reference}"><v>{value}</v></c></row>'
+
+
+def test_a_sheet_that_swells(tmp_path, parts):
+    path = packed(tmp_path / "t.xlsx", parts | {SHEET: HEAD + " " * 200_000_000 + FOOT})
+    assert path.stat().st_size < 500_000
+    assert "unpacks to more than 200 times" in refusal(path)
+
+
+def test_a_row_far_below(tmp_path, parts):
+    path = packed(tmp_path / "t.xlsx", parts | {SHEET: HEAD + row(10**12, "A1") + FOOT})
+    assert "at most 1,048,576 rows" in refusal(path)
+
+
+def test_cells_far_to_the_right(tmp_path, parts):
+    rows = "".join(row(k, f"XFD{k}") for k in range(1, 2000))
+    assert "nearly all of them empty" in refusal(
+        packed(tmp_path / "t.xlsx", parts | {SHEET: HEAD + rows + FOOT})
+    )
+
+
+@pytest.mark.parametrize("where", [0.3, 0.6, 0.9])
+def test_broken_sheets(tmp_path, parts, where):
+    data = parts[SHEET]
+    broken = data[: int(where * len(data))]
+    text = refusal(packed(tmp_path / "t.xlsx", parts | {SHEET: broken}))
+    assert "cannot be read as an Excel workbook" in text
+
+
+def test_parquet_of_few_runs(tmp_path):
+    path = tmp_path / "t.parquet"
+    cells = pa.array(np.zeros(40_000_000, dtype=np.int8))
+    pq.write_table(pa.table({"a": cells}), path, row_group_size=40_000_000)
+    assert path.stat().st_size < 150_000
+    assert "unpacks to more than 200 times" in refusal(path)
+
+
+def test_json_lines_of_a_key_each(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(f'{{"k{i}": 1}}\n' for i in range(10_000)))
+    assert "keys that name things are no columns" in refusal(path)
