@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from counterpane.counts import MemoryCounts
 from counterpane.errors import ParameterError
 from counterpane.learn.bayesian.hill_climb import ClimbSearch
 from counterpane.learn.bayesian.moves import Moves, make_limits
+from counterpane.learn.bayesian.structure_search import StagedSearch
 from counterpane.progress import Control
 from counterpane.scores import as_score
 from counterpane.scores.row_cache import RowCache
@@ -42,34 +45,74 @@ def make_moves(seed: int) -> Moves:
     return Moves(RowCache(MemoryCounts(table), as_score("bic")), limits)
 
 
-@pytest.mark.parametrize("stops", range(1, 6))
-def test_a_climb_that_is_stopped_keeps_its_moves_and_goes_on_to_the_same_end(stops) -> None:
-    def search(moves):
-        options = {"tabu": 4, "restarts": 2, "perturb": 3, "seed": 0}
-        return ClimbSearch(moves, np.zeros_like(moves.limits.allowed), **options)
-
-    plain = search(make_moves(0))
-    expected = plain.start()
-    while not plain.done(expected):
-        expected, _ = plain.step(expected, Control())
-    stopped = search(make_moves(0))
-    state, fill, calls = stopped.start(), stopped.moves.cache.fill, [0]
-    while not stopped.done(state):
+def run_to_end(search, stops: int):
+    """The last state of a search that is stopped at each `stops`-th scan of the table, 40 times."""
+    state, fill, calls = search.start(), search.moves.cache.fill, [0]
+    while not search.done(state):
         ctl = Control()
 
         def counting(children, families, ctl=ctl):
             calls[0] += 1
-            if calls[0] % stops == 0 and calls[0] < 40:
+            if stops and calls[0] % stops == 0 and calls[0] < 40:
                 ctl.cancel()
             return fill(children, families)
 
-        stopped.moves.cache.fill = counting
+        search.moves.cache.fill = counting
         last = state
-        state, _ = stopped.step(state, ctl)
-        assert state.score >= last.score
+        state, _ = search.step(state, ctl)
+        assert stops or state.score >= last.score
     assert calls[0] >= stops
+    return state
+
+
+def climb(moves):
+    options = {"tabu": 4, "restarts": 2, "perturb": 3, "seed": 0}
+    return ClimbSearch(moves, np.zeros_like(moves.limits.allowed), **options)
+
+
+def staged(effort, classes):
+    def make(moves):
+        return StagedSearch(moves, np.zeros_like(moves.limits.allowed), effort, classes=classes)
+
+    return make
+
+
+SEARCHES = {
+    "climb": climb,
+    **{f"{e}-{c}": staged(e, c) for e in ("fast", "default", "thorough") for c in (True, False)},
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("stops", range(1, 6))
+def test_a_search_that_is_stopped_goes_on_to_the_same_end(name, stops) -> None:
+    expected = run_to_end(SEARCHES[name](make_moves(0)), 0)
+    state = run_to_end(SEARCHES[name](make_moves(0)), stops)
     assert (state.best == expected.best).all()
     assert state.score == expected.score
+
+
+@pytest.mark.parametrize("effort", ["default", "thorough"])
+def test_a_fit_that_is_stopped_in_a_stage_goes_on_from_its_checkpoint(tmp_path, effort) -> None:
+    rng = np.random.default_rng(3)
+    shared = rng.integers(0, 3, 400)
+    codes = [np.where(rng.random(400) < 0.6, shared, rng.integers(0, 3, 400)) for _ in range(14)]
+    table = cp.Table(cp.Schema.from_cards([3] * 14), codes)
+    expected = cp.StructureSearch(effort=effort).fit(table)
+    path, stops = tmp_path / "c.cp", 0
+    for limit in (1e-9, *np.geomspace(1e-4, 2.0, 40).tolist(), 600.0):
+        learner = cp.StructureSearch(effort=effort, time_limit=limit, checkpoint=path)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            learner.fit(table)
+        assert learner.score_ <= expected.score_ + 1e-9
+        if not any(issubclass(w.category, cp.StoppedEarly) for w in caught):
+            break
+        stops += 1
+    assert stops
+    assert not path.exists()
+    assert learner.model_.dag == expected.model_.dag
+    assert learner.score_ == expected.score_
 
 
 def test_k2_refuses_a_start() -> None:

@@ -96,6 +96,19 @@ def test_a_possible_row_is_found_where_most_rows_are(network):
         assert all(np.isfinite(e.probabilities).all() for e in found.values())
 
 
+def test_a_start_that_leads_nowhere_is_left():
+    """A quarter of the rows are possible; single changes of many others lead to none of them."""
+    cards = [2, 2, 2, 2]
+    rows = np.array(rows_of(cards))
+    logs = np.where(rows.sum(axis=1) >= 3, 0.0, -np.inf).reshape(cards)
+    logs[1, 1, 1, 1] = -np.inf
+    away = Potential((0, 1, 2, 3), np.where(rows.sum(axis=1) == 0, 600.0, 0.0).reshape(cards))
+    blanket = Blanket(cards, [Potential((0, 1, 2, 3), logs), away])
+    for seed in range(20):
+        how = Gibbs(n_chains=1, n_samples=3, burn_in=2, random_state=seed)
+        assert (Sampler(blanket).draw(3, {}, settings=how).sum(axis=0) == 3).all()
+
+
 @FAST
 @given(networks())
 def test_the_mean_field_bound_is_below_the_log_of_the_sum(network):

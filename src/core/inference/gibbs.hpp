@@ -45,6 +45,8 @@ struct Record {
   Int burn_in, samples;  // sweeps before, and while, conditionals are added to `sums`
 };
 
+constexpr Int FRESH_START = 50;  // sweeps in search of a possible row after which another random row is tried
+
 // One chain after the other: the row, its tables and places in them, and the conditionals that are remembered.
 class Chain {
  public:
@@ -65,6 +67,8 @@ class Chain {
     for (Int sweep = 0; sweep < sweeps; ++sweep) {
       if (is_possible(parts, laws)) return true;
       pulse(1000 * scan_.free.size());
+      if (sweep && sweep % FRESH_START == 0)  // this row leads nowhere
+        for (Int v : scan_.free) x[v] = Code(next_uniform(state) * double(cards_[v]));
       for (Int v : scan_.free) {
         weigh(relaxed, v);
         Int best = 0;

@@ -51,6 +51,9 @@ class NetworkOptions(LearnerOptions, total=False):
     equivalent_sample_size: float
 
 
+NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
+
+
 class NetworkState(NamedTuple):
     """The best network so far, and the place of the search; bit rows are int64 views, for files."""
 
@@ -60,6 +63,8 @@ class NetworkState(NamedTuple):
     stage: str
     rounds: int
     floor: float  # the score when this round began
+    before: Ints = NO_ROWS  # `best` and `score` before a stage that was stopped and begins again
+    score_before: float = 0.0
 
 
 def bits_of(rows: Ints) -> Words:

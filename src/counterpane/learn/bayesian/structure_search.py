@@ -18,6 +18,7 @@ from counterpane.errors import Advice, FitError, unknown_name
 from counterpane.graphs import Dag
 from counterpane.learn.bayesian.moves import Moves, dag_of, is_symmetric, pattern_of
 from counterpane.learn.bayesian.network import (
+    NO_ROWS,
     NetworkLearner,
     NetworkOptions,
     NetworkState,
@@ -64,6 +65,7 @@ class StagedSearch(Search[NetworkState]):
         if effort == "default" and moves.cache.total_weight <= FEW_ROWS and moves.n <= MANY:
             effort = "few rows"
         self.stages = [self._in_place(s, classes) for s in EFFORTS[effort]]
+        self._stopped = False
         self.n_starts = 2 if self.again and moves.n > MANY and not start.any() else 1
 
     def _in_place(self, stage: str, classes: bool) -> str:
@@ -88,15 +90,21 @@ class StagedSearch(Search[NetworkState]):
         return state.rounds, None if self.again else len(self.stages)
 
     def step(self, state: NetworkState, ctl: Control) -> tuple[NetworkState, dict[str, Any]]:
+        if state.before.size:
+            state = state._replace(best=state.before, score=state.score_before, before=NO_ROWS)
         begun, index = map(int, state.stage.split("/"))
         stage = self.stages[index]
         if begun == 1 and index == 0 and state.floor == -np.inf:
             stage = "climb"  # the second start begins with another search
+        self._stopped = False
         parents, gains = self._run_stage(stage, bits_of(state.parents), ctl)
         score = self.moves.score(dag_of(parents))
         record = {"stage": stage, "gains": gains, "score": score}
+        begin = state
         if score > state.score + self.moves.limits.tolerance or state.rounds == 0:
             state = state._replace(best=stored(parents), score=max(score, state.score))
+        if self._stopped:  # the stage counts so far, and begins again when the search goes on
+            return state._replace(before=begin.best, score_before=begin.score), record
         following = index + 1
         floor = state.floor
         if following == len(self.stages):
@@ -123,36 +131,38 @@ class StagedSearch(Search[NetworkState]):
         if stage in ("ges", "class knock-out"):
             pattern = pattern_of(parents)
             if stage == "ges":
-                return pattern.member, _unless_stopped(lambda: moves.ges(pattern, ctl))
+                return pattern.member, self._unless_stopped(lambda: moves.ges(pattern, ctl))
             moves.ges(pattern, ctl)
-            return pattern.member, _unless_stopped(lambda: moves.knock_out_classes(pattern, ctl))
+            return pattern.member, self._unless_stopped(
+                lambda: moves.knock_out_classes(pattern, ctl)
+            )
         dag = dag_of(parents)
         if stage == "climb":
-            return dag.parents, _unless_stopped(lambda: moves.climb(dag, ctl))
+            return dag.parents, self._unless_stopped(lambda: moves.climb(dag, ctl))
         if stage == "knock-out":
-            return dag.parents, _unless_stopped(lambda: moves.knock_out(dag, ctl))
-        total = gains = _unless_stopped(lambda: moves.reinsert(dag, ctl))
+            return dag.parents, self._unless_stopped(lambda: moves.knock_out(dag, ctl))
+        total = gains = self._unless_stopped(lambda: moves.reinsert(dag, ctl))
         passes = 1
         while gains and passes < PASSES:
-            gains = _unless_stopped(lambda: moves.reinsert(dag, ctl))
+            gains = self._unless_stopped(lambda: moves.reinsert(dag, ctl))
             total, passes = total + gains, passes + 1
         return dag.parents, total
 
     def _place(self, parents: Words, ctl: Control) -> tuple[Words, int]:
         order = np.array(Dag.from_bits(parents).topological_order(), dtype=np.int64)
-        gains = _unless_stopped(lambda: self.moves.place_nodes(order, ctl))
+        gains = self._unless_stopped(lambda: self.moves.place_nodes(order, ctl))
         placed, score = self.moves.parents_in_order(order, shrink=True)
         if score > self.moves.score(dag_of(parents)) + self.moves.limits.tolerance:
             return placed, gains
         return parents, 0
 
-
-def _unless_stopped(work: Callable[[], int]) -> int:
-    """The gains of `work`; 0 if it was stopped, which the driver notices next."""
-    try:
-        return work()
-    except Stopped:
-        return 0
+    def _unless_stopped(self, work: Callable[[], int]) -> int:
+        """The gains of `work`; 0 if it was stopped, which the driver notices next."""
+        try:
+            return work()
+        except Stopped:
+            self._stopped = True
+            return 0
 
 
 class StructureSearch(NetworkLearner):
