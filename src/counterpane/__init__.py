@@ -179,6 +179,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.learn.hybrid.hybrid_random_field import (
         HybridRandomFieldLearner as HybridRandomFieldLearner,
     )
+    from counterpane.learn.independence.fci import FCI as FCI
     from counterpane.learn.independence.grow_shrink import GSIMN as GSIMN
     from counterpane.learn.independence.grow_shrink import GSMN as GSMN
     from counterpane.learn.independence.pc import PC as PC

@@ -24,7 +24,7 @@ from counterpane.errors import FileFormatError, ParameterError, no_file, unknown
 ARROWS = ("->", "→")
 LINES = ("--", "—", "–")
 KEYS = ("require", "forbid", "tiers")
-CONSTRAINED = ("structure-search", "hill-climb", "k2", "ges", "pc")
+CONSTRAINED = ("structure-search", "hill-climb", "k2", "ges", "pc", "fci")
 """Methods that obey constraints; `ges` only edges that are forbidden in both directions."""
 
 PANEL = "Constraints on the network"  # of --help

@@ -97,6 +97,7 @@ LEARNERS = (
     _Row("gsimn", "GSIMN", "independence.grow_shrink", "field", "grow-shrink"),
     _Row("gsmn", "GSMN", "independence.grow_shrink", "field", "grow-shrink"),
     _Row("pc", "PC", "independence.pc", "field", "pc"),
+    _Row("fci", "FCI", "independence.fci", "field", "pc"),
     _Row("naive-bayes", "NaiveLinks", "ranking.counted", "ranker", "hybrid-random-field"),
     _Row("item-cosine", "ItemCosine", "ranking.counted", "ranker", "hybrid-random-field"),
     _Row("item-rank", "ItemRank", "ranking.item_rank", "ranker", "hybrid-random-field"),

@@ -76,7 +76,7 @@ def test_ges_obeys_what_it_can(run, tmp_path: Path) -> None:
         (["--require", "sex->age", "--forbid", "sex->age"], "is required and forbidden"),
         (["--require", "sex->age", "--target", "survived"], "--method interaction is chosen for "
          "this task and takes no required or forbidden edges and no tiers; these methods do: "
-         "structure-search, hill-climb, k2, ges, pc."),
+         "structure-search, hill-climb, k2, ges, pc, fci."),
         (["--require", "sex->age", "--method", "dn-tree"], "--method dn-tree takes no required"),
         (["--knowledge", "no.toml"], "there is no file 'no.toml'"),
         (["--bins", "3", "--target", "survived"], "--method interaction chooses the intervals"),

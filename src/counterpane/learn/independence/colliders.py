@@ -8,6 +8,7 @@ a and c less often than the tests that are not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,18 +22,18 @@ from counterpane.learn.independence.skeleton import (
     SkeletonSearch,
     SkeletonState,
     TestBatches,
-    appended,
     conditioning_sets,
     determined,
+    new_tests,
     rows_of,
     separating,
     skeleton_of,
 )
 from counterpane.progress import Control
-from counterpane.typing import Bools, Ints
+from counterpane.typing import Ints
 
 Ends = tuple[int, int]
-VOTED = -1  # the level of a state whose colliders have been voted on
+END = "end"
 
 
 class Vote(NamedTuple):
@@ -56,11 +57,21 @@ class PatternSearch(SkeletonSearch):
     """
 
     def done(self, state: SkeletonState) -> bool:
-        return state.level == VOTED
+        return state.stage == END
 
     def step(self, state: SkeletonState, ctl: Control) -> tuple[SkeletonState, dict[str, Any]]:
-        if not super().done(state):
+        if state.stage in ("skeleton", "possible") and not super().done(state):
             return super().step(state, ctl)
+        state, record = self._test_colliders(state, ctl)
+        return self._after_colliders(state), record
+
+    def _after_colliders(self, state: SkeletonState) -> SkeletonState:
+        return state._replace(stage=END)
+
+    def _test_colliders(
+        self, state: SkeletonState, ctl: Control
+    ) -> tuple[SkeletonState, dict[str, Any]]:
+        """Execute the tests for the votes."""
         batches = TestBatches(self.test, self.source, ctl)
         executed, n_before = ExecutedTests(*state[-3:]), len(state.pairs)
         graph, strength = rows_of(state.graph, self.n), self.strengths(state)
@@ -77,67 +88,75 @@ class PatternSearch(SkeletonSearch):
                 continue
             pairs: Ints = np.array(ends, dtype=np.int64)
             conditions: Ints = np.sort(np.array(sets, dtype=np.int64), axis=1)
-            new = _new_tests(executed, self.n, pairs, conditions)
+            new = new_tests(executed, self.n, pairs, conditions)
             executed = batches.execute(executed, pairs[new], conditions[new])
         n_tests = len(executed.pairs) - n_before
-        record = {"level": "colliders", "n_tests": n_tests, "batches": batches.n_batches,
+        record = {"stage": "colliders", "n_tests": n_tests, "batches": batches.n_batches,
                   "edges": int(graph.sum()) // 2}  # fmt: skip
-        return state._replace(level=VOTED, **executed._asdict()), record
+        return state._replace(**executed._asdict()), record
 
 
 def separating_sizes(state: SkeletonState, skeleton: UndirectedGraph) -> dict[Ends, int]:
     """The smallest size of a separating set of the ends of each unshielded triple."""
     executed = ExecutedTests(*state[-3:])
-    sizes = {}
-    for ends, rows in _tests_of_ends(executed, skeleton).items():
-        apart = rows[separating(executed)[rows]]
+    shares, sizes = _Shares(executed, skeleton.n), {}
+    for a, c in sorted({(a, c) for a, _, c in unshielded_triples(skeleton)}):
+        rows = shares.tests(a, c)
+        apart = rows[shares.apart[rows]]
         if len(apart):
             sets = executed.given[apart].view(np.uint64)
-            sizes[ends] = int(np.bitwise_count(sets).sum(axis=1).min())
+            sizes[a, c] = int(np.bitwise_count(sets).sum(axis=1).min())
     return sizes
 
 
 def vote(executed: ExecutedTests, skeleton: UndirectedGraph) -> list[Vote]:
-    """The vote on each unshielded triple whose ends a test separated, the clearest ones first.
-
-    Tests in which an end is a function of what is given count only if there are no others.
-    """
-    tests = _tests_of_ends(executed, skeleton)
-    apart, functions = separating(executed), determined(executed)
-    votes = []
-    for triple in unshielded_triples(skeleton):
-        a, b, c = triple
-        rows = tests.get((a, c), np.zeros(0, dtype=np.int64))
-        voters = rows[~functions[rows]]
-        yes = apart[voters]
-        if not yes.any():
-            voters = rows[functions[rows]]
-            yes = np.ones(len(voters), dtype=bool)
-        if len(voters):
-            word = executed.given[voters, b >> 6].view(np.uint64)
-            with_b = (word >> np.uint64(b & 63)) & np.uint64(1) == 1
-            shares = [float(yes[side].mean()) if side.any() else 0.0 for side in (with_b, ~with_b)]
-            votes.append(Vote(triple, shares[0], shares[1], len(voters)))
+    """The vote on each unshielded triple whose ends were tested, the clearest ones first."""
+    triples = unshielded_triples(skeleton)
+    shares = _Shares(executed, skeleton.n)
+    votes = [v for triple in triples if (v := shares.of(*triple)) is not None]
     return sorted(votes, key=lambda v: (v.share_with - v.share_without, -v.n_tests, v.triple))
 
 
-def _tests_of_ends(executed: ExecutedTests, skeleton: UndirectedGraph) -> dict[Ends, Ints]:
-    """The places of the tests of each pair (a, c) that are the ends of an unshielded triple."""
-    n = skeleton.n
-    ends: Bools = np.zeros(n * n, dtype=bool)
-    ends[[a * n + c for a, _, c in unshielded_triples(skeleton)]] = True
-    keys = executed.pairs[:, 0] * n + executed.pairs[:, 1]
-    rows = np.flatnonzero(ends[keys])
-    rows = rows[np.argsort(keys[rows], kind="stable")]
-    parts = np.split(rows, np.flatnonzero(np.diff(keys[rows])) + 1)
-    return {divmod(int(keys[part[0]]), n): part for part in parts if len(part)}
+def separating_share(executed: ExecutedTests, n: int) -> Callable[[int, int, int], bool]:
+    """(a, c, b): whether b is in the sets that separate a and c, by the majority of the tests."""
+    shares = _Shares(executed, n)
+
+    def in_sets(a: int, c: int, b: int) -> bool:
+        share = shares.of(min(a, c), b, max(a, c))
+        return share is None or not share.is_collider
+
+    return in_sets
 
 
-def _new_tests(executed: ExecutedTests, n: int, pairs: Ints, conditions: Ints) -> Bools:
-    """Which of some tests were not executed."""
-    fresh = appended(ExecutedTests.none(n), n, pairs, conditions, np.zeros((len(pairs), 8)))
-    known = np.column_stack([executed.pairs, executed.given])
-    asked = np.column_stack([fresh.pairs, fresh.given])
-    both = np.concatenate([known, asked])
-    keys = np.ascontiguousarray(both).view(np.dtype((np.void, 8 * both.shape[1]))).ravel()
-    return ~np.isin(keys[len(known) :], keys[: len(known)])
+class _Shares:
+    """The tests by their pair, and the shares of them that separate it.
+
+    Tests in which an end is a function of what is given count only if there are no others.
+    """
+
+    def __init__(self, executed: ExecutedTests, n: int) -> None:
+        self.given, self.n = executed.given, n
+        self.apart, self.functions = separating(executed), determined(executed)
+        self.keys = executed.pairs[:, 0] * n + executed.pairs[:, 1]
+        self.order = np.argsort(self.keys, kind="stable")
+        self.keys = self.keys[self.order]
+
+    def tests(self, a: int, c: int) -> Ints:
+        """The places of the tests of a pair, a < c."""
+        first, last = np.searchsorted(self.keys, [a * self.n + c, a * self.n + c + 1])
+        return self.order[first:last]
+
+    def of(self, a: int, b: int, c: int) -> Vote | None:
+        """The vote on a – b – c; None if nothing separates a and c."""
+        rows = self.tests(a, c)
+        voters = rows[~self.functions[rows]]
+        yes = self.apart[voters]
+        if not yes.any():
+            voters = rows[self.functions[rows]]
+            yes = np.ones(len(voters), dtype=bool)
+        if not len(voters):
+            return None
+        word = self.given[voters, b >> 6].view(np.uint64)
+        with_b = (word >> np.uint64(b & 63)) & np.uint64(1) == 1
+        shares = [float(yes[side].mean()) if side.any() else 0.0 for side in (with_b, ~with_b)]
+        return Vote((a, b, c), shares[0], shares[1], len(voters))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class PatternLearner(DensityLearner):
     """What `PC` and `FCI` share: the test, the knowledge, the skeleton, and a network of it."""
 
     _leaves_gaps = ("available",)
+    _search_class: ClassVar[type[PatternSearch]] = PatternSearch
     model_: BayesianNetwork | None
 
     def __init__(
@@ -100,7 +101,7 @@ class PatternLearner(DensityLearner):
         limits = self._limits(source.schema)
         n = len(order)
         allowed, needed = unpack(limits.allowed, n), unpack(limits.required, n)
-        search = PatternSearch(
+        search = self._search_class(
             test,
             source,
             most_given=self.max_given,

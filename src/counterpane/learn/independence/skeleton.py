@@ -37,8 +37,12 @@ ROWS_PER_CELL = 1.0  # the fewest rows, on average, in a cell of a table that is
 
 
 class SkeletonState(NamedTuple):
-    """The level, the sets of it that were tested, the graph before the level and now, the tests."""
+    """The stage, the level, the sets of it that were tested, two graphs, the tests.
 
+    Sets come from the neighbors in `before`: the graph before the level, or Possible-D-SEP.
+    """
+
+    stage: str
     level: int
     taken: int
     before: Ints  # bit rows
@@ -154,16 +158,16 @@ class SkeletonSearch(Search[SkeletonState]):
 
     def start(self) -> SkeletonState:
         rows = pack(self.possible).view(np.int64)
-        return SkeletonState(0, 0, rows, rows, *ExecutedTests.none(self.n))
+        return SkeletonState("skeleton", 0, 0, rows, rows, *ExecutedTests.none(self.n))
 
     def done(self, state: SkeletonState) -> bool:
         if state.level > self.most_given:
             return True
         if state.level == 0 or state.taken:
             return False
-        graph = rows_of(state.graph, self.n)
-        ends = np.argwhere(np.triu(graph & ~self.required))
-        return not len(ends) or int((graph.sum(axis=1)[ends] - 1).max()) < state.level
+        ends = np.argwhere(np.triu(rows_of(state.graph, self.n) & ~self.required))
+        degrees = rows_of(state.before, self.n).sum(axis=1)
+        return not len(ends) or int((degrees[ends] - 1).max()) < state.level
 
     def size(self, state: SkeletonState) -> tuple[float, float | None]:
         return len(state.pairs), None
@@ -178,10 +182,13 @@ class SkeletonSearch(Search[SkeletonState]):
             first = state.taken
             last = MORE_SETS * first if first else FIRST_SETS
             pairs, conditions, more = self._questions(state, first, last)
-        before = len(state.pairs)
-        executed = batches.execute(ExecutedTests(*state[-3:]), pairs, conditions)
+        executed, n_before = ExecutedTests(*state[-3:]), len(state.pairs)
+        if state.stage != "skeleton":
+            fresh = new_tests(executed, self.n, pairs, conditions)
+            pairs, conditions = pairs[fresh], conditions[fresh]
+        executed = batches.execute(executed, pairs, conditions)
         new = ExecutedTests(
-            executed.pairs[before:], executed.given[before:], executed.numbers[before:]
+            executed.pairs[n_before:], executed.given[n_before:], executed.numbers[n_before:]
         )
         graph = rows_of(state.graph, self.n)
         if more:
@@ -192,6 +199,7 @@ class SkeletonSearch(Search[SkeletonState]):
             graph = remaining_graph(self.possible, self.required, executed)
         rows = pack(graph).view(np.int64)
         record = {
+            "stage": state.stage,
             "level": state.level,
             "n_tests": len(new.pairs),
             "batches": batches.n_batches,
@@ -200,7 +208,8 @@ class SkeletonSearch(Search[SkeletonState]):
         if more:
             state = state._replace(taken=last, graph=rows)
         else:
-            state = state._replace(level=state.level + 1, taken=0, before=rows, graph=rows)
+            before = rows if state.stage == "skeleton" else state.before
+            state = state._replace(level=state.level + 1, taken=0, before=before, graph=rows)
         return state._replace(**executed._asdict()), record
 
     def _questions(self, state: SkeletonState, first: int, last: int) -> tuple[Ints, Ints, bool]:
@@ -300,3 +309,13 @@ def appended(
         np.concatenate([executed.given, words]),
         np.concatenate([executed.numbers, numbers]),
     )
+
+
+def new_tests(executed: ExecutedTests, n: int, pairs: Ints, conditions: Ints) -> Bools:
+    """Which of some tests were not executed."""
+    fresh = appended(ExecutedTests.none(n), n, pairs, conditions, np.zeros((len(pairs), 8)))
+    known = np.column_stack([executed.pairs, executed.given])
+    asked = np.column_stack([fresh.pairs, fresh.given])
+    both = np.concatenate([known, asked])
+    keys = np.ascontiguousarray(both).view(np.dtype((np.void, 8 * both.shape[1]))).ravel()
+    return ~np.isin(keys[len(known) :], keys[: len(known)])

@@ -1,0 +1,116 @@
+"""FCI: the class of networks with unmeasured common causes that independence tests show.
+
+P. Spirtes, C. Meek and T. Richardson, Causal inference in the presence of latent variables and
+selection bias, UAI 1995; the complete rules are those of J. Zhang (2008), `AncestralMarks`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+import numpy as np
+
+from counterpane.graphs import MixedGraph, UndirectedGraph
+from counterpane.graphs.ancestral import AncestralMarks, possible_d_sep
+from counterpane.graphs.bits import pack, unpack
+from counterpane.learn.bayesian.moves import known_directions
+from counterpane.learn.independence.base import ExecutedTests
+from counterpane.learn.independence.colliders import END, PatternSearch, separating_share
+from counterpane.learn.independence.pc import PatternLearner
+from counterpane.learn.independence.skeleton import SkeletonState, rows_of, skeleton_of
+
+
+class AncestralSearch(PatternSearch):
+    """The tests of PC, then of each edge given nodes of Possible-D-SEP, then the votes again."""
+
+    def _after_colliders(self, state: SkeletonState) -> SkeletonState:
+        if state.stage == "possible":
+            return state._replace(stage=END)
+        executed = ExecutedTests(*state[-3:])
+        work = AncestralMarks(rows_of(state.graph, self.n), separating_share(executed, self.n))
+        work.add_colliders()
+        rows = pack(possible_d_sep(work.marks)).view(np.int64)
+        return state._replace(stage="possible", level=1, taken=0, before=rows)
+
+
+class FCI(PatternLearner):
+    """Learns a partial ancestral graph: what tests show about causes if some were not measured.
+
+    An edge a → b says that a is a cause of b, a ↔ b that neither is a cause of the other and both
+    have one that is not in the table, and a circle that the tests leave the mark open.
+
+    Parameters
+    ----------
+    test : str or IndependenceTest, optional
+        "g2" (the default), "chi2", "stratified", "bayesian", or a test such as `Oracle`.
+    alpha : float, optional
+        The level of a test given by name.
+    max_given : int, optional
+        The most columns that a test conditions on; by default as many as the graph asks for.
+    required_edges, forbidden_edges : iterable of (str, str)
+        (cause, effect) pairs that are known, or known not to be; a pair forbidden in both
+        directions is not joined.
+    tiers : sequence of sequences of str, optional
+        Columns in causal order: no column is a cause of one in an earlier tier.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for `PC`.
+
+    Attributes
+    ----------
+    pag_ : MixedGraph
+        The result. Print it to see one edge a line.
+    model_ : BayesianNetwork
+        A network with these edges, directed as `PC` does: it answers questions about the columns,
+        not about causes. None, with a warning, if its tables are too large.
+    graph_ : networkx.DiGraph
+        The edges of `model_`.
+    tests_ : list of Record
+        The executed tests; `n_tests_` is their number, `cost_` that of their columns.
+    conflicts_ : list of str
+        What had to be decided for `model_` because it knows no unmeasured causes.
+    trace_ : list of dict
+        A record of each batch of tests.
+
+    Examples
+    --------
+    >>> import counterpane as cp
+    >>> learner = cp.FCI().fit(cp.load_dataset("titanic"))
+    >>> print(learner.pag_.edges[0])
+    status o–o age
+    """
+
+    _search_class = AncestralSearch
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        test = self._test()
+        source = self._source(X, sample_weight)
+        source.prepare()
+        search, order = self._search(source, test)
+        outcome = self._driver(source).run(search, "testing")
+        self.trace_ = outcome.trace
+        skeleton, executed = skeleton_of(outcome.state), ExecutedTests(*outcome.state[-3:])
+        names = search.source.schema.names
+        work = self._marks(skeleton, executed, search)
+        places = np.argsort(np.array(order))
+        self.pag_ = MixedGraph.from_marks(source.schema.names, work.marks[np.ix_(places, places)])
+        network = self._orient(skeleton, executed, search.source.schema)
+        self._set_network(source, names, order, network, began)
+        self._set_tests(executed, names)
+        return self
+
+    def _marks(
+        self, skeleton: UndirectedGraph, executed: ExecutedTests, search: PatternSearch
+    ) -> AncestralMarks:
+        """The marks by knowledge, votes and rules."""
+        limits = self._limits(search.source.schema)
+        both = [edge for a, b in skeleton.edges for edge in ((a, b), (b, a))]
+        required = unpack(limits.required, skeleton.n)
+        adjacent = unpack(skeleton.neighbor_bits, skeleton.n)
+        work = AncestralMarks(adjacent, separating_share(executed, skeleton.n))
+        work.add_known(known_directions(limits, both), [(a, b) for a, b in both if required[b, a]])
+        work.add_colliders()
+        work.close()
+        return work
