@@ -10,7 +10,10 @@ import counterpane as cp
 from counterpane.errors import ParameterError
 from counterpane.learn import StoppedEarly
 from counterpane.learn.boosting.boosting_search import MANY_ROWS, BoostingSearch
+from counterpane.learn.boosting.fold_boosting import FoldFits
+from counterpane.learn.classifiers.folds import HeldOut
 from counterpane.learn.classifiers.interactions import table_trial
+from counterpane.learn.classifiers.interactions.pooled_search import Pool
 from counterpane.models.boosted_member import BoostedMember
 
 
@@ -217,3 +220,25 @@ def test_stopped_before_the_first_trees_it_tells_the_shares(monkeypatch):
     assert classifier.structure_ == "none"
     share = (many["y"] == "in").mean()
     assert classifier.predict_proba(many)[:, 0] == pytest.approx(share, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("table_loss", "words"),
+    [(0.60, "not below"), (0.6921, "too little below"), (0.75, "not clearly below that of class")],
+)
+def test_the_note_says_why_trees_were_left_out(table_loss, words):
+    labels = np.array([0, 1] * 30)
+    odds = np.log(np.where(np.arange(60) % 3 == 0, 0.40, 0.56))  # hardly better than a coin
+    logs = np.log1p(-np.exp(odds))
+    proba = np.where(labels[:, None] == np.arange(2), odds[:, None], logs[:, None])
+    held = HeldOut(proba, labels, np.ones(60), np.zeros(60, dtype=np.int64))
+    pool = Pool(0.5, 0.5, "small", FoldFits([], 3, 0.0), held, table_loss, 0.7, "")
+    assert held.log_loss == pytest.approx(0.69198, abs=1e-5)
+    assert not pool.pays
+    assert words in pool.to_dict(used=False)["note"]
+
+
+def test_a_pool_of_nothing_says_so():
+    held = HeldOut(np.log(np.full((3, 2), 0.5)), np.array([0, 1, 0]), np.ones(3), np.zeros(3, int))
+    pool = Pool(0.0, 0.0, "small", FoldFits([], 1, 0.0), held, 0.9, 0.9, "")
+    assert "all classes the same probability" in pool.to_dict(used=True)["note"]

@@ -81,9 +81,13 @@ class Pool(NamedTuple):
         """
         if np.isnan(self.table_loss):
             return True
+        return self._gains and self.held_out.beats_prior(errors=2.0)
+
+    @property
+    def _gains(self) -> bool:
+        """Whether the held-out loss is clearly below that of the tables."""
         gain = self.table_loss - self.held_out.log_loss
-        least = max(LEAST_SHARE * self.table_loss, LEAST_NATS)
-        return gain > least and self.held_out.beats_prior(errors=2.0)
+        return gain > max(LEAST_SHARE * self.table_loss, LEAST_NATS)
 
     def to_dict(self, *, used: bool) -> dict[str, Any]:
         """The pool for a result and a file; the weights are those of the model."""
@@ -105,11 +109,19 @@ class Pool(NamedTuple):
             return f"The log-loss of held-out rows is {loss:.4f}."
         if not used:
             than = "too little below" if loss < tables else "not below"
+            why = f"{than} the {tables:.4f} without"
+            if self._gains:
+                why = f"below the {tables:.4f} without, but not clearly below that of class shares"
             return (
-                f"Boosted trees were tried and left out: the log-loss of held-out rows would be "
-                f"{loss:.4f} with them, {than} the {tables:.4f} without."
+                "Boosted trees were tried and left out: the log-loss of held-out rows would be "
+                f"{loss:.4f} with them, {why}."
             )
         a, b = self.table_weight, self.tree_weight
+        if a == b == 0:
+            return (
+                "Neither tables nor boosted trees predict the classes of held-out rows: the model "
+                "gives all classes the same probability."
+            )
         if b == 0:
             return (
                 f"Boosted trees were tried and left out; the log-probabilities of the tables are "
