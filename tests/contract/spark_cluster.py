@@ -8,8 +8,10 @@ way, the pipe to the driver's JVM closes, and that ends the executors.
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -30,6 +32,30 @@ def reason_for_absence() -> str | None:
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=None if home is None else f"{home}/bin")
     return "Java is not installed: 17 or later" if java is None else None
+
+
+def reason_without_connect() -> str | None:
+    """Why no session over Spark Connect can be opened here, if none can."""
+    for package in ("grpc", "grpc_status", "google.rpc", "zstandard"):
+        try:
+            importlib.import_module(package)
+        except ImportError:
+            return f"{package} is not installed: extra [connect]"
+    return None
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens to."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def connect(spark: Any) -> Any:
+    """A session over Spark Connect to the cluster of a session, which serves both."""
+    from pyspark.sql.connect.session import SparkSession
+
+    port = spark.conf.get("spark.connect.grpc.binding.port")
+    return SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
 
 
 @contextmanager
@@ -64,6 +90,12 @@ def cluster(master: str = "local-cluster[2,1,1024]") -> Iterator[Any]:
             "spark.task.maxFailures": "2",  # enough for one worker that dies, and soon given up
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, packages)),
         }
+        if reason_without_connect() is None:
+            options |= {
+                "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+                "spark.connect.grpc.binding.address": "127.0.0.1",
+                "spark.connect.grpc.binding.port": str(free_port()),
+            }
         builder = SparkSession.builder.master(master)
         for key, value in options.items():
             builder = builder.config(key, value)

@@ -60,6 +60,17 @@ def spark() -> Iterator[Any]:
         yield session
 
 
+@pytest.fixture(scope="session")
+def connected(spark: Any) -> Iterator[Any]:
+    """A session over Spark Connect to the same cluster."""
+    reason = spark_cluster.reason_without_connect()
+    if reason is not None:
+        pytest.skip(reason)
+    session = spark_cluster.connect(spark)
+    yield session
+    session.stop()
+
+
 def arrow_of(table: Table) -> Any:
     """The codes of a table as the values of an Arrow table."""
     columns = {}
@@ -72,8 +83,9 @@ def arrow_of(table: Table) -> Any:
 
 @pytest.fixture(scope="session", params=["files", "frame"])
 def make(request: Any, spark: Any, tmp_path_factory: Any) -> Callable[[Table], cp.SparkSource]:
-    """A backend's factory for the conformance suite."""
-    kind = request.param
+    """A backend's factory for the conformance suite; some tests add those of `OVER_CONNECT`."""
+    kind, _, way = request.param.partition(" ")
+    spark = request.getfixturevalue("connected") if way else spark
 
     @cache
     def made(table: Table) -> cp.SparkSource:
@@ -149,6 +161,18 @@ MIXED = {
 KINDS = ("string", "int", "double", "boolean", "string", "decimal(5,1)", "string")
 
 
+OVER_CONNECT = ["files connect", "frame connect"]
+
+
+@pytest.mark.parametrize("make", OVER_CONNECT, indirect=True)
+@pytest.mark.parametrize(
+    ("promise", "given"),
+    [PROMISES[i] for i in (1, 3, 12, 16, 19, 23, 28, 30)],
+)
+def test_conformance_over_connect(make, promise, given):
+    getattr(CountSourceSuite(), f"test_{promise}")(make, **given)
+
+
 def mixed_frame(spark: Any) -> Any:
     rows = list(zip(*MIXED.values(), strict=True))
     quoted = ["`" + name.replace("`", "``") + "`" for name in MIXED]
@@ -213,7 +237,7 @@ def test_no_rows(spark):
 
 
 def test_other_sessions_are_refused():
-    with pytest.raises(ParameterError, match="a session in this process is needed"):
+    with pytest.raises(ParameterError, match="a SparkSession is needed"):
         cp.SparkSource("rows.parquet", spark="local[2]")
 
 
@@ -278,7 +302,10 @@ FAMILIES = [
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [("files", name) for name in FAMILIES] + [("frame", name) for name in FAMILIES[:3]],
+    [("files", name) for name in FAMILIES]
+    + [("frame", name) for name in FAMILIES[:3]]
+    + [("frame connect", name) for name in FAMILIES]
+    + [("files connect", name) for name in ("structure-search", *FAMILIES[2:5])],
     indirect=["make"],
 )
 def test_a_learner_of_each_family_gives_the_same(make, name):
@@ -289,7 +316,12 @@ def test_a_learner_of_each_family_gives_the_same(make, name):
 # ---- accidents -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("victim", ["worker", "executor"])
+@pytest.mark.parametrize(
+    ("make", "victim"),
+    [(kind, victim) for kind in ("files", "frame") for victim in ("worker", "executor")]
+    + [("files connect", "executor"), ("frame connect", "worker")],
+    indirect=["make"],
+)
 def test_a_worker_that_dies_is_replaced(make, tmp_path, victim):
     table = make_table(rows=3000, weights="whole")
     columns = list(range(len(CARDS)))
@@ -298,6 +330,7 @@ def test_a_worker_that_dies_is_replaced(make, tmp_path, victim):
     assert found.tolist() == sum_and_rows(table.codes.astype(float), table.weights).tolist()
 
 
+@pytest.mark.parametrize("make", ["files", "frame", "frame connect"], indirect=True)
 def test_workers_that_always_die_are_given_up(make):
     source = make(make_table())
     with pytest.raises(DataError, match=r"Spark gave up counting rows: .*crashed") as raised:
@@ -308,6 +341,7 @@ def test_workers_that_always_die_are_given_up(make):
     assert_counts(source, make_table(), [[0, 1]])
 
 
+@pytest.mark.parametrize("make", ["files", "frame", "frame connect"], indirect=True)
 @pytest.mark.parametrize("how", ["ctrl-c", "time limit"])
 def test_what_is_stopped_ends_on_the_workers(spark, make, how):
     source = make(make_table())
@@ -321,9 +355,9 @@ def test_what_is_stopped_ends_on_the_workers(spark, make, how):
     else:
         with pytest.raises(Stopped, match="time limit"):
             source.map_reduce(slow, [0], ctl=Control.within(2))
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 90
     while spark.sparkContext.statusTracker().getActiveJobsIds():  # it hears of it a bit later
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 120
         time.sleep(0.05)
     assert_counts(source, make_table(), [[0, 1]])
 
@@ -360,7 +394,10 @@ def test_a_column_that_changes_its_type(spark, tmp_path):
     assert "\n" not in str(raised.value)
 
 
-def test_rows_that_change(spark):
+@pytest.mark.parametrize("way", ["classic", "connect"])
+def test_rows_that_change(request, spark, way):
+    spark = spark if way == "classic" else request.getfixturevalue("connected")
+
     def moving(batches: Any) -> Any:
         import time
 

@@ -48,9 +48,11 @@ def files_of(frame: Any) -> FileReader | None:
 
     It is if the plan is one read, below nothing but a choice of columns, if all files are of this
     file system and hold its columns with the same values, and if they have as many rows. What is
-    cached already is better taken from there.
+    cached already is better taken from there. The files of a Connect server are not those here.
     """
-    if frame.isStreaming or not _is_plain_read(frame._jdf.queryExecution().analyzed()):
+    if not hasattr(frame, "_jdf") or frame.isStreaming:
+        return None
+    if not _is_plain_read(frame._jdf.queryExecution().analyzed()):
         return None
     paths = frame.inputFiles()
     places = [Path(unquote(urlparse(path).path)) for path in paths]
@@ -153,7 +155,7 @@ def pack_columns(
     frame: Any, encoder: RowEncoder, columns: Sequence[int]
 ) -> tuple[list[Any], dict[int, Place]]:
     """The expressions of words and columns that hold the codes of `columns`, and where each is."""
-    F = importlib.import_module("pyspark.sql.functions")
+    F = functions_of(frame)
     kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     words: list[Any] = []
     plain: list[int] = []
@@ -161,7 +163,7 @@ def pack_columns(
     free = 0
     for v in dict.fromkeys(columns):
         variable = encoder.schema[v]
-        cell = code_in_sql(variable, kinds[variable.name])
+        cell = code_in_sql(F, variable, kinds[variable.name])
         if cell is None:
             plain.append(v)
             continue
@@ -176,17 +178,16 @@ def pack_columns(
         free -= bits
     for v in plain:
         places[v] = Place(len(words))
-        words.append(column_of(encoder.schema.names[v]))
+        words.append(column_of(F, encoder.schema.names[v]))
     return words, places
 
 
-def code_in_sql(variable: Variable, kind: str) -> Any | None:
+def code_in_sql(F: Any, variable: Variable, kind: str) -> Any | None:
     """code + 1 of a column as a Spark expression; None if only `Variable.find` can find it.
 
     That is so for cuts, for many states, and where values meet states of another type.
     """
-    F = importlib.import_module("pyspark.sql.functions")
-    states, column = variable.states, column_of(variable.name)
+    states, column = variable.states, column_of(F, variable.name)
     types = {type(state) for state in states}
     if variable.cuts is not None or len(states) > LISTED:
         return None
@@ -215,7 +216,12 @@ def code_in_sql(variable: Variable, kind: str) -> Any | None:
     return F.coalesce(position, F.lit(variable.card + 1).cast("bigint"))
 
 
-def column_of(name: str) -> Any:
-    """A column by its name, which may contain any characters."""
-    F = importlib.import_module("pyspark.sql.functions")
+def column_of(F: Any, name: str) -> Any:
+    """A column by its name, which may contain any characters; `F` are the functions of a frame."""
     return F.col("`" + name.replace("`", "``") + "`")
+
+
+def functions_of(frame: Any) -> Any:
+    """The functions that make columns of a DataFrame, which Spark Connect has of its own."""
+    connect = "" if hasattr(frame, "_jdf") else "connect."
+    return importlib.import_module(f"pyspark.sql.{connect}functions")

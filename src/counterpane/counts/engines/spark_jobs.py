@@ -1,0 +1,260 @@
+"""Jobs on a Spark cluster, by a session in this process or over Spark Connect.
+
+A job runs in a thread, so that this one can report and cancel. Sessions in this process name their
+jobs by a group, and sessions over Connect by a tag.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import re
+import sys
+import threading
+import time
+import uuid
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from counterpane.errors import CounterpaneError, DataError, MissingExtraError, ParameterError
+from counterpane.progress import Control
+
+WATCH = 0.05  # seconds between two checks of a running job
+PATIENCE = 10.0  # seconds that a server has to end a job that is cancelled
+
+
+def find_session(spark: Any | None) -> Any:
+    """`spark`, or the active session, or a new local one."""
+    try:
+        sql = importlib.import_module("pyspark.sql")
+    except ImportError:
+        raise MissingExtraError(
+            "SparkSource needs pyspark, which is not installed; install counterpane[spark] and "
+            "Java 17."
+        ) from None
+    if spark is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for a session that is made here
+        spark = sql.SparkSession.getActiveSession() or sql.SparkSession.builder.getOrCreate()
+    if not hasattr(spark, "_jsparkSession") and not _is_remote(spark):
+        raise ParameterError(
+            f"spark={spark!r}; a SparkSession is needed: make it by "
+            "SparkSession.builder.master(…).getOrCreate(), or .remote(…) for Spark Connect."
+        )
+    return spark
+
+
+def _is_remote(spark: Any) -> bool:
+    """Whether a session is one over Spark Connect."""
+    return hasattr(spark, "interruptTag") and not hasattr(spark, "_jsparkSession")
+
+
+def forget_later(owner: Any, spark: Any, kept: Any) -> None:
+    """Free the rows that the workers keep when `owner` goes, if the session still runs."""
+    weakref.finalize(owner, _forget, spark, kept)
+
+
+def _forget(spark: Any, kept: Any) -> None:
+    if not _is_remote(spark):
+        if spark.sparkContext._jsc is not None:
+            kept.unpersist()
+    elif not spark.is_stopped:
+        _soon(kept.unpersist)
+
+
+def _soon(call: Callable[[], Any]) -> None:
+    """Call a server that may have gone: its client would try again for minutes."""
+
+    def quietly() -> None:
+        with suppress(Exception):
+            call()
+
+    thread = threading.Thread(target=quietly, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+
+
+class Refusal:
+    """An error of ours on a worker, returned as a result: a retry would not help."""
+
+    def __init__(self, error: CounterpaneError) -> None:
+        self.error = error
+
+
+def refusable(work: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of work on a worker, or a `Refusal`; errors that a retry may mend are raised."""
+    for refused in arguments:  # an argument may be the refusal of an earlier step
+        if isinstance(refused, Refusal):
+            return refused
+    try:
+        return work(*arguments)
+    except CounterpaneError as error:
+        return Refusal(error)
+    finally:
+        _settle_in()
+
+
+def accepted(result: Any) -> Any:
+    """The result of work on a worker; a `Refusal` is raised."""
+    if isinstance(result, Refusal):
+        raise result.error
+    return result
+
+
+@cache
+def _settle_in() -> None:
+    """Exclude loaded modules from garbage collection, after the first task of a worker.
+
+    Spark collects garbage after each task, and would go through all modules each time.
+    """
+    gc.freeze()
+
+
+def run_job(
+    spark: Any,
+    collect: Callable[[], list[Any]],
+    what: str,
+    *,
+    n_rows: int | None = None,
+    ctl: Control | None = None,
+) -> list[Any]:
+    """The results that `collect` gets from the workers.
+
+    It runs in a thread: this one reports the share of tasks that are done, of `n_rows` rows where
+    that is known, and cancels the job when the control says so.
+    """
+    answers: list[Any] = []
+    errors: list[Exception] = []
+    jobs = RemoteJobs(spark) if _is_remote(spark) else LocalJobs(spark)
+
+    def work() -> None:
+        try:
+            jobs.begin(what)
+            answers.extend(collect())
+        except Exception as error:
+            errors.append(error)
+
+    done = -1.0
+
+    def report(share: float) -> None:
+        nonlocal done
+        if ctl is not None and share > done:
+            done = share
+            n = share if n_rows is None else int(share * n_rows)
+            ctl.report(what, n, 1 if n_rows is None else n_rows)
+
+    report(0.0)
+    thread = importlib.import_module("pyspark").InheritableThread(target=work, session=spark)
+    thread.daemon = True
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(WATCH)
+            if ctl is not None:
+                ctl.check()
+                report(jobs.share())
+    except BaseException:
+        jobs.cancel(thread)
+        raise
+    finally:
+        jobs.end()
+    if errors:
+        raise _failure(what, errors[0]) from None
+    report(1.0)
+    return answers
+
+
+class SparkJobs(ABC):
+    """The jobs that one thread starts."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+        self._name = f"counterpane-{uuid.uuid4()}"
+
+    @abstractmethod
+    def begin(self, what: str) -> None:
+        """Name the jobs of the calling thread."""
+
+    @abstractmethod
+    def share(self) -> float:
+        """The share of tasks that are done."""
+
+    @abstractmethod
+    def cancel(self, thread: threading.Thread) -> None:
+        """Cancel the jobs until the thread that waits for them ends."""
+
+    def end(self) -> None:  # noqa: B027 (nothing to do for most)
+        """Stop watching."""
+
+
+class LocalJobs(SparkJobs):
+    """Jobs of a session in this process, in a job group."""
+
+    def begin(self, what: str) -> None:
+        context = self._spark.sparkContext
+        context.setJobGroup(self._name, f"counterpane: {what}", interruptOnCancel=True)
+
+    def share(self) -> float:
+        tasks = done = 0
+        tracker = self._spark.sparkContext.statusTracker()
+        for job in tracker.getJobIdsForGroup(self._name):
+            job_info = tracker.getJobInfo(job)
+            for stage in job_info.stageIds if job_info is not None else ():
+                info = tracker.getStageInfo(stage)
+                tasks += 0 if info is None else info.numTasks
+                done += 0 if info is None else info.numCompletedTasks
+        return done / tasks if tasks else 0.0
+
+    def cancel(self, thread: threading.Thread) -> None:
+        while thread.is_alive():  # a new job may just begin
+            self._spark.sparkContext.cancelJobGroup(self._name)
+            thread.join(WATCH)
+
+
+class RemoteJobs(SparkJobs):
+    """Operations of a session over Spark Connect, under a tag."""
+
+    def __init__(self, spark: Any) -> None:
+        super().__init__(spark)
+        self._share = 0.0
+        spark.registerProgressHandler(self._hear)
+
+    def _hear(self, stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:
+        tasks = sum(stage.num_tasks for stage in stages or ())
+        completed = sum(stage.num_completed_tasks for stage in stages or ())
+        self._share = completed / tasks if tasks else self._share
+
+    def begin(self, what: str) -> None:
+        self._spark.addTag(self._name)
+
+    def share(self) -> float:
+        return self._share
+
+    def cancel(self, thread: threading.Thread) -> None:
+        until = time.monotonic() + PATIENCE
+        while thread.is_alive() and time.monotonic() < until:  # the operation may just begin
+            _soon(lambda: self._spark.interruptTag(self._name))
+            thread.join(WATCH)
+
+    def end(self) -> None:
+        self._spark.removeProgressHandler(self._hear)
+
+
+def _failure(what: str, error: Exception) -> CounterpaneError:
+    """The error of a failed job in one sentence, instead of a Java stack trace."""
+    if isinstance(error, CounterpaneError):
+        return error
+    java = getattr(error, "java_exception", None)
+    words = str(error if java is None else java.getMessage() or java.toString())
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)\b", line)]
+    said = raised[-1] if raised else (lines or [type(error).__name__])[0]
+    cause = said.rpartition("most recent failure: ")[2][:300].rstrip(".")
+    return DataError(
+        f"Spark gave up {what}: {cause}; check that the workers live, and that they have "
+        "counterpane, what it needs, and the files at the same paths."
+    )
