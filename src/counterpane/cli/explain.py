@@ -26,6 +26,7 @@ columns_of = lazy("counterpane.data.columns")
 effects = lazy("counterpane.models.effects")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
+remote = lazy("counterpane.data.remote")
 tables = lazy("counterpane.cli.tables")
 clean = lazy("counterpane.data.clean")
 
@@ -160,7 +161,7 @@ def _columns_of_file(model: Any, data: str, number: int, text: TextFormat) -> li
     columns = tables.read_raw(data, text, model)
     rows = columns_of.n_rows(columns[0]) if columns else 0
     if number > rows:
-        raise ParameterError(f"--row {number}; {data!r} has {rows:,} rows.")
+        raise ParameterError(f"--row {number}; {remote.without_secrets(data)!r} has {rows:,} rows.")
     return [column.take(slice(number - 1, number)) for column in columns]
 
 

@@ -50,6 +50,7 @@ class_measures = lazy("counterpane.learn.classifiers.class_measures")
 folds = lazy("counterpane.learn.classifiers.folds")
 method_settings = lazy("counterpane.cli.settings")
 posterior = lazy("counterpane.cli.posterior")
+remote = lazy("counterpane.data.remote")
 resampling = lazy("counterpane.learn.bootstrap")
 tables = lazy("counterpane.cli.tables")
 
@@ -111,7 +112,8 @@ def run_learn(
     of links, and `counterpane rank` predicts the next ones. The methods exact-posterior and
     order-mcmc print the probabilities of edges, and save the best network.
     """
-    path = output or Path(Path(Path(data).name.removesuffix(".gz")).stem + ".cp")
+    name = Path(remote.without_secrets(data)).name
+    path = output or Path(Path(name.removesuffix(".gz")).stem + ".cp")
     check_output(path, model=True)
     check_method(method, target, auto=True, links=bool(links))
     ranker, method = (method, RANKER) if links and method in COUNTED else ("auto", method)

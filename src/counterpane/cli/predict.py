@@ -31,6 +31,7 @@ encoder = lazy("counterpane.data.encoder")
 learners = lazy("counterpane.learn.base")
 np = lazy("numpy")
 schemas = lazy("counterpane.data.schema")
+remote = lazy("counterpane.data.remote")
 tables = lazy("counterpane.cli.tables")
 
 BLOCK = 2**16  # rows predicted at a time
@@ -159,7 +160,7 @@ def _predictions(model: Any, data: str, target: str | None, text: TextFormat) ->
     name = target or (model.provenance or {}).get("target")
     n = tables.n_rows(columns[0]) if columns else 0
     if not n:
-        raise DataError(f"{data!r} has no rows; at least one is needed.")
+        raise DataError(f"{remote.without_secrets(data)!r} has no rows; at least one is needed.")
     notes = tables.data_notes(model, raw, name)
     parts = [
         model.class_probabilities([c.take(rows) for c in columns], target)

@@ -27,6 +27,7 @@ from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
 from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
+from counterpane.data.remote import without_secrets
 from counterpane.disk import write_atomically
 from counterpane.errors import DataError, ParameterError, unknown_name, visible
 from counterpane.typing import Array, Bools
@@ -122,7 +123,9 @@ def read_input(
     if is_large(data) and not in_memory:
         return _read_large(data, target, columns, text)
     if Path(data).is_dir() or (has_magic(data) and not Path(data).exists()):
-        raise DataError(f"{data!r} is several files, which only `learn` reads; name one file.")
+        raise DataError(
+            f"{without_secrets(data)!r} is several files, which only `learn` reads; name one file."
+        )
     prepared = prepare(
         _read_file(data, text.to_dict()),
         keep=[*(columns.use or ()), *([target] if target else [])],
@@ -144,8 +147,8 @@ def _read_large(
     """The counts of a folder, a pattern or a large file, which is read block by block."""
     if columns.drop or columns.categorical or text.decimal:
         raise ParameterError(
-            f"{data!r} is read block by block, where --drop, --categorical and --decimal are not "
-            "known; name one smaller file, or prepare the files first."
+            f"{without_secrets(data)!r} is read block by block, where --drop, --categorical and "
+            "--decimal are not known; name one smaller file, or prepare the files first."
         )
     how = columns.discretize
     if how == "auto":
@@ -197,8 +200,8 @@ def table_for(model: Any, data: str, text: TextFormat) -> Any:
     lacking = lacking_columns(model, columns)
     if lacking:
         raise DataError(
-            f"{data!r} lacks columns of the model: {', '.join(lacking)}; add them, or learn a "
-            "model without them."
+            f"{without_secrets(data)!r} lacks columns of the model: {', '.join(lacking)}; add "
+            "them, or learn a model without them."
         )
     return cp.Table.from_frame(columns, schema=model.schema)
 

@@ -14,14 +14,23 @@ import numpy.typing as npt
 from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.engines.arrow import ArrowSource, FileSource, FrameSource
 from counterpane.counts.engines.dask import DaskSource
-from counterpane.counts.engines.file_readers import file_kind
+from counterpane.counts.engines.file_readers import DELTA_LOG, file_kind
 from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.counts.engines.partitioned import PartitionedSource
 from counterpane.counts.engines.spark import SparkSource
+from counterpane.counts.engines.table_readers import open_delta, streams_arrow
 from counterpane.counts.source import CountSource
 from counterpane.data.baskets import is_baskets, read_baskets
 from counterpane.data.encoder import Discretize, Unseen
 from counterpane.data.files import read_table
+from counterpane.data.remote import (
+    FilePath,
+    is_url,
+    list_remote,
+    open_store,
+    remote_errors,
+    without_secrets,
+)
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.disk import as_path
@@ -63,7 +72,8 @@ def read(
     """The table of a file, a frame, an array, or a mapping of columns.
 
     A path is read by its suffix: .csv, .tsv, .txt, .jsonl, .arff, .data (Libra's), each also with
-    .gz; .xlsx, .parquet or .pq. Data that may not fit into memory is returned as a source of
+    .gz; .xlsx, .parquet or .pq. It may be a URL: s3://, gs://, abfs://, https:// and others, with
+    keys from the environment. Data that may not fit into memory is returned as a source of
     counts, which every learner that works from counts takes in place of a table.
 
     Parameters
@@ -109,8 +119,10 @@ def read(
     Table or CountSource
         A `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a list of files, an
         Arrow file, and any file of half a gigabyte or more; a `FrameSource` for a lazy frame of
-        polars, DuckDB or Ibis; a `DaskSource` or `SparkSource` for a frame of Dask or Spark, whose
-        numbers need explicit cuts; a `BasketCounts` for baskets; otherwise a table.
+        polars, DuckDB or Ibis, a pyarrow dataset, a function that opens a stream of Arrow batches,
+        and a Delta or Iceberg table, also for the folder of a Delta table; a `DaskSource` or
+        `SparkSource` for a frame of Dask or Spark, whose numbers need explicit cuts; a
+        `BasketCounts` for baskets; otherwise a table.
 
     Examples
     --------
@@ -135,7 +147,11 @@ def read(
     if is_baskets(source):
         return BasketCounts(read_baskets(source, schema=schema))
     if is_large(source):
+        if is_delta(source):
+            return FrameSource(open_delta(source), **_allowed(FrameSource, _cut(changed)))
         return FileSource(source, **_allowed(FileSource, _cut(changed)))
+    if streams_arrow(source):
+        return FrameSource(source, **_allowed(FrameSource, _cut(changed)))
     frame = _lazy(source)
     if frame is None:
         for name in source_options:
@@ -183,8 +199,9 @@ def read_blocks(source: Any, target: Any) -> CountSource | None:
 
     None for all that is. A cluster's frames are cut by their owner.
     """
-    frame = None if is_large(source) else _lazy(source)
-    if frame is None and not is_large(source):
+    by_blocks = is_large(source) or streams_arrow(source)
+    frame = None if by_blocks else _lazy(source)
+    if frame is None and not by_blocks:
         return None
     cut = frame is None or source_class(frame) is FrameSource
     options: Any = (
@@ -235,8 +252,27 @@ def is_large(source: Any) -> bool:
     if not isinstance(source, str | PathLike):
         several = isinstance(source, Sequence) and len(source) > 0
         return several and all(isinstance(s, str | PathLike) for s in source)
+    if is_url(source):
+        paths, _ = list_remote(str(source))
+        alone = [path for path in paths if path.url == without_secrets(str(source))]
+        return not alone or is_large_file(alone[0])
     path = as_path(source)
     if not path.is_file():
         return path.is_dir() or has_magic(str(path))
+    return is_large_file(path)
+
+
+def is_large_file(path: FilePath) -> bool:
+    """Whether one file is read block by block."""
     kind = file_kind(path)
     return kind == "arrow" or (kind is not None and path.stat().st_size >= LARGE_FILE)
+
+
+def is_delta(source: Any) -> bool:
+    """Whether `source` names the folder of a Delta table."""
+    if is_url(source):
+        root, pattern = open_store(str(source))
+        with remote_errors(root.url):
+            log = root.files.get_file_info([f"{root.key}/{DELTA_LOG}"])[0]
+        return not pattern and log.type.name == "Directory"
+    return isinstance(source, str | PathLike) and (as_path(source) / DELTA_LOG).is_dir()

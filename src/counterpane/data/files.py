@@ -27,6 +27,7 @@ from counterpane.data.encoder import Discretize
 from counterpane.data.excel import read_excel
 from counterpane.data.export import frame_kind_of
 from counterpane.data.prepare import ColumnsLeftOut, choose_columns, prepare
+from counterpane.data.remote import fetched, is_url, list_remote
 from counterpane.data.table import Table
 from counterpane.disk import as_path, check_unpacked, path_errors
 from counterpane.errors import (
@@ -80,8 +81,8 @@ def read_table(
     lenient = on_unusable == "drop" or (auto and on_unusable is None)
     columns = source
     if isinstance(source, str | os.PathLike):
-        columns = _contents(
-            as_path(source), FileOptions(delimiter, encoding, decimal, sheet, strict=not lenient)
+        columns = _stored(
+            source, FileOptions(delimiter, encoding, decimal, sheet, strict=not lenient)
         )
     if isinstance(columns, Table):
         chosen = choose_columns(columns.labels(), drop=drop, categorical=categorical)
@@ -106,8 +107,19 @@ def read_columns(source: str | os.PathLike[str], **options: Any) -> Any:
 
     `options` are the fields of `FileOptions`.
     """
-    contents = _contents(as_path(source), FileOptions(**options))
+    contents = _stored(source, FileOptions(**options))
     return contents.labels() if isinstance(contents, Table) else contents
+
+
+def _stored(source: str | os.PathLike[str], options: FileOptions) -> Any:
+    """The contents of a file, which is copied from its store first if `source` is a URL."""
+    if not is_url(source):
+        return _contents(as_path(source), options)
+    paths, root = list_remote(str(source))
+    if len(paths) != 1:
+        raise DataError(f"{str(root)!r} holds several files, which only `read` takes; name one.")
+    with fetched(paths[0]) as copy:
+        return _contents(copy, options)
 
 
 def _contents(path: Path, options: FileOptions) -> Any:

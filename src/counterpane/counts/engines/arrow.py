@@ -16,6 +16,7 @@ from counterpane.counts.engines.frame_readers import Engine, choose_readers, ope
 from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
 from counterpane.counts.engines.schema_scan import SchemaOptions, plan_schema_scan
 from counterpane.counts.engines.stream_cuts import StreamCuts
+from counterpane.counts.engines.table_readers import open_arrow
 from counterpane.counts.layout import CountBatch, CountLayout
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
@@ -291,7 +292,7 @@ class FileSource(ArrowSource):
 
 
 class FrameSource(ArrowSource):
-    """Counts of a lazy frame: a polars LazyFrame, a DuckDB relation, an Ibis table.
+    """Counts of a lazy frame, an Arrow dataset, or a Delta or Iceberg table.
 
     The frame is evaluated once to find the states, and again for each call unless its rows are
     packed in memory; `n_scans` counts the evaluations. It is never collected as a whole. The engine
@@ -303,8 +304,12 @@ class FrameSource(ArrowSource):
 
     Parameters
     ----------
-    frame : lazy frame
-        Of polars, DuckDB or Ibis, or any that offers a stream of Arrow batches.
+    frame : lazy frame, dataset, table or function
+        A lazy frame of polars, DuckDB or Ibis, or any that offers a stream of Arrow batches; a
+        `pyarrow.dataset.Dataset`; a `deltalake.DeltaTable`; a table or scan of pyiceberg; a
+        function that opens a `RecordBatchReader` each time it is called. A function with a
+        parameter `columns` is called with the names that are needed. Delta and Iceberg tables are
+        counted as they were when the source was made, whatever is written to them later.
     **options
         Those of `FileSource` that describe columns: columns, states, schema, weights, discretize,
         target, max_states, n_bins, max_memory, cache, ctl.
@@ -319,6 +324,10 @@ class FrameSource(ArrowSource):
     """
 
     def __init__(self, frame: Any, **options: Unpack[ScanOptions]) -> None:
+        table = open_arrow(frame)
+        if table is not None:
+            super().__init__(table, table.blocks, None, **options)
+            return
         wrapped = nw.from_native(frame, pass_through=True)
         if not isinstance(wrapped, nw.LazyFrame):
             raise DataError(

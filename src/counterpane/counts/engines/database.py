@@ -27,6 +27,8 @@ def session_of(connection: Any) -> Session:
         return PostgresSession(connection)
     if "sqlite3" in drivers:
         return SqliteSession(connection)
+    if "adbc_driver_manager" in drivers:
+        return AdbcSession(connection)
     return DuckSession(connection) if hasattr(connection, "sql") else Session(connection)
 
 
@@ -85,7 +87,11 @@ class Session:
         """The cursor or relation of the answer."""
         self.n_queries += 1
         cursor = self._cursor()
-        cursor.execute(statement)
+        try:
+            cursor.execute(statement)
+        except BaseException:
+            cursor.close()
+            raise
         return cursor
 
     def _cursor(self) -> Any:
@@ -155,6 +161,27 @@ def arrow_reader(relation: Any, rows: int) -> Any:
     """A reader that runs a DuckDB relation; its Arrow batches have about `rows` rows."""
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return read(rows)
+
+
+class AdbcSession(Session):
+    """An ADBC connection, which hands over Arrow batches; SQLite's own collations are left out.
+
+    Its transaction is rolled back at the end, unless the connection commits by itself.
+    """
+
+    def exact(self, column: str, kind: Any) -> str:
+        vendor = str(self._connection.adbc_get_info().get("vendor_name", ""))
+        return f"{column} COLLATE BINARY" if vendor.lower() == "sqlite" else column
+
+    def blocks(self, statement: str, *, few: bool) -> Generator[list[Any]]:
+        with closing(self._sent(statement)) as cursor, closing(cursor.fetch_record_batch()) as rows:
+            for batch in rows:  # no Python object per cell
+                for start in range(0, batch.num_rows, BLOCK_ROWS):
+                    yield batch.slice(start, BLOCK_ROWS).columns
+
+    def _end(self) -> None:
+        if not getattr(self._connection, "_autocommit", False):
+            self._connection.rollback()
 
 
 class PostgresSession(Session):

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from glob import glob, has_magic
 from itertools import takewhile
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +19,14 @@ from urllib.parse import unquote
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.csv import DELIMITERS, open_text
+from counterpane.data.remote import (
+    FilePath,
+    RemotePath,
+    is_url,
+    list_remote,
+    no_remote_file,
+    without_secrets,
+)
 from counterpane.errors import (
     CounterpaneError,
     DataError,
@@ -30,6 +38,8 @@ from counterpane.errors import (
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these."""
 
+DELTA_LOG = "_delta_log"  # the folder that makes a folder a Delta table
+HEAD = 2**16  # bytes of a text file of a store that tell its delimiter
 MAPPED = 2**26  # bytes; larger batches are memory-mapped
 _KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
@@ -37,21 +47,27 @@ _KINDS = {
 }  # fmt: skip
 
 
-def find_files(paths: Paths) -> tuple[Path, ...]:
+def find_files(paths: Paths) -> tuple[FilePath, ...]:
     """The files of paths: those of a folder or a pattern sorted by name, a list in its order."""
     return tuple(path for path, _ in _located(paths))
 
 
-def _located(paths: Paths) -> list[tuple[Path, Path]]:
+def _located(paths: Paths) -> list[tuple[FilePath, FilePath]]:
     """The files of paths, each with the root below which names of folders may be columns."""
     alone = isinstance(paths, str | PathLike)
-    located: list[tuple[Path, Path]] = []
-    for path in map(Path, [paths] if isinstance(paths, str | PathLike) else paths):
+    located: list[tuple[FilePath, FilePath]] = []
+    for name in [paths] if isinstance(paths, str | PathLike) else paths:
+        if is_url(name):
+            located += _located_far(str(name))
+            continue
+        path = Path(name)
         if path.is_file():
             located.append((path, path.parent if alone else Path(path.anchor)))
             continue
         if path.is_dir():
             root = path
+            if (path / DELTA_LOG).is_dir():
+                raise _no_delta(path)
             inside = [p for p in path.rglob("*") if file_kind(p) and p.name[0] not in "._"]
         elif has_magic(str(path)):
             fixed = takewhile(lambda part: not has_magic(part), path.parts)
@@ -68,11 +84,36 @@ def _located(paths: Paths) -> list[tuple[Path, Path]]:
     return located
 
 
-def file_kind(path: Path) -> str | None:
+def _located_far(url: str) -> list[tuple[Any, Any]]:
+    """The files that a URL names, as `_located` gives them."""
+    paths, root = list_remote(url)
+    if any(path.relative_to(root).parts[0] == DELTA_LOG for path in paths):
+        raise _no_delta(root)
+    if len(paths) > 1 or without_secrets(url) != str(paths[0] if paths else ""):
+        paths = [p for p in paths if file_kind(p) and not _is_hidden(p.relative_to(root))]
+    if not paths:
+        raise NoFileError(f"{str(root)!r} holds no file of a known kind: {', '.join(_KINDS)}.")
+    return [(path, root) for path in paths]
+
+
+def _is_hidden(path: PurePath) -> bool:
+    """Whether a name of a path begins as those of logs and temporary files do."""
+    return any(part[0] in "._" and "=" not in part for part in path.parts)
+
+
+def _no_delta(path: Any) -> DataError:
+    return DataError(
+        f"{str(path)!r} is a Delta table, whose folder may hold files that it no longer uses; "
+        "pass it to counterpane.read, or as deltalake.DeltaTable(…)."
+    )
+
+
+def file_kind(path: Any) -> str | None:
     """The kind of a file by its suffix: "parquet", "arrow" or "text" (also .gz), else None."""
-    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    full = PurePath(path.name)
+    name = full.with_suffix("") if full.suffix.lower() == ".gz" else full
     kind = _KINDS.get(name.suffix.lower())
-    return kind if name is path or kind == "text" else None
+    return kind if name is full or kind == "text" else None
 
 
 def open_files(paths: Paths, *, delimiter: str | None = None) -> FileReader:
@@ -124,7 +165,7 @@ class FileReader(BlockReader):
     """
 
     def __init__(
-        self, paths: Sequence[Path], folders: Mapping[str, Values], *, texts: bool = False
+        self, paths: Sequence[FilePath], folders: Mapping[str, Values], *, texts: bool = False
     ) -> None:
         super().__init__({}, what="the files", texts=texts)
         self.paths = tuple(paths)
@@ -139,7 +180,7 @@ class FileReader(BlockReader):
             kind = "int64" if is_whole(values) and not self.texts else "string"
             self.types[name] = pyarrow_module("lib").type_for_alias(kind)
 
-    def _compare(self, path: Path, types: dict[str, Any], names: list[str]) -> None:
+    def _compare(self, path: FilePath, types: dict[str, Any], names: list[str]) -> None:
         if len(types) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"file {str(path)!r}: the column name {twice!r} occurs twice.")
@@ -165,7 +206,7 @@ class FileReader(BlockReader):
             yield from self.read(path, names)
 
     def read(
-        self, path: Path, names: Sequence[str], groups: range | None = None
+        self, path: FilePath, names: Sequence[str], groups: range | None = None
     ) -> Generator[Block, None, None]:
         """The cells of one file, or of some of its `groups` of rows."""
         stored = [name for name in names if name not in self.folders]
@@ -177,34 +218,39 @@ class FileReader(BlockReader):
                        constant(self.folders[name][path.absolute()], len(block[0]),
                                 self.types[name], texts=self.texts) for name in names]  # fmt: skip
 
-    def groups(self, path: Path) -> list[int] | None:
+    def groups(self, path: FilePath) -> list[int] | None:
         """The number of rows of each row group of a file; None if its kind has no row groups."""
         return None
 
     @abstractmethod
-    def _schema(self, path: Path) -> Any: ...
+    def _schema(self, path: FilePath) -> Any: ...
 
     @abstractmethod
     def _blocks(
-        self, path: Path, names: Sequence[str], groups: range | None
+        self, path: FilePath, names: Sequence[str], groups: range | None
     ) -> Iterator[Block]: ...
 
 
 class ParquetReader(FileReader):
     """Parquet by pyarrow, batch by batch; texts keep their stored dictionaries."""
 
-    def _schema(self, path: Path) -> Any:
-        return pyarrow_module("parquet").read_schema(path)
+    def _schema(self, path: FilePath) -> Any:
+        with opened(path) as file:
+            return pyarrow_module("parquet").read_schema(file)
 
-    def groups(self, path: Path) -> list[int]:
+    def groups(self, path: FilePath) -> list[int]:
         with reading(path):
-            stored = pyarrow_module("parquet").read_metadata(path)
+            with opened(path) as file:
+                stored = pyarrow_module("parquet").read_metadata(file)
             return [stored.row_group(i).num_rows for i in range(stored.num_row_groups)]
 
-    def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
+    def _blocks(
+        self, path: FilePath, names: Sequence[str], groups: range | None
+    ) -> Iterator[Block]:
         chosen = None if groups is None else list(groups)
         texts = [name for name in names if family(self.types[name]) == "text"]
-        with pyarrow_module("parquet").ParquetFile(path, read_dictionary=texts) as file:
+        parquet_file = pyarrow_module("parquet").ParquetFile
+        with opened(path) as stored, parquet_file(stored, read_dictionary=texts) as file:
             for batch in file.iter_batches(BLOCK_ROWS, chosen, columns=names, use_threads=False):
                 yield [batch.column(name) for name in names]
 
@@ -212,19 +258,27 @@ class ParquetReader(FileReader):
 class ArrowReader(FileReader):
     """Arrow and Feather files, taken batch by batch; large batches are mapped, not read."""
 
-    def _schema(self, path: Path) -> Any:
-        with pyarrow_module("ipc").open_file(path) as file:
+    def _schema(self, path: FilePath) -> Any:
+        with opened(path) as stored, pyarrow_module("ipc").open_file(stored) as file:
             return file.schema
 
-    def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
+    def _blocks(
+        self, path: FilePath, names: Sequence[str], groups: range | None
+    ) -> Iterator[Block]:
         ipc = pyarrow_module("ipc")
         fields = sorted(map(self._schema(path).names.index, names))
         options = ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         pa, size = importlib.import_module("pyarrow"), path.stat().st_size
+        if isinstance(path, RemotePath):
+            with opened(path) as stored:
+                file = ipc.open_file(stored, options=options)
+                for i in range(file.num_record_batches):
+                    yield from _sliced(file.get_batch(i), names)
+            return
         with ipc.open_file(path) as file:
             large = size > MAPPED * file.num_record_batches
-        with (pa.memory_map if large else pa.OSFile)(str(path)) as opened:
-            file = ipc.open_file(opened, options=options)
+        with (pa.memory_map if large else pa.OSFile)(str(path)) as stored:
+            file = ipc.open_file(stored, options=options)
             for i in range(file.num_record_batches):
                 _check_size(path, size)
                 batch = file.get_batch(i)
@@ -235,7 +289,7 @@ class ArrowReader(FileReader):
                     yield [part.column(name) for name in names]
 
 
-def _check_size(path: Path, size: int) -> None:
+def _check_size(path: FilePath, size: int) -> None:
     """Raise if a file shrank: to read past the end of a mapped file kills the process."""
     if path.stat().st_size < size:
         raise FileFormatError(f"file {str(path)!r} was cut short while it was read.")
@@ -245,26 +299,26 @@ class TextReader(FileReader):
     """Delimited text with a header row; every cell is a text."""
 
     def __init__(
-        self, paths: Sequence[Path], delimiter: str | None, folders: Mapping[str, Values]
+        self, paths: Sequence[FilePath], delimiter: str | None, folders: Mapping[str, Values]
     ) -> None:
         self._delimiter = delimiter or _delimiter_of(paths[0])
         super().__init__(paths, folders, texts=True)
 
-    def _schema(self, path: Path) -> Any:
+    def _schema(self, path: FilePath) -> Any:
         lines = self._open(path, None)
         pa = importlib.import_module("pyarrow")
         return pa.schema([(name, pa.string()) for name in lines.schema.names])
 
-    def _blocks(self, path: Path, names: Sequence[str], groups: range | None) -> Iterator[Block]:
+    def _blocks(
+        self, path: FilePath, names: Sequence[str], groups: range | None
+    ) -> Iterator[Block]:
         for batch in self._open(path, names):
-            for start in range(0, batch.num_rows, BLOCK_ROWS):
-                part = batch.slice(start, BLOCK_ROWS)
-                yield [part.column(name) for name in names]
+            yield from _sliced(batch, names)
 
-    def _open(self, path: Path, names: Sequence[str] | None) -> Any:
+    def _open(self, path: FilePath, names: Sequence[str] | None) -> Any:
         pa_csv, text = pyarrow_module("csv"), importlib.import_module("pyarrow").string()
         return pa_csv.open_csv(
-            path,
+            _stream(path) if isinstance(path, RemotePath) else path,
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=2**22),
             parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
@@ -275,22 +329,50 @@ class TextReader(FileReader):
         )
 
 
-def _delimiter_of(path: Path) -> str:
+def _delimiter_of(path: FilePath) -> str:
     """The delimiter that gives the header the most columns."""
-    with open_text(path, "utf-8-sig") as file:
-        header = next(filter(str.strip, file), "")
+    if isinstance(path, RemotePath):
+        lines = _stream(path).read(HEAD).decode("utf-8-sig", "replace").splitlines()
+        header = next(filter(str.strip, lines), "")
+    else:
+        with open_text(path, "utf-8-sig") as file:
+            header = next(filter(str.strip, file), "")
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
 
 
+def _sliced(batch: Any, names: Sequence[str]) -> Iterator[Block]:
+    """The columns of a batch in blocks that are not too long."""
+    for start in range(0, batch.num_rows, BLOCK_ROWS):
+        part = batch.slice(start, BLOCK_ROWS)
+        yield [part.column(name) for name in names]
+
+
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def opened(path: Any) -> Iterator[Any]:
+    """What pyarrow reads a file from: the path, or an open file of a store."""
+    if not isinstance(path, RemotePath):
+        yield path
+        return
+    with closing(importlib.import_module("pyarrow").PythonFile(path.open(), "r")) as file:
+        yield file
+
+
+def _stream(path: RemotePath) -> Any:
+    """A text file of a store, unpacked."""
+    pa = importlib.import_module("pyarrow")
+    file = pa.PythonFile(path.open(), "r")
+    return pa.CompressedInputStream(file, "gzip") if path.suffix.lower() == ".gz" else file
+
+
+@contextmanager
+def reading(path: FilePath) -> Iterator[None]:
     """Turns what pyarrow raises about a file into one sentence."""
     try:
         yield
     except CounterpaneError:
         raise
     except FileNotFoundError:
-        raise no_file(path) from None
+        raise (no_file(path) if isinstance(path, Path) else no_remote_file(path.url)) from None
     except (
         ValueError,
         OSError,
@@ -304,11 +386,11 @@ def reading(path: Path) -> Iterator[None]:
 NOTHING = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and others spell a missing cell
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
-Values = Mapping[Path, int | str | None]
+Values = Mapping[FilePath, int | str | None]
 """The value of one column in each file, by its absolute path."""
 
 
-def folder_columns(files: Sequence[tuple[Path, Path]]) -> dict[str, Values]:
+def folder_columns(files: Sequence[tuple[Any, Any]]) -> dict[str, Values]:
     """The columns in the names of the folders between each file and its root, by name.
 
     They are whole numbers if all values are, with leading zeros or not, as other readers have it;
@@ -357,7 +439,7 @@ def _spelled(folders: Sequence[str]) -> dict[str, str | None]:
     return values
 
 
-def _typed(values: dict[Path, str | None]) -> Values:
+def _typed(values: dict[FilePath, str | None]) -> Values:
     integers = all(value is None or _WHOLE.fullmatch(value) for value in values.values())
     return {path: int(value) if integers and value is not None else value
             for path, value in values.items()}  # fmt: skip

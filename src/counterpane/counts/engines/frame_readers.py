@@ -19,6 +19,7 @@ from counterpane.counts.engines.arrow_cells import Block, Cells, pyarrow_module
 from counterpane.counts.engines.database import arrow_reader, exact_text, sql_name
 from counterpane.counts.engines.file_readers import BlockReader, FileReader, ParquetReader
 from counterpane.counts.tasks import BLOCK_ROWS
+from counterpane.data.remote import RemotePath, without_secrets
 from counterpane.errors import CounterpaneError, DataError, MissingExtraError, ParameterError
 from counterpane.lazy import lazy
 from counterpane.progress import Control
@@ -37,7 +38,7 @@ def open_frame(frame: nw.LazyFrame[Any]) -> FrameReader:
     if engine.is_ibis():
         backend = native.get_backend()
         if backend.name == "duckdb":  # run by DuckDB itself: Ibis loses the order of enums
-            with _running("Ibis"):
+            with running("Ibis"):
                 return DuckdbFrameReader(
                     nw.from_native(backend.con.sql(str(backend.compile(native))))
                 )
@@ -59,12 +60,12 @@ class FrameReader(BlockReader):
 
     def __init__(self, frame: nw.LazyFrame[Any]) -> None:
         self._frame = frame
-        with _running(self.engine):
+        with running(self.engine):
             schema = self._schema(frame.to_native())
         super().__init__(dict(zip(schema.names, schema.types, strict=True)), what="the frame")
 
     def _cells(self, names: Sequence[str]) -> Generator[Block, None, None]:
-        with _running(self.engine):
+        with running(self.engine):
             chosen = self._frame.select(*names).to_native()
         return self._guarded(chosen, names)
 
@@ -80,7 +81,7 @@ class FrameReader(BlockReader):
             total += "_"
         if ctl is not None:
             ctl.check()
-        with _running(self.engine):
+        with running(self.engine):
             rows = self._grouped(names, weight, total)
         with closing(self._guarded(rows, [*names, total])) as blocks:
             for block in blocks:
@@ -97,7 +98,7 @@ class FrameReader(BlockReader):
         return frame.group_by(*names).agg(summed.alias(total)).to_native()
 
     def _guarded(self, native: Any, names: Sequence[str]) -> Generator[Block, None, None]:
-        with _running(self.engine):
+        with running(self.engine):
             batches = self._batches(native)
             try:
                 for batch in batches:
@@ -184,17 +185,20 @@ class StreamReader(FrameReader):
 
 
 @contextmanager
-def _running(engine: str) -> Iterator[None]:
+def running(
+    engine: str,
+    work: str = "run the lazy frame",
+    check: str = "it reads is still there and its connection open",
+) -> Iterator[None]:
     """Turns what an engine raises into one sentence; engines share no base class of errors."""
     try:
         yield
     except CounterpaneError:
         raise
     except Exception as error:
-        words = " ".join(str(error).split())[:300]
+        words = without_secrets(" ".join(str(error).split()) or type(error).__name__)[:300]
         raise DataError(
-            f"{engine} cannot run the lazy frame: {words}; check that what it reads is still there "
-            "and its connection open, then make the source again."
+            f"{engine} cannot {work}: {words}; check that what {check}, then make the source again."
         ) from error
 
 
@@ -218,10 +222,11 @@ def choose_readers(
         raise MissingExtraError("DuckDB is not installed; install counterpane[duckdb].")
     distinguishable = len(set(map(str.lower, files.types))) == len(files.types)  # by DuckDB
     able = isinstance(files, ParquetReader) and distinguishable
+    able = able and not any(isinstance(path, RemotePath) for path in files.paths)
     if engine == "duckdb" and (files.folders or not able):
         raise ParameterError(
-            "engine='duckdb' scans parquet only, without columns in folder names or whose names "
-            "differ by case alone; leave engine out."
+            "engine='duckdb' scans parquet of this machine only, without columns in folder names "
+            "or whose names differ by case alone; leave engine out."
         )
     if engine == "pyarrow" or not (able and has_duckdb()):
         return files.blocks, None

@@ -11,7 +11,6 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, Unpack
 
 import numpy as np
@@ -22,6 +21,7 @@ from counterpane.counts.engines.packed_rows import PackedRows
 from counterpane.counts.engines.schema_scan import SchemaOptions, SchemaScan, plan_schema_scan
 from counterpane.counts.source import CountSource
 from counterpane.counts.tasks import solid
+from counterpane.data.remote import FilePath
 from counterpane.errors import DataError
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, Ints
@@ -117,7 +117,7 @@ class FilePart(Partition):
     """Rows of files, which the worker reads: paths, each with its row groups or None for all."""
 
     files: FileReader
-    places: tuple[tuple[Path, range | None], ...]
+    places: tuple[tuple[FilePath, range | None], ...]
 
     def cells(self, names: Sequence[str]) -> Generator[Block, None, None]:
         for path, groups in self.places:
@@ -236,8 +236,10 @@ def split_files(files: FileReader, n_columns: int) -> list[FilePart]:
 
     Only the row groups of parquet are split: other files are taken whole.
     """
-    pieces: list[tuple[Path, range | None, int]] = []
-    for path in map(Path.absolute, files.paths):  # workers may have another working directory
+    pieces: list[tuple[FilePath, range | None, int]] = []
+    for path in (
+        path.absolute() for path in files.paths
+    ):  # workers may have another working directory
         groups = files.groups(path)
         if groups is None:
             pieces.append((path, None, path.stat().st_size // CELL_BYTES))
@@ -245,7 +247,7 @@ def split_files(files: FileReader, n_columns: int) -> list[FilePart]:
             pieces += [(path, range(i, i + 1), n * n_columns) for i, n in enumerate(groups)]
     enough = min(PART_CELLS, sum(cells for _, _, cells in pieces) // LEAST_PARTS)
     parts: list[FilePart] = []
-    places: list[tuple[Path, range | None]] = []
+    places: list[tuple[FilePath, range | None]] = []
     n_cells = 0
     for path, groups_here, cells in pieces:
         last = places[-1] if places else None
@@ -260,7 +262,7 @@ def split_files(files: FileReader, n_columns: int) -> list[FilePart]:
     return [*parts, _part_of(files, places)] if places else parts
 
 
-def _part_of(files: FileReader, places: Sequence[tuple[Path, range | None]]) -> FilePart:
+def _part_of(files: FileReader, places: Sequence[tuple[FilePath, range | None]]) -> FilePart:
     """A part whose reader knows only its own files, so that it is small when it travels."""
     reader = copy.copy(files)
     reader.paths = ()
