@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -189,10 +190,10 @@ class Schema(Sequence[Variable]):
         self._variables = tuple(variables)
         self._index = {v.name: i for i, v in enumerate(self._variables)}
         if len(self._index) != len(self._variables):
-            names = [v.name for v in self._variables]
-            twice = next(n for i, n in enumerate(names) if n in names[:i])
+            times = Counter(v.name for v in self._variables)
+            twice = next(name for name, number in times.items() if number > 1)
             raise DataError(
-                f"the column name {twice!r} occurs {names.count(twice)} times; each needs its own."
+                f"the column name {twice!r} occurs {times[twice]} times; each needs its own."
             )
 
     @classmethod

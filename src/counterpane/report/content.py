@@ -35,7 +35,7 @@ KINDS = {
     "mixture": "Average of models",
     "additive": "Classifier of interactions",
 }
-MOST_LINKS = 60_000  # of all columns, for the search box
+MOST_LINKS = 200_000  # of all columns, for the search box
 MOST_LISTED = 200  # in the table of interactions
 PANEL_BYTES = 1_500_000
 MOST_ASKED = 500  # columns whose marginals are asked for

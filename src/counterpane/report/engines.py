@@ -23,7 +23,9 @@ from counterpane.report.rows import shares_of
 from counterpane.typing import Floats
 
 MAX_TREE_CELLS = 2**22  # of all cliques, and of all models of a mixture together
+MOST_PLANNED = 2_000  # columns of a network whose clique tree is looked for
 DRAWN = 20_000  # rows that stand for marginals beyond the reach of exact answers
+DRAWN_CELLS = 2**27  # of these rows: fewer are drawn of many columns
 
 Clique = tuple[int, ...]
 
@@ -71,6 +73,8 @@ def _narrow(array: Any) -> Any:
 def _tree(model: Any, most: int) -> Spec:
     """The tables of a network and a clique tree for them."""
     schema, directed = model.schema, isinstance(model, BayesianNetwork)
+    if len(schema) > MOST_PLANNED:
+        raise TableSizeError(f"{len(schema):,} columns are more than {MOST_PLANNED:,}.")
     factors: Sequence[Potential] = model.to_potentials()
     scopes = [p.scope for p in factors]
     plan = plan_query(scopes, schema.cards, (), max_cells=most, names=schema.names)
@@ -169,6 +173,12 @@ def _still(model: Any) -> Spec:
             "are not given. Learn it again with its rows (keep_rows=True), or predict complete "
             "rows with counterpane predict."
         )
+    elif len(schema) > MOST_PLANNED:
+        reason = (
+            f"Clicks do not set evidence on a page of more than {MOST_PLANNED:,} columns. The "
+            "command that answers is: counterpane query MODEL COLUMN --given COLUMN=STATE"
+        )
+        marginals = _drawn_marginals(model)
     else:
         reason = (
             f"Clicks do not set evidence here: exact answers of this model need more than the "
@@ -187,9 +197,10 @@ def _still(model: Any) -> Spec:
 
 def _drawn_marginals(model: Any) -> list[Floats | None]:
     """The shares of states in rows drawn from a network, or None where none can be drawn."""
+    rows = min(DRAWN, max(1, DRAWN_CELLS // len(model.schema)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return [*shares_of(model.sample(DRAWN, random_state=0, as_intervals=True))]
+            return [*shares_of(model.sample(rows, random_state=0, as_intervals=True))]
         except CounterpaneError:
             return [None] * len(model.schema)

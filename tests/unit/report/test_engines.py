@@ -139,3 +139,11 @@ def test_trees_of_numbers_list_each_set_of_bins_once() -> None:
     sets = np.frombuffer(base64.b64decode(member["sets"]["b"]), "<u4").reshape(-1, 8)
     assert len(np.unique(sets, axis=0)) == len(sets)
     assert len(json.dumps(member)) < model.members[0].trees.goes_first.nbytes / 3
+
+
+def test_a_page_of_very_many_columns_stands_still(monkeypatch):
+    monkeypatch.setattr("counterpane.report.engines.MOST_PLANNED", 3)
+    monkeypatch.setattr("counterpane.report.engines.DRAWN_CELLS", 400)
+    spec = engine_of(cp.ChowLiu().fit(cp.load_dataset("titanic")).model_)
+    assert spec["kind"] == "still"
+    assert "more than 3 columns" in spec["reason"]

@@ -25,6 +25,7 @@ from counterpane.graphs import Dag
 from counterpane.learn.base import LearnerOptions
 from counterpane.learn.bayesian.score_learner import LearnedNetwork, ScoreLearner, score_and_gains
 from counterpane.learn.bayesian.structural_em import first_score
+from counterpane.learn.bayesian.wide_columns import searched_columns
 from counterpane.learn.bayesian.wide_search import can_be_wide, is_wide, wide_data
 from counterpane.learn.bayesian.wide_tree import WideForest, rooted_parents
 from counterpane.learn.driver import Search, to_end
@@ -37,6 +38,7 @@ from counterpane.typing import Bools, Floats, Ints
 
 DIGITS = 11  # of a gain, relative to the largest
 MAX_GAINS = 2**28  # entries of the matrix of gains: 2 GB
+MAX_COUNTED = 2**49  # rows × pairs of states of a wide table: a quarter of an hour
 STEP_CELLS = 2**24  # cells of pair tables counted in one step
 
 
@@ -186,13 +188,27 @@ class ChowLiu(ScoreLearner):
         self, source: CountSource, score: LocalScore, root: int, order: list[int]
     ) -> LearnedNetwork:
         """The same tree from screened pairs, without a matrix of gains."""
-        n, places = len(order), np.array(order, dtype=np.int64)
+        n = len(order)
+        columns = searched_columns(source, np.array(order, dtype=np.int64), None)
+        self._notes = [*self._notes, *columns.notes]
+        places = columns.searched
+        planes = float((source.schema.cards[places] - 1).sum())
+        if planes**2 * (source.n_rows or 0) > MAX_COUNTED:
+            states = int(source.schema.cards[places].sum())
+            raise TableSizeError(
+                f"{n:,} columns have {states:,} states, too many pairs of states to be counted in "
+                f"{source.n_rows:,} rows; leave out columns of very many states."
+            )
         data = wide_data(source, score, None, 1, places)
         search = WideForest(data, spanning=_is_spanning(score), n_jobs=self.n_jobs)
         outcome = self._driver(source).run(search, "scoring pairs")
-        parents = rooted_parents(outcome.state.pairs.reshape(-1, 2), n, order.index(root))
-        edges = [(order[p], order[c]) for c, p in enumerate(parents.tolist()) if p >= 0]
-        dag = Dag(n, edges)
+        pairs = places[outcome.state.pairs.reshape(-1, 2)]
+        copies = columns.copies[source.schema.cards[columns.copies[:, 1]] > 1]
+        if _is_spanning(score):
+            copies = columns.copies
+        ranked = np.argsort(order)[np.concatenate([pairs, copies])]
+        parents = rooted_parents(ranked, n, order.index(root))
+        dag = Dag(n, [(order[p], order[c]) for c, p in enumerate(parents.tolist()) if p >= 0])
         model = self._with_parameters(source, dag, score)
         return LearnedNetwork(model, *score_and_gains(score, source, dag), outcome.trace)
 

@@ -26,20 +26,22 @@ from counterpane.learn.bayesian.network import (
     stored,
 )
 from counterpane.learn.bayesian.score_learner import LearnedNetwork, named_gains
+from counterpane.learn.bayesian.wide_columns import WideColumns, searched_columns
 from counterpane.learn.bayesian.wide_search import (
     EVERY_COLUMN,
     WideSearch,
     can_be_wide,
     edge_gains,
+    edges_of,
     is_wide,
     wide_data,
 )
 from counterpane.learn.driver import Search
 from counterpane.learn.order import intrinsic_order
 from counterpane.progress import Control, Stopped
-from counterpane.scores import LocalScore
+from counterpane.scores import LocalScore, score_families
 from counterpane.scores.edge_price import false_edge_rate
-from counterpane.typing import Words
+from counterpane.typing import Ints, Words
 
 MANY = 300  # above so many variables, class knock-outs do not pay, and two starts do
 PASSES = 10  # of reinsertion in a row, at most
@@ -242,14 +244,33 @@ class StructureSearch(NetworkLearner):
         self.method_ = "wide" if n <= EVERY_COLUMN else "screened"
         order = np.array(intrinsic_order(source), dtype=np.int64)
         rate = false_edge_rate(self.false_edges, n)
-        data = wide_data(source, score, rate, self.max_parents, order)
+        columns = searched_columns(source, order, score)
+        self._notes = [*self._notes, *columns.notes]
+        data = wide_data(source, score, rate, self.max_parents, columns.searched)
         search = WideSearch(data, effort=self.effort, n_jobs=self.n_jobs)
         outcome = self._driver(source).run(search, "searching")
-        total, gains = edge_gains(data, outcome.state)
-        named = [(int(order[p]), int(order[x]), gain) for p, x, gain in gains]
+        total, named = self._wide_gains(source, score, rate, columns, edges_of(outcome.state))
         model = self._with_parameters(source, Dag(n, [(p, x) for p, x, _ in named]), score)
-        edges = named_gains(source.schema.names, named)
-        return LearnedNetwork(model, total, edges, outcome.trace)
+        gains = named_gains(source.schema.names, named)
+        return LearnedNetwork(model, total, gains, outcome.trace)
+
+    def _wide_gains(
+        self, source: CountSource, score: LocalScore, rate: float | None, columns: WideColumns,
+        edges: Ints,
+    ) -> tuple[float, list[tuple[int, int, float]]]:  # fmt: skip
+        """The score and the gains of `edges` among the searched columns, and those of copies."""
+        n = len(source.schema)
+        used = np.concatenate([columns.searched, columns.copies[:, 1]])
+        if self.max_parents != 0 and len(columns.copies):
+            place = np.full(n, -1)
+            place[used] = np.arange(len(used))
+            edges = np.concatenate([edges, place[columns.copies]])
+        data = wide_data(source, score, rate, self.max_parents, used)
+        total, gains = edge_gains(data, edges)
+        left = np.setdiff1d(np.arange(n), used)
+        if left.size:
+            total += float(score_families(score, source, [(x, []) for x in left.tolist()]).sum())
+        return total, [(int(used[p]), int(used[x]), gain) for p, x, gain in gains]
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         classes = is_symmetric(moves.limits) and moves.cache.score.is_score_equivalent

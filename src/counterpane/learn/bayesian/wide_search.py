@@ -122,8 +122,17 @@ class WideSearch(Search[WideState]):
 
     def _span(self, k: int) -> tuple[Ints, Floats]:
         begin = 0 if k == 0 else int(self.ends[k - 1])
-        parts = list(screened_pairs(self.data, self.keep, begin, int(self.ends[k])))
-        return np.concatenate([p for p, _ in parts]), np.concatenate([g for _, g in parts])
+        pairs, gains = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]
+        held = 0
+        for more, theirs in screened_pairs(self.data, self.keep, begin, int(self.ends[k])):
+            pairs.append(more)
+            gains.append(theirs)
+            held += len(theirs)
+            if held > STRONGEST * self.n + PAIR_ROOM:  # near copies: few of them will be kept
+                joined = np.concatenate(pairs), np.concatenate(gains)
+                kept = strongest_pairs(*joined, self.n, STRONGEST)
+                pairs, gains, held = [kept[0]], [kept[1]], len(kept[1])
+        return np.concatenate(pairs), np.concatenate(gains)
 
     def _search(self, state: WideState, passes: int) -> tuple[WideState, dict[str, Any]]:
         """The network that the search reaches from that of `state`; when stopped, so far."""
@@ -247,25 +256,34 @@ def unit_rows(table: Table) -> Table:
 def wide_data(
     source: CountSource, score: LocalScore, rate: float | None, max_parents: int | None, order: Ints
 ) -> WideData:
-    """What the kernels of a wide search read, its columns in this order."""
+    """What the kernels of a wide search read: the columns of `order`, in this order.
+
+    The price of an edge is that of all columns of `source`.
+    """
     table = unit_rows(source.rows())
-    cards = source.schema.cards
-    bits = source.bits if table is source.table else None
-    if bits is None:
-        bits = BitColumns(table.codes, cards)
-    bits.pack(range(len(cards)))
+    n, cards = len(source.schema), source.schema.cards[order]
+    bits = source.bits if table is source.table and len(order) == n else None
+    places = order
+    if bits is None:  # of the searched columns alone, if there are others
+        codes, places = (
+            (table.codes, order)
+            if len(order) == n
+            else (np.ascontiguousarray(table.codes[order]), np.arange(len(order)))
+        )
+        bits = BitColumns(codes, source.schema.cards if len(order) == n else cards)
+    bits.pack(places.tolist())
     total = float(table.total_weight)
     form = score.form(total)
     assert form is not None
     weights = np.empty(0) if table.weights is None else table.weights.astype(np.float64)
     prior = score.structure_prior
     most = MOST_PARENTS if max_parents is None else min(max_parents, MOST_PARENTS)
-    n = len(cards)
     return WideData(
-        bits.words, bits.total, np.ascontiguousarray(bits.first[order]), cards[order], weights,
-        clogc_table(total), table.n_rows, *form, prior.by_count(n), prior.by_parameter,
-        edge_prices(score, total, n, rate), min(most, n - 1), MAX_TABLE_CELLS,
-        lane_blocks(cards[order]),
+        bits.words, bits.total, np.ascontiguousarray(bits.first[places]), cards, weights,
+        clogc_table(total), table.n_rows, *form, prior.by_count(n)[: len(order) + 1],
+        prior.by_parameter,
+        edge_prices(score, total, n, rate), max(0, min(most, len(order) - 1)), MAX_TABLE_CELLS,
+        lane_blocks(cards),
     )  # fmt: skip
 
 
@@ -300,11 +318,26 @@ def can_be_wide(score: LocalScore, total: float) -> bool:
     return known and score.structure_prior.by_edge(0).size == 0
 
 
-def edge_gains(data: WideData, state: WideState) -> tuple[float, list[tuple[int, int, float]]]:
-    """The score of a network, and (parent, child, the score lost without it) of each edge."""
+def edges_of(state: WideState) -> Ints:
+    """(parent, child) of each edge."""
+    children = np.repeat(np.arange(len(state.parents_from) - 1), np.diff(state.parents_from))
+    return np.column_stack([state.parents, children])
+
+
+def edge_gains(data: WideData, edges: Ints) -> tuple[float, list[tuple[int, int, float]]]:
+    """The score of a network, and (parent, child, the score lost without it) of each edge.
+
+    An edge to a column without other parents that gains nothing is left out.
+    """
     n = len(data.cards)
-    scores, gains = np.zeros(n), np.zeros(len(state.parents))
-    kernels.score_lists(data, state.parents_from, state.parents.astype(np.int32), scores, gains)
-    children = np.repeat(np.arange(n), np.diff(state.parents_from))
-    edges = zip(state.parents.tolist(), children.tolist(), gains.tolist(), strict=True)
-    return float(scores.sum()), list(edges)
+    while True:
+        edges = edges[np.lexsort((edges[:, 0], edges[:, 1]))]
+        parents_from = groups_of(edges[:, 1], n)
+        scores, gains = np.zeros(n), np.zeros(len(edges))
+        kernels.score_lists(data, parents_from, edges[:, 0].astype(np.int32), scores, gains)
+        idle = (gains <= 0) & (np.diff(parents_from)[edges[:, 1]] == 1)
+        if not idle.any():
+            break
+        edges = edges[~idle]
+    named = zip(*edges.T.tolist(), gains.tolist(), strict=True)
+    return float(scores.sum()), list(named)
