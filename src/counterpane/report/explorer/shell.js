@@ -101,7 +101,9 @@ function keys() {
 }
 function forPrint() {
   window.addEventListener("beforeprint", () => {
-    const k = Math.min(1, 690 / scene.size[0]);
+    const [w, h] = scene.size, across = document.body.classList.contains("explore") && !graph.hidden && w > 1.3 * h;
+    document.body.classList.toggle("across", across); // the paper lies on its side
+    const k = Math.min(1, (across ? 925 : 670) / w, (across ? 560 : 860) / h);
     view.style.transform = `scale(${k})`;
     graph.style.height = `${scene.size[1] * k}px`;
   });
