@@ -21,6 +21,7 @@ from counterpane.errors import EvidenceError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
 from counterpane.learn.base import digest
+from counterpane.learn.bayesian.interventions import read_interventions
 from counterpane.learn.driver import Driver, Search
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control, Report
@@ -35,6 +36,7 @@ def fit_parameters(
     *,
     equivalent_sample_size: float = 1.0,
     missing: Policy = "error",
+    interventions: Any = None,
     provenance: dict[str, Any] | None = None,
     ctl: Control | None = None,
 ) -> BayesianNetwork:
@@ -50,6 +52,9 @@ def fit_parameters(
         The weight of the uniform prior, in rows.
     missing : {"error", "drop", "state"}
         With "drop", each family's parameters come from the rows that are complete in it.
+    interventions : sequence or mapping, optional
+        The columns that were set from outside, a row; see `StructureSearch.fit`. A family is fitted
+        on the rows in which its child was not set, or on all if it was in each.
     provenance : dict, optional
         How the structure was found, for the model's file.
     ctl : Control, optional
@@ -69,11 +74,15 @@ def fit_parameters(
     0.732
     """
     families = [(*dag.parents(i), i) for i in range(dag.n)]
-    counts = source.counts(families, missing=missing, ctl=ctl)
+    counts = list(source.counts(families, missing=missing, ctl=ctl))
+    if interventions is not None:
+        cells = read_interventions(interventions, source)
+        for x in np.flatnonzero(cells.flags.any(axis=1)).tolist():
+            counts[x] = cells.free(x).counts([families[x]], missing=missing, ctl=ctl)[0]
     return BayesianNetwork.from_counts(
         source.schema,
         dag,
-        list(counts),
+        counts,
         equivalent_sample_size=equivalent_sample_size,
         provenance=provenance,
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -12,9 +13,14 @@ from counterpane._core.bayesian import Limits
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reordered
-from counterpane.errors import GraphError, ParameterError, TableSizeError
+from counterpane.errors import GraphError, ParameterError, Setting, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learn.base import LearnerOptions
+from counterpane.learn.base import Learner, LearnerOptions, Missing
+from counterpane.learn.bayesian.interventions import (
+    InterventionCache,
+    SetCells,
+    read_interventions,
+)
 from counterpane.learn.bayesian.moves import (
     Edges,
     Moves,
@@ -26,8 +32,10 @@ from counterpane.learn.bayesian.moves import (
 from counterpane.learn.bayesian.score_learner import LearnedNetwork, ScoreLearner, named_gains
 from counterpane.learn.bayesian.structural_em import first_score
 from counterpane.learn.bayesian.tree_start import CHOW_LIU, chow_liu_parents
-from counterpane.learn.driver import Search, to_end
+from counterpane.learn.driver import Driver, Search, to_end
+from counterpane.learn.gap_policy import GapPolicy
 from counterpane.learn.order import intrinsic_order
+from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
 from counterpane.scores import LocalScore
@@ -96,6 +104,9 @@ class NetworkLearner(ScoreLearner):
     and the iterations for the parameters; `start`, if it is a network, is the first structure.
     """
 
+    _interventions: Any = None
+    _set: SetCells | None = None
+
     def __init__(
         self,
         score: str | LocalScore = "bic",
@@ -119,6 +130,47 @@ class NetworkLearner(ScoreLearner):
         self.false_edges = false_edges
         self.random_state = random_state
 
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None
+    ) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
+
+        `interventions` names, a row, the column or columns that were set from outside, or None; or
+        maps each such column to a flag a row. A family is scored and fitted on the rows in which
+        its child was not set, and edges that show their direction so are directed in `cpdag_`.
+        Missing cells are then a state.
+        """
+        self._interventions = interventions
+        self._set = None
+        return super().fit(X, y, sample_weight)
+
+    def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
+        if self._interventions is None:
+            return super()._resolve(source, missing)
+        if missing not in ("auto", "state", "error"):
+            raise ParameterError(
+                Setting("missing", missing),
+                " cannot be joined to interventions, which name rows; take 'state' or 'error'.",
+            )
+        policy, complete = Learner._resolve(self, source, missing)
+        self._set = read_interventions(self._interventions, complete)
+        return policy, complete
+
+    def _driver(self, source: CountSource) -> Driver:
+        driver = super()._driver(source)
+        if self._set is not None:
+            flags = hashlib.blake2b(self._set.flags.tobytes()).hexdigest()[:16]
+            driver.fingerprint = driver.fingerprint | {"interventions": flags}
+        return driver
+
+    def _with_parameters(self, source: CountSource, dag: Dag, score: LocalScore) -> BayesianNetwork:
+        if self._set is None:
+            return super()._with_parameters(source, dag, score)
+        size = self.equivalent_sample_size
+        return fit_parameters(
+            source, dag, equivalent_sample_size=size, interventions=self._interventions
+        )
+
     @property
     def _seed(self) -> int:
         return 0 if self.random_state is None else self.random_state
@@ -134,10 +186,13 @@ class NetworkLearner(ScoreLearner):
         total = float(source.total_weight or 0.0)  # known after the order's counts
         score = with_edge_price(score, inner.schema.cards, total, rate)
         limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
+        cells = None if self._set is None else self._set.moved(inner, order)
+        if cells is not None:
+            limits = without_parents(limits, cells.always)
         start = start_parents(self.start, inner, limits)
         if self._needs_em(source):
             return self._learn_by_em(source, order, score, limits, start)
-        moves = make_moves(inner, score, limits, self.max_parents)
+        moves = make_moves(inner, score, limits, self.max_parents, cells)
         search = self._make_search(moves, self._first_network(moves, start))
         outcome = self._driver(source).run(search, "searching")
         best = bits_of(outcome.state.best)
@@ -159,10 +214,11 @@ class NetworkLearner(ScoreLearner):
 
     def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
         """The edges whose direction follows from the user's constraints."""
+        shown = [] if self._set is None else self._set.directions(model.dag.edges)
         if not (list(self.required_edges) or list(self.forbidden_edges) or self.tiers):
-            return []
+            return shown
         limits = make_limits(model.schema, self.required_edges, self.forbidden_edges, self.tiers)
-        return known_directions(limits, model.dag.edges)
+        return sorted({*shown, *known_directions(limits, model.dag.edges)})
 
     def _learn_by_em(
         self,
@@ -195,9 +251,16 @@ class NetworkLearner(ScoreLearner):
 
 
 def make_moves(
-    source: CountSource, score: LocalScore, limits: Limits, max_parents: int | None
+    source: CountSource,
+    score: LocalScore,
+    limits: Limits,
+    max_parents: int | None,
+    cells: SetCells | None = None,
 ) -> Moves:
-    """The moves of a search over a new row cache, its first rows filled."""
+    """The moves of a search over a new row cache, its first rows filled.
+
+    With `cells`, families are scored on the rows in which their child was not set.
+    """
     n = len(source.schema)
     memory = max(2**28, rows_needed(n) * row_bytes(n))
     if memory > MAX_MEMORY:
@@ -205,9 +268,19 @@ def make_moves(
             f"a search over {n:,} columns keeps {memory:,} bytes of scores; the limit is "
             f"{MAX_MEMORY:,}: select fewer columns, or use ChowLiu."
         )
-    cache = RowCache(source, score, max_parents=max_parents, memory=memory)
+    if cells is None:
+        cache = RowCache(source, score, max_parents=max_parents, memory=memory)
+    else:
+        cache = InterventionCache(cells, score, max_parents=max_parents, memory=memory)
     cache.first_fill()
     return Moves(cache, limits)
+
+
+def without_parents(limits: Limits, columns: list[int]) -> Limits:
+    """The limits by which some columns have no parents."""
+    allowed = limits.allowed.copy()
+    allowed[columns] = 0
+    return Limits(allowed, limits.required, limits.tolerance)
 
 
 def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:

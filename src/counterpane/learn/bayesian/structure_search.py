@@ -237,7 +237,8 @@ class StructureSearch(NetworkLearner):
         n = len(source.schema)
         limited = list(self.required_edges) or list(self.forbidden_edges) or self.tiers
         gaps = source.has_missing.any()
-        narrow = not is_wide(n) or limited or self.start is not None or gaps
+        free = self.start is None and self._set is None and not gaps
+        narrow = not is_wide(n) or limited or not free
         self.method_ = "dense"
         if narrow or not can_be_wide(score, float(source.total_weight or 2.0)):
             return super()._learn(source, score)
@@ -274,6 +275,7 @@ class StructureSearch(NetworkLearner):
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         classes = is_symmetric(moves.limits) and moves.cache.score.is_score_equivalent
+        classes = classes and self._set is None  # else members of a class have different scores
         return StagedSearch(moves, start, self.effort, classes=classes)
 
 
@@ -321,6 +323,13 @@ class GES(NetworkLearner):
                 f"GES needs a score_equivalent score; {moves.cache.score.name} with its prior is "
                 "not: try ",
                 Advice("BIC() or BDeu(), or HillClimb", "--score bic, or --method hill-climb"),
+                ".",
+            )
+        if self._set is not None:
+            raise FitError(
+                "GES compares classes of networks, whose members have different scores on rows of "
+                "interventions; use ",
+                Advice("StructureSearch or HillClimb", "--method structure-search or hill-climb"),
                 ".",
             )
         if not is_symmetric(moves.limits):
