@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -31,15 +32,17 @@ from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
 from counterpane.progress import Control, Report, Stopped, TextBar
 from counterpane.seeds import random_generator
-from counterpane.typing import Bools, Floats
+from counterpane.typing import Floats
 
 if TYPE_CHECKING:
     from counterpane.learn import notebook
 else:
     notebook = lazy("counterpane.learn.notebook")
 
-nx = lazy("networkx")
+nx, sparse = lazy("networkx"), lazy("scipy.sparse")
 
+DENSE_COLUMNS = 1_000  # above so many, shares of edges are sparse
+FEW_NAMES = 8  # that a result prints
 LEAST_SAMPLES = 20  # shares of fewer samples are not shown
 REPEATS = 8  # if a distinct row occurs so often on average, samples are weighted rows
 
@@ -54,7 +57,7 @@ class BootstrapResult:
         The columns.
     edge_probabilities : array
         The share of samples that have the edge in that direction; an edge without a direction
-        counts half for each.
+        counts half for each. Above 1,000 columns this and the other arrays are sparse (scipy).
     directed : bool
         Whether edges have directions.
     n : int
@@ -82,8 +85,10 @@ class BootstrapResult:
     @property
     def strengths(self) -> Floats:
         """The share of samples that join two variables, in either direction; symmetric."""
-        joined: Floats = self.edge_probabilities + self.edge_probabilities.T
-        return np.rint(joined * self.n) / self.n  # sums of whole samples, without rounding errors
+        joined = self.edge_probabilities + self.edge_probabilities.T
+        whole: Any = joined * self.n  # sums of whole samples, without rounding errors
+        shares: Floats = (whole.rint() if is_sparse(whole) else np.rint(whole)) / self.n
+        return shares
 
     @property
     def directions(self) -> Floats:
@@ -92,13 +97,19 @@ class BootstrapResult:
         Samples whose equivalence class leaves the direction open count for neither.
         """
         joined = self.strengths
-        arrows = self.edge_probabilities - self._open / 2
+        arrows: Any = self.edge_probabilities - self._open / 2
+        if is_sparse(arrows):
+            inverse: Any = joined.copy()
+            inverse.data = 1.0 / inverse.data
+            product: Floats = sparse.csr_array(arrows.multiply(inverse))
+            return product
         shares: Floats = arrows / np.where(joined > 0, joined, 1.0)
         return shares
 
     @property
     def _open(self) -> Floats:
-        none: Floats = np.zeros_like(self.edge_probabilities)
+        shares = self.edge_probabilities
+        none: Floats = shares * 0.0 if is_sparse(shares) else np.zeros_like(shares)
         return none if self.undirected is None else self.undirected
 
     @property
@@ -109,8 +120,10 @@ class BootstrapResult:
         share with from → to, `reverse` that with to → from, and `undirected` that of the samples
         that leave the direction open; the three sum to 1.
         """
-        strengths, directions, open_ = self.strengths, self.directions, self._open
-        pairs = np.argwhere(np.triu(strengths > 0)).tolist()
+        strengths, directions, open_ = (
+            defaultdict(float, entries_of(m)) for m in (self.strengths, self.directions, self._open)
+        )
+        pairs = [(a, b) for a, b in list(strengths) if a <= b]
         turned = [(a, b) if directions[a, b] >= directions[b, a] else (b, a) for a, b in pairs]
         return [
             {
@@ -174,7 +187,9 @@ class BootstrapResult:
         return draw_plot("learned", self, kind, **options)
 
     def __repr__(self) -> str:
-        return f"BootstrapResult({self.n} samples, {len(self.strength)} pairs of {self.names})"
+        many = len(self.names) > FEW_NAMES
+        names = f"{len(self.names):,} columns" if many else f"{self.names}"
+        return f"BootstrapResult({self.n} samples, {len(self.strength)} pairs of {names})"
 
 
 def bootstrap(
@@ -238,7 +253,7 @@ def bootstrap(
         learner, rows, size = _with_one_policy(learner, rows, size)
     seed = int(random_generator(random_state).integers(2**62))
     learn = _fitting(learner, rows, size, seed)
-    arrows, lines = np.zeros((2, rows.n_columns, rows.n_columns))
+    votes: defaultdict[tuple[int, int, bool], int] = defaultdict(int)
     models: list[JointModel] = []
     directed, done = True, 0
     bar: Any = TextBar() if progress is True else nullcontext(progress or None)
@@ -246,9 +261,9 @@ def bootstrap(
         control = Control.within(time_limit, report)
         try:
             for fitted in _in_order(pool, learn, int(n), n_jobs):
-                one_way, both_ways, has_arrows = _adjacency(fitted, rows.schema.names, equivalence)
-                arrows += one_way
-                lines += both_ways
+                edges, has_arrows = _adjacency(fitted, rows.schema.names, equivalence)
+                for edge in edges:
+                    votes[edge] += 1
                 directed = directed and has_arrows
                 models += [fitted.model_] if keep_models else []
                 done += 1
@@ -263,6 +278,10 @@ def bootstrap(
                     f"the bootstrap was stopped ({why}) after {done} of {n} samples; the result "
                 )
                 warnings.warn(StoppedEarly(words, "is that of those.", reason=why), stacklevel=2)
+    lines, arrows = (
+        _vote_matrix({(a, b): k for (a, b, way), k in votes.items() if way == kind}, rows.n_columns)
+        for kind in (False, True)
+    )
     shares = (arrows + lines / 2) / done
     open_ = lines / done if equivalence or not directed else None
     return BootstrapResult(rows.schema.names, shares, directed, done, tuple(models), open_)
@@ -342,8 +361,11 @@ def _in_order(
 
 def _adjacency(
     learner: Any, names: tuple[str, ...], equivalence: bool
-) -> tuple[Bools, Bools, bool]:
-    """(edges of one direction, edges of both, whether edges have directions) of a learner."""
+) -> tuple[list[tuple[int, int, bool]], bool]:
+    """(from, to, whether that is its direction) of each edge, both ways where it has none.
+
+    Also whether edges of the learner have directions.
+    """
     graph = getattr(learner, "graph_", None)
     if graph is None and hasattr(learner, "model_"):
         graph = learner.model_.graph
@@ -356,13 +378,39 @@ def _adjacency(
     if equivalence and directed:
         graph = _class_of(learner, graph, names)
     index = {name: i for i, name in enumerate(names)}
-    flags: Bools = np.zeros((len(names), len(names)), dtype=bool)
-    for a, b in graph.edges:
-        flags[index[a], index[b]] = True
-        if not graph.is_directed():
-            flags[index[b], index[a]] = True
-    both = flags & flags.T
-    return flags & ~both, both, directed
+    ends = {(index[a], index[b]) for a, b in graph.edges}
+    if not graph.is_directed():
+        ends |= {(b, a) for a, b in ends}
+    return [(a, b, (b, a) not in ends) for a, b in ends], directed
+
+
+def _vote_matrix(votes: dict[tuple[int, int], int], n: int) -> Any:
+    """The votes as an array of n × n numbers, sparse above `DENSE_COLUMNS` columns."""
+    places = np.array(list(votes), dtype=np.int64).reshape(-1, 2)
+    values = np.array(list(votes.values()), dtype=np.float64)
+    if n > DENSE_COLUMNS:
+        return sparse.csr_array((values, (places[:, 0], places[:, 1])), shape=(n, n))
+    matrix: Floats = np.zeros((n, n))
+    matrix[places[:, 0], places[:, 1]] = values
+    return matrix
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Whether a matrix is one of scipy.sparse."""
+    return type(matrix).__module__.startswith("scipy.sparse")
+
+
+def entries_of(matrix: Any) -> dict[tuple[int, int], float]:
+    """The entries of a matrix, dense or sparse, that are not zero, by (row, column) in order.
+
+    >>> entries_of(np.array([[0.0, 2.0], [0.0, 0.0]]))
+    {(0, 1): 2.0}
+    """
+    cells = sparse.coo_array(matrix)
+    cells.eliminate_zeros()
+    rows, columns, values = *cells.coords, cells.data
+    entries = zip(zip(rows.tolist(), columns.tolist(), strict=True), values.tolist(), strict=True)
+    return dict(sorted(entries))
 
 
 def _class_of(learner: Any, graph: Any, names: tuple[str, ...]) -> Any:

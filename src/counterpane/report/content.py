@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError, ParameterError, Setting
-from counterpane.learn.bootstrap import LEAST_SAMPLES
+from counterpane.learn.bootstrap import LEAST_SAMPLES, entries_of, is_sparse
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
@@ -284,15 +284,19 @@ def confidence_of(model: Any, shares: Any) -> EdgeConfidence | None:
         if samples < LEAST_SAMPLES:
             return None
         words = _of_samples(samples)
-    matrix = np.asarray(shares, dtype=np.float64)
+    matrix = shares if is_sparse(shares) else np.asarray(shares, dtype=np.float64)
     if matrix.shape != (len(names), len(names)) or set(names) != set(model.schema.names):
         raise ParameterError(
             f"confidence of shape {matrix.shape} for {len(model.schema)} columns; pass the result "
             "of bootstrap, or a square matrix (from, to) in the order of the model's columns."
         )
-    if isinstance(model, MarkovNetwork):
-        matrix = np.triu(np.maximum(matrix, matrix.T))  # symmetric: each pair counts once
-    listed = [(names[a], names[b], float(matrix[a, b])) for a, b in np.argwhere(matrix > 0)]
+    entries = entries_of(matrix)
+    if isinstance(model, MarkovNetwork):  # symmetric: each pair counts once
+        ends = {(min(pair), max(pair)) for pair in entries}
+        entries = {
+            (a, b): max(entries.get(e, 0.0) for e in ((a, b), (b, a))) for a, b in sorted(ends)
+        }
+    listed = [(names[a], names[b], share) for (a, b), share in entries.items() if share > 0]
     return EdgeConfidence(listed, words, samples)
 
 

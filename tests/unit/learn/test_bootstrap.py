@@ -8,6 +8,7 @@ import time
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sparse
 from sklearn.base import BaseEstimator
 
 import counterpane as cp
@@ -18,6 +19,7 @@ from counterpane.learn import ChowLiu, StoppedEarly
 from counterpane.learn.bayesian.exact_posterior import ExactPosterior
 from counterpane.learn.bootstrap import BootstrapResult, bootstrap
 from counterpane.models.mixture import Mixture
+from counterpane.report.content import confidence_of
 
 bootstrapping = importlib.import_module("counterpane.learn.bootstrap")
 
@@ -283,3 +285,18 @@ def test_the_time_limit_begins_with_the_first_sample(monkeypatch):
     with pytest.warns(StoppedEarly, match="time limit"):
         found = bootstrap(ChowLiu(), a_chain(), n=10**6, time_limit=0.25, random_state=0)
     assert found.n > 1
+
+
+def test_shares_of_many_columns_are_sparse(monkeypatch):
+    table = cp.load_dataset("titanic")
+    dense = cp.bootstrap(cp.ChowLiu(), table, n=20, random_state=0)
+    monkeypatch.setattr("counterpane.learn.bootstrap.DENSE_COLUMNS", 2)
+    result = cp.bootstrap(cp.ChowLiu(), table, n=20, random_state=0)
+    assert sparse.issparse(result.edge_probabilities)
+    assert sparse.issparse(result.undirected)
+    assert result.strength == dense.strength
+    for name in ("edge_probabilities", "strengths", "directions", "undirected"):
+        assert (getattr(result, name).toarray() == getattr(dense, name)).all()
+    assert set(result.averaged_graph().edges) == set(dense.averaged_graph().edges)
+    model = cp.ChowLiu().fit(table).model_
+    assert confidence_of(model, result) == confidence_of(model, dense)
