@@ -45,6 +45,16 @@ def additive_engine(model: AdditiveClassifier) -> Spec:
     return _row_engine(cards, rows, levels, shares, predictor)
 
 
+def class_numbers(model: AdditiveClassifier) -> int:
+    """How many numbers the tables and leaves of a classifier have."""
+    return sum(
+        member.box_values.size
+        if isinstance(member, BoostedMember)
+        else sum(table.size for table in member.tables)
+        for member in model.members
+    )
+
+
 def average_engine(model: Mixture) -> Spec:
     """The engine of an average of classifiers that keeps rows; the class is the last column."""
     assert model.rows is not None

@@ -17,12 +17,13 @@ from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.ragged import flatten, offsets_of
-from counterpane.report.class_engines import additive_engine, average_engine
+from counterpane.report.class_engines import additive_engine, average_engine, class_numbers
 from counterpane.report.packing import Spec, packed
 from counterpane.report.rows import shares_of
 from counterpane.typing import Floats
 
 MAX_TREE_CELLS = 2**22  # of all cliques, and of all models of a mixture together
+MAX_CLASS_NUMBERS = 2**20  # of the tables and trees of a classifier
 MOST_PLANNED = 2_000  # columns of a network whose clique tree is looked for
 DRAWN = 20_000  # rows that stand for marginals beyond the reach of exact answers
 DRAWN_CELLS = 2**27  # of these rows: fewer are drawn of many columns
@@ -47,7 +48,8 @@ def engine_of(model: Any) -> Spec:
 
 def _engine(model: Any) -> Spec:
     if isinstance(model, AdditiveClassifier):
-        return additive_engine(model) if model.rows is not None else _still(model)
+        small = model.rows is not None and class_numbers(model) <= MAX_CLASS_NUMBERS
+        return additive_engine(model) if small else _still(model)
     if isinstance(model, DependencyNetwork):
         arrays = {name: packed(_narrow(array)) for name, array in model.to_arrays().items()}
         return {"kind": "gibbs", "cards": packed(model.schema.cards), "arrays": arrays}
@@ -167,7 +169,13 @@ def _still(model: Any) -> Spec:
     """Marginals, without evidence, of a model whose inference does not fit a page."""
     schema = model.schema
     marginals: list[Floats | None] = [None] * len(schema)
-    if isinstance(model, AdditiveClassifier):
+    if isinstance(model, AdditiveClassifier) and model.rows is not None:
+        reason = (
+            f"Clicks do not set evidence here: the tables and trees of this classifier have "
+            f"{class_numbers(model):,} numbers, and a page may hold {MAX_CLASS_NUMBERS:,}. The "
+            "command that answers is: counterpane query MODEL COLUMN --given COLUMN=STATE"
+        )
+    elif isinstance(model, AdditiveClassifier):
         reason = (
             "This classifier keeps no training rows, so that it cannot average over columns that "
             "are not given. Learn it again with its rows (keep_rows=True), or predict complete "

@@ -147,3 +147,12 @@ def test_a_page_of_very_many_columns_stands_still(monkeypatch):
     spec = engine_of(cp.ChowLiu().fit(cp.load_dataset("titanic")).model_)
     assert spec["kind"] == "still"
     assert "more than 3 columns" in spec["reason"]
+
+
+def test_a_classifier_of_very_many_numbers_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = cp.InteractionClassifier().fit(cp.load_dataset("titanic"), "survived").model_
+    assert engine_of(model)["kind"] == "rows"
+    monkeypatch.setattr(engines, "MAX_CLASS_NUMBERS", 8)
+    spec = engine_of(model)
+    assert spec["kind"] == "still"
+    assert "a page may hold 8" in spec["reason"] and "counterpane query" in spec["reason"]
