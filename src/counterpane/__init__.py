@@ -20,6 +20,7 @@ _HOMES = {
     "counterpane.counts.engines.dask": ("DaskSource",),
     "counterpane.counts.engines.arrow": ("FileSource", "FrameSource"),
     "counterpane.counts.engines.gpu": ("GpuCounts",),
+    "counterpane.counts.lags": ("lagged",),
     "counterpane.counts.open": ("read",),
     "counterpane.counts.engines.spark": ("SparkSource",),
     "counterpane.counts.engines.sql": ("SqlSource",),
@@ -118,6 +119,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.counts.engines.gpu import GpuCounts as GpuCounts
     from counterpane.counts.engines.spark import SparkSource as SparkSource
     from counterpane.counts.engines.sql import SqlSource as SqlSource
+    from counterpane.counts.lags import lagged as lagged
     from counterpane.counts.open import read as read
     from counterpane.data import Schema as Schema
     from counterpane.data import Table as Table
