@@ -163,7 +163,7 @@ def learned() -> list[dict[str, Any]]:
             widths.append(float((result.most - result.least).max()))
         about = f"{name}, {ROWS:,} rows, {PAIRS} pairs"
         figures += [
-            {"what": f"{about}: true P(y | do(x)) within range and interval",
+            {"what": f"{about}: true probabilities after do within range and interval",
              "value": 100 * float(np.mean(cells)), "unit": "% of probabilities"},
             {"what": f"{about}: all of them within", "value": 100 * pairs / PAIRS,
              "unit": "% of pairs"},

@@ -90,11 +90,11 @@ def effect(
     >>> print(cp.effect(cp.BayesianNetwork(schema, dag, tables), "x1", "x2"))
     The effect in the graph of the network.
     P(x2 | do(x1))
-    x1  x2  P seen  P with do  minus x1=0  ratio
-    0   0   0.845   0.750
-    0   1   0.155   0.250
-    1   0   0.344   0.500      -0.250      0.667
-    1   1   0.656   0.500      0.250       2.000
+    x1  x2  seen   do     minus x1=0  ratio
+    0   0   0.845  0.750
+    0   1   0.155  0.250
+    1   0   0.344  0.500  -0.250      0.667
+    1   1   0.656  0.500  0.250       2.000
     This holds if the graph is right, which includes that no common cause is missing in it.
     """
     if not 0 < level < 1 or draws < 2 or max_sets < 1:

@@ -206,10 +206,10 @@ class CausalEffect:
             f"{v.name}={state_text(v.states[c])}"
             for v, c in zip(self.treatment, self.baseline, strict=True)
         )
-        kinds = (("probability", "P with do"), ("difference", f"minus {base}"), ("ratio", "ratio"))
-        head = [*(v.name for v in self._variables), "P seen"]
-        for _, title in kinds:
-            head += [title] if certain else [title, percent]
+        kinds = (("probability", "do"), ("difference", f"minus {base}"), ("ratio", "ratio"))
+        head = [*(v.name for v in self._variables), "seen"]
+        for measure, title in kinds:
+            head += [title] if certain or measure == "ratio" else [title, percent]
         rows = []
         for record in self.records():
             row = [state_text(record[v.name]) for v in self._variables]
@@ -221,7 +221,7 @@ class CausalEffect:
             for measure, _ in kinds:
                 skip = at_base and measure != "probability"
                 row.append("" if skip else self._cell(record, measure))
-                if not certain:
+                if not certain and measure != "ratio":
                     ends = record[f"{measure}_lower"], record[f"{measure}_upper"]
                     row.append("" if skip else f"{_number(ends[0])} … {_number(ends[1])}")
             rows.append(row)

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import check_output, console, emit, say, say_saved
+from counterpane.cli.app import check_output, emit, say, say_saved
 from counterpane.cli.evidence import evidence_of
 from counterpane.cli.options import DATA_HELP, MODEL_HELP, Evidence, Printing, Seed, complete_column
 from counterpane.lazy import lazy
@@ -92,11 +91,7 @@ def run_effect(
     if printing.as_json:
         emit(result.to_dict())
         return
-    first, *rest = result.notes
-    say(escape(first))
-    console.print(_effect_grid(result))
-    for words in rest:
-        say(f"[dim]{escape(words)}[/dim]")
+    say(escape(str(result)))
     say_saved(plot)
 
 
@@ -108,16 +103,6 @@ def _loaded(path: Path, graph: str | None) -> Any:
     if graph is None:
         return cp.load(path)  # its message says what is wrong
     data: Any = cp.load_dataset(str(path)) if str(path) in cp.dataset_names() else cp.read(path)
-    source = cp.MemoryCounts(data) if isinstance(data, cp.Table) else data
+    source: Any = cp.MemoryCounts(data) if isinstance(data, cp.Table) else data
     source.provenance = {}
     return source
-
-
-def _effect_grid(result: Any) -> Grid:
-    head, rows = result.lines()
-    grid = Grid(title=escape(result.question), box=None)
-    for title in head:
-        grid.add_column(escape(title))
-    for row in rows:
-        grid.add_row(*map(escape, row))
-    return grid

@@ -78,8 +78,8 @@ def run_query(
     """Print P(COLUMNS | evidence), or answer a task of the UAI competitions."""
     loaded: Any = cp.load(model)
     parsed = evidence_of(loaded, given)
-    limits = {"exact": exact, "max_memory": max_memory, "strict": strict or None}
-    limits = {name: value for name, value in limits.items() if value is not None}
+    options = {"exact": exact, "max_memory": max_memory, "strict": strict or None}
+    limits: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if evidence is not None:
         parsed = parsed.merged(uai_tasks.read_uai_evidence(evidence, loaded.schema))
     if task is not None:

@@ -19,8 +19,9 @@ def causal_effect(
 ) -> Any:
     """Matplotlib axes with P(outcome | do(treatment)) for each state of the treatment.
 
-    A thin line is the interval, a thick one the range that the equivalence class leaves open, and
-    a hollow mark what is observed without an intervention.
+    A mark is an estimate, one for each effect that the equivalence class leaves open; a thick line
+    is their range, a thin one the interval, and a hollow mark what is observed without an
+    intervention.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def causal_effect(
     shape = (len(rows), outcome.card)
     least, most, seen = (a.reshape(shape) for a in (effect.least, effect.most, effect.observed))
     interval = effect.interval()
-    ax = axes_or_new(ax, (6.4, 1.2 + 0.3 * len(rows) * max(1, 0.6 * len(codes))))
+    ax = axes_or_new(ax, (6.4, 1.5 + 0.35 * len(rows) * max(1, 0.6 * len(codes))))
     for k, code in enumerate(codes):
         places = np.arange(len(rows)) + 0.7 * ((k + 0.5) / len(codes) - 0.5)
         color = f"C{k}"
@@ -70,11 +71,13 @@ def causal_effect(
             ax.hlines(places, *ends, color=color, linewidth=1)
         ax.hlines(places, least[:, code], most[:, code], color=color, linewidth=5, alpha=0.6)
         label = literal(f"{outcome.name}={state_text(outcome.states[code])}")
-        ax.plot((least + most)[:, code] / 2, places, "o", color=color, label=label)
+        for estimate in effect.estimates:
+            ax.plot(estimate.probabilities.reshape(shape)[:, code], places, "o", color=color)
+        ax.plot([], [], "o", color=color, label=label)
         ax.plot(seen[:, code], places, "o", color=color, fillstyle="none")
     ax.plot([], [], "o", color=ink(), fillstyle="none", label="observed")
     ax.set_yticks(range(len(rows)), [literal(row) for row in rows])
-    ax.invert_yaxis()
+    ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="x", alpha=0.3)
     ax.legend(fontsize="small")
     ax.set_ylabel(axis_label(", ".join(v.name for v in effect.treatment)))

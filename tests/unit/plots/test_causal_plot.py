@@ -14,11 +14,12 @@ def test_marks_are_where_the_numbers_are() -> None:
     result = cp.effect(learner, "status", "survived", draws=20)
     ax = result.plot(ax=Figure().subplots())
     assert [t.get_text() for t in ax.get_yticklabels()] == ["first", "second", "third", "crew"]
-    seen = ax.lines[1].get_xdata()
+    seen = ax.lines[len(result.estimates) + 1].get_xdata()
     assert seen == pytest.approx(result.observed[:, 1])
     thick = np.array([segment[:, 0] for segment in ax.collections[1].get_segments()])
     np.testing.assert_allclose(thick, np.stack([result.least[:, 1], result.most[:, 1]], axis=1))
     every = result.plot(state="no", ax=Figure().subplots())
-    assert every.lines[1].get_xdata() == pytest.approx(result.observed[:, 0])
+    seen = every.lines[len(result.estimates) + 1].get_xdata()
+    assert seen == pytest.approx(result.observed[:, 0])
     with pytest.raises(cp.CounterpaneError, match="is no causal effect"):
         cp.plots.causal_effect(3)
