@@ -126,6 +126,11 @@ def effect(
     estimates, observed, notes = answer_effect(
         question, subject, graph, equivalence, max_sets, equivalent_sample_size
     )
+    target = subject.origin.target if isinstance(subject, BayesianNetwork) else None
+    if target is not None:
+        notes.append(
+            f"The network was learned to predict {target!r}: its edges need not be causes."
+        )
     return CausalEffect(
         tuple(schema[v] for v in question.x),
         schema[question.y],
@@ -161,6 +166,11 @@ def opened_subject(subject: Any, graph: Any) -> Any:
     model = subject
     if hasattr(subject, "fit"):
         model = getattr(subject, "model_", None)
+        if hasattr(subject, "pag_"):
+            raise ParameterError(
+                f"{type(subject).__name__} allows for common causes that are missing, and its "
+                "graph leaves marks open; write the graph down and pass graph=… with <-> edges."
+            )
         if model is None:
             raise NotFittedError(f"{type(subject).__name__} has no model yet; call fit first.")
     if isinstance(model, Mixture) and not model.fixed:

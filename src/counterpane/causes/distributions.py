@@ -102,6 +102,7 @@ class CountDistribution:
     """
 
     uncertain = True
+    left_out: float  # the share of rows with gaps in these columns
 
     def __init__(self, source: CountSource, columns: Sequence[int], size: float) -> None:
         rows = source.distinct(sorted(columns))
@@ -112,6 +113,7 @@ class CountDistribution:
         self.schema = source.schema
         self.place = {v: k for k, v in enumerate(sorted(columns))}
         self.rows: Table = rows.take(complete)
+        self.left_out = 1 - self.rows.total_weight / rows.total_weight
         self.size = size
         self.drawn = False
 

@@ -142,6 +142,13 @@ def _distribution(
     return CountDistribution(source, several, size)
 
 
+def _gap_notes(distribution: Distribution) -> list[str]:
+    left_out = getattr(distribution, "left_out", 0.0)
+    if not left_out:
+        return []
+    return [f"Rows with gaps in these columns are left out: {left_out:.1%}."]
+
+
 def _in_class(
     question: EffectQuestion, source: Any, shape: Cpdag, max_sets: int, size: float
 ) -> Answered:
@@ -171,7 +178,8 @@ def _in_class(
         adjusted = tuple(sorted({names[v] for parents in each.parents for v in parents}))
         acts = question.y in each.example.descendants(question.x)
         estimates.append(EffectEstimate(value, draws, adjusted, float(acts)))
-    return estimates, question.seen(distribution), _class_notes(question, shape, estimates)
+    notes = [*_class_notes(question, shape, estimates), *_gap_notes(distribution)]
+    return estimates, question.seen(distribution), notes
 
 
 def _class_notes(
@@ -232,7 +240,7 @@ def _in_graph(
     value, (drawn,) = effects(distribution)[0], question.drawn(distribution, effects)
     acts = schema.names[question.y] in graph.descendants(treatment)
     estimate = EffectEstimate(value, drawn, None, float(acts))
-    notes = [f"By the graph ({identified.method}): {identified}."]
+    notes = [f"By the graph ({identified.method}): {identified}.", *_gap_notes(distribution)]
     return [estimate], question.seen(distribution), notes
 
 

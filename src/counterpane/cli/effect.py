@@ -100,6 +100,11 @@ def _loaded(path: Path, graph: str | None) -> Any:
     known = (formats.NATIVE, *formats.FORMAT_OF)
     if path.suffix and formats.suffix_of(path) in known and path.exists():
         return cp.load(path)
+    if graph is None and path.exists() and formats.suffix_of(path) not in known:
+        raise cp.CounterpaneError(
+            f"{str(path)!r} holds rows, and rows alone do not tell causes; pass --graph 'x -> y', "
+            "or learn a model from them first."
+        )
     if graph is None:
         return cp.load(path)  # its message says what is wrong
     data: Any = cp.load_dataset(str(path)) if str(path) in cp.dataset_names() else cp.read(path)

@@ -188,6 +188,15 @@ def test_a_graph_of_the_user_on_a_model() -> None:
         cp.effect(model, "v0", "v1", graph="v0 -> v1; v0 <-> v1")
 
 
+def test_gaps_and_targets_are_noted() -> None:
+    rows = {"x": [0, 1, 0, 1, None], "y": [0, 1, 1, 1, 0]}
+    result = cp.effect(rows, "x", "y", graph="x -> y", draws=2)
+    assert "Rows with gaps in these columns are left out: 20.0%." in result.notes
+    tree = cp.TAN().fit(cp.load_dataset("titanic"), "survived")
+    notes = cp.effect(tree.model_, "sex", "survived", draws=2).notes
+    assert any("was learned to predict 'survived'" in note for note in notes)
+
+
 def test_bad_questions() -> None:
     rng = np.random.default_rng(0)
     model = as_model(random_network(rng, 3, 1.0, 2))

@@ -43,6 +43,9 @@ def test_effect_by_a_graph_on_rows(run) -> None:
     assert code == 0, err
     assert "P(survived | do(sex)) = P(survived | sex)" in out
     assert Path("effect.png").stat().st_size > 1000
+    Path("rows.csv").write_text("a,b\n1,2\n2,1\n")
+    code, out, err = run("effect", "rows.csv", "a", "b")
+    assert code == 2 and "rows alone do not tell causes; pass --graph" in err
     code, out, err = run(*words[:-1], "sex -> survived; sex <-> survived")
     assert code == 2 and not out
     assert "is not identified by this graph" in err
