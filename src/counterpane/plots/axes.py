@@ -109,6 +109,8 @@ def number_ticks(
 
 
 def write_note(ax: Any, note: str) -> None:
-    """Write a note below the axes."""
+    """Write a note below the axes, in letters with which it is not wider than the figure."""
+    points = 72 * ax.figure.get_size_inches()[0]
+    size = max(5.0, min(8.0, 1.75 * points / max(len(note), 1)))
     ax.text(0.5, -0.02, note, transform=ax.transAxes, ha="center", va="top",
-            fontsize=8, color=ink(), alpha=0.8)  # fmt: skip
+            fontsize=size, color=ink(), alpha=0.8)  # fmt: skip
