@@ -68,7 +68,8 @@ class ExactPlan {
       std::erase(order.order, v);
       order = weigh_order(graph, order.order);
       Word random = 3;
-      if (order.total > 1e5) order = search_order(graph, order, .1 * WORDS_PER_SECOND, 1.0, random);
+      if (order.total > 1e5)
+        for (double power : {.5, 1.0}) order = search_order(graph, order, .15 * WORDS_PER_SECOND, power, random);
       measure(limit);
     }
   }

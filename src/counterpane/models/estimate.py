@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
@@ -49,6 +50,7 @@ METHODS: dict[str, Callable[[], Method]] = {
 }
 MOST_CHOSEN = 200  # distinct rows that are answered by both kinds of estimates each
 LEAST_SECONDS = 0.05  # for one of them
+CHECKED = 20  # of more rows, those that propagation is asked about too
 MAP_METHODS: dict[str, Callable[[], ICM | MaxProduct]] = {"icm": ICM, "max_product": MaxProduct}
 
 
@@ -217,13 +219,15 @@ class Approximator:
         cards = self.schema.cards
         distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
         n = distinct.shape[1]
-        if isinstance(how, Auto) and (n > MOST_CHOSEN or not self.blanket.joint):
-            how = Gibbs(random_state=how.random_state)
-        if isinstance(how, Gibbs) and len(queried) == 1 and how.start is None:
-            first = int(cards[: queried[0]].sum())
-            states = slice(first, first + int(cards[queried[0]]))
-            shares, errors = self.sampler.rows(columns, codes, settings=how)
-            return shares[:, states], Certainty("gibbs", standard_errors=errors[:, states])
+        sampled = Gibbs(random_state=how.random_state) if isinstance(how, Auto) else how
+        alone = not isinstance(how, Auto) or not self.blanket.joint
+        if isinstance(sampled, Gibbs) and len(queried) == 1 and sampled.start is None:
+            with suppress(*([] if alone else [EvidenceError])):  # chains that find no start
+                if alone or n > MOST_CHOSEN:
+                    certainty, p = self._sampled_rows(queried[0], columns, codes, sampled)
+                    if not alone:
+                        certainty = self._checked(queried[0], columns, codes, p, certainty)
+                    return p, certainty
         if isinstance(how, Auto):
             how = replace(how, seconds=max(how.seconds / max(n, 1), LEAST_SECONDS))
         answers: list[Floats] = []
@@ -241,6 +245,32 @@ class Approximator:
         ]
         spread = np.array(spreads)[back] if len(spreads) == n else None
         return np.array(answers)[back], worst._replace(standard_errors=spread)
+
+    def _sampled_rows(
+        self, v: int, columns: Sequence[int], codes: Array, how: Gibbs
+    ) -> tuple[Certainty, Floats]:
+        """(how sure, P(v | row) of all rows), by chains."""
+        cards = self.schema.cards
+        first = int(cards[:v].sum())
+        states = slice(first, first + int(cards[v]))
+        shares, errors = self.sampler.rows(columns, codes, settings=how)
+        return Certainty("gibbs", standard_errors=errors[:, states]), shares[:, states]
+
+    def _checked(
+        self, v: int, columns: Sequence[int], codes: Array, p: Floats, certainty: Certainty
+    ) -> Certainty:
+        """The certainty with the largest difference to propagation on a few of the rows."""
+        chosen = np.linspace(0, codes.shape[1] - 1, CHECKED).astype(int)
+        gap = 0.0
+        for r in chosen.tolist():
+            cells = zip(columns, codes[:, r].tolist(), strict=True)
+            known = {u: code for u, code in cells if code < self.schema.cards[u]}
+            (other,), _ = self.each([v], CodedEvidence(known, {}), JoinGraph(LEAST_SECONDS))
+            gap = max(gap, float(np.abs(other - p[r]).max()))
+        settled = certainty.standard_errors is not None and bool(
+            np.nanmax(certainty.standard_errors, initial=0.0) <= TRUSTED
+        )
+        return certainty._replace(trusted=settled and gap <= TRUSTED, difference=gap)
 
     def draw(
         self,

@@ -82,6 +82,19 @@ def test_several_columns_and_batches_are_estimated_too():
     np.testing.assert_allclose(many.probabilities, expected, atol=0.02)
 
 
+def test_large_batches_are_sampled_and_checked_on_some_rows(monkeypatch):
+    monkeypatch.setattr("counterpane.models.estimate.MOST_CHOSEN", 1)
+    frame, weak = {"x0": [0, 1] * 4}, ring(0.2)
+    ties = [Potential((v, v + 1), 12.0 * np.eye(2)) for v in range(1, N - 1)]
+    stuck = cp.MarkovNetwork(weak.schema, [*ties, Potential((1,), [0.0, 0.4])])
+    many = weak.query_many("x3", frame, exact=False)
+    assert many.certainty.trusted and many.certainty.difference < 0.02
+    expected = weak.query_many("x3", frame).probabilities
+    np.testing.assert_allclose(many.probabilities, expected, atol=0.02)
+    with pytest.warns(cp.InexactAnswer, match=r"^not trusted: "):
+        assert repr(stuck.query_many("x3", frame, exact=False)).startswith("not trusted")
+
+
 def test_the_weight_has_bounds_and_the_best_row_too():
     model = all_different()
     lower, upper = model.log_weight_bounds({"x0": 0}, exact=False)
