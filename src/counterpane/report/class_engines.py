@@ -29,10 +29,7 @@ def additive_engine(model: AdditiveClassifier) -> Spec:
     rows = _bounded(model.rows)
     cards = model.schema.cards
     levels = _Levels(rows, cards.tolist())
-    shares = []
-    for column, card in enumerate(cards[:-1].tolist()):
-        known = rows.shares(column)
-        shares.append(np.append(known, np.zeros(card - len(known))))
+    shares = row_shares(rows, cards[:-1].tolist())
     predictor = {
         "kind": "additive",
         "classes": model.n_classes,
@@ -43,6 +40,12 @@ def additive_engine(model: AdditiveClassifier) -> Spec:
         "terms": _terms(model, levels.numbers),
     }
     return _row_engine(cards, rows, levels, shares, predictor)
+
+
+def row_shares(rows: TrainingRows, cards: list[int]) -> list[Floats]:
+    """The share of kept rows in each state of each feature."""
+    known = [rows.shares(column) for column in range(len(cards))]
+    return [np.append(p, np.zeros(card - len(p))) for p, card in zip(known, cards, strict=True)]
 
 
 def class_numbers(model: AdditiveClassifier) -> int:

@@ -17,7 +17,12 @@ from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.ragged import flatten, offsets_of
-from counterpane.report.class_engines import additive_engine, average_engine, class_numbers
+from counterpane.report.class_engines import (
+    additive_engine,
+    average_engine,
+    class_numbers,
+    row_shares,
+)
 from counterpane.report.packing import Spec, packed
 from counterpane.report.rows import shares_of
 from counterpane.typing import Floats
@@ -173,8 +178,10 @@ def _still(model: Any) -> Spec:
         reason = (
             f"Clicks do not set evidence here: the tables and trees of this classifier have "
             f"{class_numbers(model):,} numbers, and a page may hold {MAX_CLASS_NUMBERS:,}. The "
-            "command that answers is: counterpane query MODEL COLUMN --given COLUMN=STATE"
+            "bars are shares of training rows. The command that answers is: "
+            "counterpane query MODEL COLUMN --given COLUMN=STATE"
         )
+        marginals = [*row_shares(model.rows, schema.cards[:-1].tolist()), None]
     elif isinstance(model, AdditiveClassifier):
         reason = (
             "This classifier keeps no training rows, so that it cannot average over columns that "

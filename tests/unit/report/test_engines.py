@@ -156,3 +156,6 @@ def test_a_classifier_of_very_many_numbers_stands_still(monkeypatch: pytest.Monk
     spec = engine_of(model)
     assert spec["kind"] == "still"
     assert "a page may hold 8" in spec["reason"] and "counterpane query" in spec["reason"]
+    sex = np.frombuffer(base64.b64decode(spec["marginals"][model.schema.index("sex")]["b"]), "<f8")
+    assert sex.max() == pytest.approx(1731 / 2201)
+    assert spec["marginals"][-1] is None
