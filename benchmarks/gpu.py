@@ -264,8 +264,49 @@ def streaming(_: Any) -> Iterator[dict[str, Any]]:
            "equal": bool((counted.counts[6:8, 154:156] == some).all())}  # fmt: skip
 
 
+def wide_rows(n: int, rows: int, seed: int) -> tuple[cp.Table, Any]:
+    """Rows of a random sparse network, 0 to 2 parents from earlier chunks, and its edges."""
+    rng = np.random.default_rng(seed)
+    codes = np.zeros((n, rows), dtype=np.uint8)
+    edges = []
+    chunk = max(64, n // 1000)
+    for begin in range(0, n, chunk):
+        here = np.arange(begin, min(begin + chunk, n))
+        k = rng.integers(0, 3, len(here)) if begin else np.zeros(len(here), dtype=int)
+        parents = np.sort(rng.integers(0, max(begin, 1), (len(here), 2)), axis=1)
+        k = np.where((k == 2) & (parents[:, 0] == parents[:, 1]), 1, k)
+        config = np.where(k[:, None] > 0, codes[parents[:, 0]], 0).astype(np.int64)
+        config = np.where(k[:, None] > 1, 2 * config + codes[parents[:, 1]], config)
+        ones = rng.beta(0.4, 0.4, (len(here), 4)).clip(0.05, 0.95)
+        shares = np.take_along_axis(ones, config, axis=1)
+        codes[here] = rng.random((len(here), rows), dtype=np.float32) < shares
+        edges += [np.column_stack([parents[k > i, i], here[k > i]]) for i in range(2)]
+    pairs = np.concatenate(edges)
+    return cp.Table(cp.Schema.from_cards([2] * n), codes), np.unique(pairs[:, 0] * n + pairs[:, 1])
+
+
+def wide(options: Any) -> Iterator[dict[str, Any]]:
+    """Networks over a hundred thousand and a million columns × 1,000 rows, end to end."""
+    for n in options.columns:
+        (table, truth), drawn = timed(lambda n=n: wide_rows(n, 1000, 1))
+        began = time.perf_counter()
+
+        def told(*_: Any, began: float = began) -> None:
+            print(f"{time.perf_counter() - began:.1f} s", *_, flush=True)
+
+        learner = cp.StructureSearch("bic", n_jobs=CORES, progress=told)
+        learner.fit(GpuCounts(table, n_jobs=CORES))
+        seconds = time.perf_counter() - began
+        dag = learner.model_.dag
+        edges = np.array(dag.edges, dtype=np.int64)
+        found = np.unique(edges.min(axis=1) * n + edges.max(axis=1))
+        right = np.intersect1d(found, truth).size
+        yield {"columns": n, "rows": 1000, "drawn_s": drawn, "wall_s": seconds, "edges": len(found),
+               "precision": right / len(found), "recall": right / len(truth)}  # fmt: skip
+
+
 PARTS = {"check": check, "products": products, "pairs": pairs, "tables": tables, "known": known,
-         "large": large, "streaming": streaming}  # fmt: skip
+         "large": large, "streaming": streaming, "wide": wide}  # fmt: skip
 
 
 def summary(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -296,6 +337,12 @@ def summary(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                     on = "host" if name.startswith("host") else "card"
                     stopped = " (stopped)" if on == "host" and line["host_stopped"] else ""
                     yield {"what": f"{what}: {on}{stopped}", "value": line[name], "unit": "s"}
+            yield {"what": f"{what}: precision", "value": line["precision"]}
+            yield {"what": f"{what}: recall", "value": line["recall"]}
+        elif part == "wide":
+            what = f"{line['columns']:,} columns × 1,000 rows"
+            yield {"what": f"{what}: learned", "value": line["wall_s"], "unit": "s"}
+            yield {"what": f"{what}: host memory", "value": line["peak_gb"], "unit": "GB"}
             yield {"what": f"{what}: precision", "value": line["precision"]}
             yield {"what": f"{what}: recall", "value": line["recall"]}
         elif part == "streaming":
@@ -332,6 +379,7 @@ def main() -> None:
     parser.add_argument("--rivals", action="store_true", help="also on the host, with all cores")
     parser.add_argument("--limit", type=float, default=200.0, help="seconds of a search there")
     parser.add_argument("--rows", type=int, default=10**7, help="of the large network")
+    parser.add_argument("--columns", nargs="+", type=int, default=[10**5, 10**6], help="of wide")
     options = parser.parse_args()
     if options.summary:
         write_figures(options)

@@ -284,3 +284,39 @@ def test_joined_pairs_are_a_maximum_forest():
         labels = [labels[a] if label == labels[b] else label for label in labels]
     assert parts == len(set(labels)) == len(set(root.tolist()))
     assert all((root[u] == root[v]) == (labels[u] == labels[v]) for u in range(n) for v in range(n))
+
+
+@pytest.mark.parametrize("kind", SCORES)
+def test_pairs_and_families_that_were_screened_elsewhere(kind):
+    rng = np.random.default_rng(6)
+    cards = [2, 3, 2, 4, 2, 2, 3, 2, 2, 2, 1, 2]
+    n = len(cards)
+    codes = random_codes(rng, cards, 700)
+    data, score = data_of(codes, cards, kind), naive_score(codes, cards, kind)
+    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if cards[i] > 1 < cards[j]])
+    gains, keep = np.empty(len(pairs)), np.full(len(data.price), 1e-7)
+    wide.judge_pairs(data, keep, pairs.astype(np.int32), gains)
+    expected = np.array([score(i, (j,)) - score(i, ()) for i, j in pairs.tolist()])
+    assert gains == pytest.approx(np.where(expected > 1e-7, expected, -np.inf))
+
+    parents, _ = searched(data, screened(data))
+    offsets = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
+    above = np.array([p for ps in parents for p in ps], np.int32)
+    lists = [[x for x in range(n) if v in parents[x]] for v in range(n)]
+    below_from = np.concatenate([[0], np.cumsum([len(x) for x in lists])])
+    below = np.array([x for xs in lists for x in xs], np.int32)
+    families = np.empty((n, 2), np.int32)
+    wide.choose_families(data, offsets, above, below_from, below, 0, families)
+    for y in range(n):
+        around = parents[y] or lists[y]
+        strong = sorted(around, key=lambda x: -score(y, (x,)))[: 2 if parents[y] else 1]
+        if len(strong) < 2 or cards[y] * cards[strong[0]] * cards[strong[1]] <= 32:
+            assert sorted(x for x in families[y].tolist() if x >= 0) == sorted(strong)
+    best, again = np.empty((n, 8), np.int32), np.empty((n, 8), np.int32)
+    wide.screen_families(data, offsets, above, below_from, below, 0, best)
+    every = np.tile(np.arange(n, dtype=np.int32)[np.array(cards) > 1], n)
+    starts = np.arange(n + 1) * (n - 1)
+    wide.judge_families(data, offsets, above, 0, families, starts * (families[:, 0].size > 0),
+                        every, again)  # fmt: skip
+    chosen = families[:, 0] >= 0
+    assert (best[chosen] == again[chosen]).all()

@@ -47,6 +47,28 @@ def screen_families(
     best: Array,
     /,
 ) -> None: ...
+def judge_pairs(data: WideData, keep: Floats, pairs: Array, gains: Floats, /) -> None: ...
+def choose_families(
+    data: WideData,
+    parents_from: Ints,
+    parents: Array,
+    children_from: Ints,
+    children: Array,
+    first_node: int,
+    families: Array,
+    /,
+) -> None: ...
+def judge_families(
+    data: WideData,
+    parents_from: Ints,
+    parents: Array,
+    first_node: int,
+    families: Array,
+    listed_from: Ints,
+    listed: Array,
+    best: Array,
+    /,
+) -> None: ...
 def search_wide(
     data: WideData,
     candidates_from: Ints,

@@ -192,13 +192,64 @@ inline Int screen_pairs(const WideData& data, Floats keep, Int from, Int to, Vec
   return n;
 }
 
-// Fill `best` with up to eight columns that gain most as one more parent of each node, given its strongest parents.
+// The parents given which a column is screened again: the two of the DAG with which it gains most, or one where two have
+// too many states; its strongest child where it has no parent. None where nothing can be added.
+class FamilyChoice {
+ public:
+  FamilyChoice(const WideData& data, Ragged<const Node> above, Ragged<const Node> below)
+      : data_(data), above_(above), below_(below), pair_(data) {}
+
+  Nodes operator()(Node y, Pulse& pulse) {
+    constexpr Int MOST_CELLS = 32;
+    Nodes family;
+    if (data_.cards[y] < 2) return family;
+    const bool has_parents = above_.length(y) > 0;
+    std::vector<Gain> strongest;
+    for (Node x : has_parents ? above_[y] : below_[y]) {
+      pair_.build(y, {x});
+      pulse(200 + pair_.q * pair_.r * data_.width());
+      strongest.push_back({pair_.score(), x});
+    }
+    std::sort(strongest.begin(), strongest.end(), better);
+    Int cells = data_.cards[y];
+    for (const Gain& gain : strongest) {
+      if (Int(family.size()) == (has_parents ? 2 : 1)) break;
+      if (cells * data_.cards[gain.node] > MOST_CELLS) continue;
+      cells *= data_.cards[gain.node];
+      family.push_back(gain.node);
+    }
+    if (Int(family.size()) >= data_.max_parents) family.clear();
+    std::sort(family.begin(), family.end());
+    return family;
+  }
+
+  static bool better(const Gain& a, const Gain& b) { return a.gain > b.gain || (a.gain == b.gain && a.node < b.node); }
+
+  bool joined(Node x, Node y) const { return contains(above_[y], x) || contains(above_[x], y); }
+
+ private:
+  const WideData& data_;
+  Ragged<const Node> above_, below_;
+  Cells pair_;
+};
+
+// What a column of `card` states adds to the priors of a family with `parents` others.
+inline double added_prior(const WideData& data, const Cells& cells, Int parents, Node x) {
+  return data.by_count[parents + 1] - data.by_count[parents] - data.edge_price(x, cells.child) +
+         data.by_parameter * cells.q_all * double((cells.r - 1) * (data.cards[x] - 1));
+}
+
+inline void keep_best(std::vector<Gain>& gains, const Gain& gain, Int most) {
+  gains.push_back(gain);
+  std::sort(gains.begin(), gains.end(), FamilyChoice::better);
+  if (Int(gains.size()) > most) gains.pop_back();
+}
+
+// Fill `best` with up to eight columns that gain most as one more parent of each node, given the parents of FamilyChoice.
 //
-// Nodes are from … from + best.rows − 1. A node is seen given the two parents of the DAG with which it gains most, or
-// one where two have too many states; a node without parents given its strongest child. −1 fills up.
+// Nodes are from … from + best.rows − 1. −1 fills up.
 inline void screen_families(const WideData& data, Ints parents_from, Vector<const Node> parents, Ints children_from,
                             Vector<const Node> children, Int from, Matrix<Node> best) {
-  constexpr Int MOST_CELLS = 32;
   const Ragged<const Node> above{parents, parents_from}, below{children, children_from};
   const Int n = best.shape(0), kept = best.shape(1), width = data.width();
   struct Task {
@@ -209,31 +260,14 @@ inline void screen_families(const WideData& data, Ints parents_from, Vector<cons
     std::vector<Gain> gains;
   };
   std::vector<Task> tasks(n);
-  Cells pair(data);
+  FamilyChoice choose(data, above, below);
   Pulse pulse;
   best.fill(-1);
   for (Int k = 0; k < n; ++k) {
     const Node y = Node(from + k);
-    if (data.cards[y] < 2) continue;
-    const bool has_parents = above.length(y) > 0;
-    const Vector<const Node> around = has_parents ? above[y] : below[y];
-    std::vector<Gain> strongest;
-    for (Node x : around) {
-      pair.build(y, {x});
-      pulse(200 + pair.q * pair.r * width);
-      strongest.push_back({pair.score(), x});
-    }
-    std::sort(strongest.begin(), strongest.end(), [](const Gain& a, const Gain& b) { return a.gain > b.gain || (a.gain == b.gain && a.node < b.node); });
     Task& task = tasks[k];
-    Int cells = data.cards[y];
-    for (const Gain& gain : strongest) {
-      if (Int(task.family.size()) == (has_parents ? 2 : 1)) break;
-      if (cells * data.cards[gain.node] > MOST_CELLS) continue;
-      cells *= data.cards[gain.node];
-      task.family.push_back(gain.node);
-    }
-    if (task.family.empty() || Int(task.family.size()) >= data.max_parents) continue;
-    std::sort(task.family.begin(), task.family.end());
+    task.family = choose(y, pulse);
+    if (task.family.empty()) continue;
     task.cells.emplace(data);
     Cells& c = *task.cells;
     c.build(y, task.family);
@@ -245,7 +279,6 @@ inline void screen_families(const WideData& data, Ints parents_from, Vector<cons
   }
   std::vector<Int> counts;
   double chi[LANES];
-  const auto better = [](const Gain& a, const Gain& b) { return a.gain > b.gain || (a.gain == b.gain && a.node < b.node); };
   for (Int begin = 0; begin < data.lanes.shape(0);) {
     const Int end = span_end(data, begin, data.lanes.shape(0), SPAN_BYTES);
     const Planes planes(data, begin, end);
@@ -267,15 +300,9 @@ inline void screen_families(const WideData& data, Ints parents_from, Vector<cons
         for (Int lane = 0; lane < LANES; ++lane) {
           const Node x = data.lanes(b, lane);
           if (x < 0 || chi[lane] <= bar * (1.0 - 1e-9) - 1e-6 || x == c.child || holds(task.family, x)) continue;
-          const bool joined = contains(above[c.child], x) || contains(above[x], Node(c.child));
-          if (joined) continue;
-          const double prior = data.by_count[task.family.size() + 1] - data.by_count[task.family.size()] - data.edge_price(x, c.child) +
-                               data.by_parameter * c.q_all * double((c.r - 1) * s);
-          const double gain = c.score_lane(within, joint, lane, card) + prior - task.score;
-          if (gain <= TOLERANCE) continue;
-          task.gains.push_back({gain, x});
-          std::sort(task.gains.begin(), task.gains.end(), better);
-          if (Int(task.gains.size()) > kept) task.gains.pop_back();
+          if (choose.joined(x, Node(c.child))) continue;
+          const double gain = c.score_lane(within, joint, lane, card) + added_prior(data, c, Int(task.family.size()), x) - task.score;
+          if (gain > TOLERANCE) keep_best(task.gains, {gain, x}, kept);
         }
       }
     }
@@ -283,6 +310,63 @@ inline void screen_families(const WideData& data, Ints parents_from, Vector<cons
   }
   for (Int k = 0; k < n; ++k)
     for (std::size_t i = 0; i < tasks[k].gains.size(); ++i) best(k, Int(i)) = tasks[k].gains[i].node;
+}
+
+// ---- Pairs and families that were screened elsewhere, such as on a card -----------------------------------------------
+
+// Fill `gains` with what each pair gains, −∞ where it is not above keep[d]; pairs of the same first column stand together.
+inline void judge_pairs(const WideData& data, Floats keep, Matrix<const Node> pairs, Vector<double> gains) {
+  Cells cells(data);
+  Pulse pulse;
+  double alone = 0.0;
+  for (Int k = 0; k < gains.size(); ++k) {
+    const Node i = pairs(k, 0), j = pairs(k, 1);
+    if (cells.child != i) {
+      cells.build(i, {});
+      alone = cells.score();
+    }
+    const Int d = (data.cards[i] - 1) * (data.cards[j] - 1);
+    const double gain = cells.score_with(j) - alone + added_prior(data, cells, 0, j);
+    gains[k] = gain > keep[std::min<Int>(d, keep.size() - 1)] ? gain : -INF;
+    pulse(2 * data.width());
+  }
+}
+
+// Fill `families` with the parents of FamilyChoice of the nodes from …; −1 fills up.
+inline void choose_families(const WideData& data, Ints parents_from, Vector<const Node> parents, Ints children_from,
+                            Vector<const Node> children, Int from, Matrix<Node> families) {
+  FamilyChoice choose(data, {parents, parents_from}, {children, children_from});
+  Pulse pulse;
+  families.fill(-1);
+  for (Int k = 0; k < families.shape(0); ++k) {
+    const Nodes family = choose(Node(from + k), pulse);
+    std::copy(family.begin(), family.end(), families[k].begin());
+  }
+}
+
+// Fill `best` as screen_families does, but only from the columns listed for each node.
+inline void judge_families(const WideData& data, Ints parents_from, Vector<const Node> parents, Int from, Matrix<const Node> families,
+                           Ints listed_from, Vector<const Node> listed, Matrix<Node> best) {
+  const FamilyChoice choice(data, {parents, parents_from}, {parents, parents_from});
+  Cells cells(data);
+  Pulse pulse;
+  best.fill(-1);
+  for (Int k = 0; k < best.shape(0); ++k) {
+    if (listed_from[k] == listed_from[k + 1]) continue;
+    Nodes family;
+    for (Node p : families[k])
+      if (p >= 0) family.push_back(p);
+    cells.build(Node(from + k), family);
+    const double score = cells.score();
+    std::vector<Gain> gains;
+    for (Node x : listed.part(listed_from[k], listed_from[k + 1])) {
+      if (x == cells.child || holds(family, x) || choice.joined(x, Node(cells.child))) continue;
+      const double gain = cells.score_with(x) + added_prior(data, cells, Int(family.size()), x) - score;
+      if (gain > TOLERANCE) keep_best(gains, {gain, x}, best.shape(1));
+      pulse(cells.q * cells.r * data.width());
+    }
+    for (std::size_t i = 0; i < gains.size(); ++i) best(k, Int(i)) = gains[i].node;
+  }
 }
 
 }  // namespace cp::wide

@@ -9,15 +9,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane.memory import available_memory
-from counterpane.typing import Array, Codes, Ints
+from counterpane.typing import Array, Codes, Floats, Ints
 
 STAGE = 16  # words of one step of a product: widths are multiples of it
 HOST_ROOM = 2**22  # words at a time in a product on the host
+
+
+class ScreenSide(NamedTuple):
+    """Columns of a screen, by the sets of all their states but the last."""
+
+    sets: Any
+    starts: Ints  # one more than columns
+    sizes: Ints  # rows of each set
+    at: int  # the number of the first column
+
+
+class FamilyTasks(NamedTuple):
+    """Families of a screen: for each configuration of the parents a mask of its rows, then masks of
+    its rows with each state of the child but the last.
+    """
+
+    masks: Any
+    first: Ints  # the first mask of each task, one more than tasks
+    states: Ints  # of its child
+    sizes: Ints  # rows of each mask
+    limit: Floats  # (tasks, states of a column): the least χ² of a column of s + 1 states
 
 
 class BitDevice(ABC):
@@ -63,6 +85,14 @@ class BitDevice(ABC):
     @abstractmethod
     def add_product(self, out: Array, a: Any, b: Any, factor: int) -> None:
         """Add factor · |a_i ∩ b_j| to `out` on the host."""
+
+    @abstractmethod
+    def strong_pairs(self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats) -> Array:
+        """The pairs (i, j), i < j, whose χ² is above limit[degrees of freedom], in any order."""
+
+    @abstractmethod
+    def strong_parents(self, tasks: FamilyTasks, right: ScreenSide) -> Array:
+        """The (task, column) whose χ² within the task's configurations is above its limit."""
 
 
 def words_of(n_rows: int) -> int:
@@ -119,3 +149,44 @@ class HostBits(BitDevice):
 
     def add_product(self, out: Array, a: Array, b: Array, factor: int) -> None:
         out += factor * self.product(a, b).astype(np.int64)
+
+    def strong_pairs(self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats) -> Array:
+        joint = self.product(left.sets, right.sets).astype(float)
+        found = []
+        for i, (a, b) in enumerate(pairwise(left.starts.tolist())):
+            for j, (c, d) in enumerate(pairwise(right.starts.tolist())):
+                if left.at + i >= right.at + j or a == b or c == d:
+                    continue
+                chi = _chi_square(joint[a:b, c:d], left.sizes[a:b], right.sizes[c:d], total)
+                if chi > limit[min((b - a) * (d - c), len(limit) - 1)]:
+                    found.append((left.at + i, right.at + j))
+        return np.array(found, dtype=np.int32).reshape(-1, 2)
+
+    def strong_parents(self, tasks: FamilyTasks, right: ScreenSide) -> Array:
+        joint = self.product(tasks.masks, right.sets).astype(float)
+        found = []
+        for k, (begin, end) in enumerate(pairwise(tasks.first.tolist())):
+            r = int(tasks.states[k])
+            for j, (c, d) in enumerate(pairwise(right.starts.tolist())):
+                if c == d or d - c >= tasks.limit.shape[1]:
+                    continue
+                chi = sum(
+                    _chi_square(joint[row + 1 : row + r, c:d], tasks.sizes[row + 1 : row + r],
+                                joint[row, c:d], int(tasks.sizes[row]))
+                    for row in range(begin, end, r) if tasks.sizes[row]
+                )  # fmt: skip
+                if chi > tasks.limit[k, d - c]:
+                    found.append((k, right.at + j))
+        return np.array(found, dtype=np.int32).reshape(-1, 2)
+
+
+def _chi_square(joint: Floats, left: Array, right: Array, total: int) -> float:
+    """χ² of a table without its last row and column, whose sums are given."""
+    cells = np.zeros((joint.shape[0] + 1, joint.shape[1] + 1))
+    cells[:-1, :-1] = joint
+    cells[:-1, -1] = left - joint.sum(axis=1)
+    cells[-1, :-1] = right - joint.sum(axis=0)
+    cells[-1, -1] = total - cells.sum()
+    expected = np.outer(cells.sum(axis=1), cells.sum(axis=0)) / total
+    some = expected > 0
+    return float(((cells[some] - expected[some]) ** 2 / expected[some]).sum())

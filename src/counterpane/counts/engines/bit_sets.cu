@@ -205,3 +205,44 @@ extern "C" __global__ void strong_pairs(const int* joint, i64 joint_width, int n
   const int place = atomicAdd(n_pairs, 1);
   if (place < room) pairs[2 * place] = (int)(left_at + i), pairs[2 * place + 1] = (int)(right_at + j);
 }
+
+// The same for a column as one more parent of a family: χ² within each configuration of its parents, summed.
+//
+// The rows of joint from first[k] on are those of task k: for each of its n_cells[k] / states[k] configurations, its rows,
+// then its rows with each state of the child but the last; sizes has the number of rows of each.
+extern "C" __global__ void strong_parents(const int* joint, i64 joint_width, int n_tasks, int n_right, i64 right_at, const i64* first,
+                                          const int* states, const i64* sizes, const int* right_from, const double* limit,
+                                          int n_limits, int room, int* pairs, int* n_pairs) {
+  const int j = blockIdx.x * 32 + threadIdx.x % 32, k = blockIdx.y * 8 + threadIdx.x / 32;
+  if (k >= n_tasks || j >= n_right) return;
+  const int b = right_from[j], s = right_from[j + 1] - b, r = states[k];
+  if (s < 1 || s >= n_limits) return;
+  double chi = 0.0;
+  for (i64 row = first[k]; row < first[k + 1]; row += r) {
+    const double total = (double)sizes[row];
+    if (total <= 0.0) continue;
+    const int* within = joint + row * joint_width + b;
+    double n_rest = total;  // of the child's last state
+    for (int x = 0; x < r; ++x) {
+      const double n_x = x + 1 < r ? (double)sizes[row + 1 + x] : n_rest;
+      n_rest -= n_x;
+      double left = n_x, m_rest = total;
+      for (int y = 0; y <= s; ++y) {
+        const double m_y = y < s ? (double)within[y] : m_rest;
+        m_rest -= m_y;
+        double cell = left;
+        if (y < s && x + 1 < r) cell = within[(1 + x) * joint_width + y];
+        else if (y < s) {
+          cell = m_y;
+          for (int u = 1; u < r; ++u) cell -= within[u * joint_width + y];
+        }
+        left -= cell;
+        const double expected = n_x * m_y / total;
+        if (expected > 0.0) chi += (cell - expected) * (cell - expected) / expected;
+      }
+    }
+  }
+  if (!(chi > limit[k * n_limits + s])) return;
+  const int place = atomicAdd(n_pairs, 1);
+  if (place < room) pairs[2 * place] = k, pairs[2 * place + 1] = (int)(right_at + j);
+}

@@ -14,11 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.counts.engines.bit_device import STAGE, BitDevice, words_of
+from counterpane.counts.engines.bit_device import (
+    STAGE,
+    BitDevice,
+    FamilyTasks,
+    ScreenSide,
+    words_of,
+)
 from counterpane.errors import CounterpaneError, DeviceError, MissingExtraError
 from counterpane.lazy import lazy
 from counterpane.memory import size_text
-from counterpane.typing import Array, Codes, Ints
+from counterpane.typing import Array, Codes, Floats, Ints
 
 cupy = lazy("cupy")
 
@@ -26,7 +32,9 @@ THREADS = 256
 TENSOR_CORES = 80  # the compute capability from which they multiply bits
 FEW = 32  # sets of one side up to which flat tiles are faster
 TILES = {"product_square": (128, 128), "product_flat": (16, 256), "product_popcount": (64, 64)}
+PAIR_ROOM = 2**22  # pairs of one tile of a screen
 SLICE = 2**14  # words of one block of an intersection
+MOST_BLOCKS = 2**16 - 1  # in the second direction of a grid
 PACK_BYTES = 2**28  # of codes that are copied at a time
 
 
@@ -67,6 +75,7 @@ class CudaBits(BitDevice):
         with self._card, _card_errors("pack a table"):
             words = cupy.zeros((n_sets, width), dtype=np.uint32)
             step = max(1, PACK_BYTES // max(1, n_rows * np.dtype(dtype).itemsize))
+            step = min(step, MOST_BLOCKS)
             for v in range(0, len(codes), step):
                 part = cupy.asarray(codes[v : v + step].astype(dtype, copy=False))
                 kernel(
@@ -128,7 +137,7 @@ class CudaBits(BitDevice):
 
     def product(self, a: Any, b: Any) -> Any:
         same = a is b
-        if len(a) > len(b):  # few sets are rows
+        if len(a) > FEW >= len(b):  # few sets are rows
             return self.product(b, a).T
         m, n, width = len(a), len(b), a.shape[1]
         name = "product_flat" if m <= FEW else "product_square"
@@ -160,6 +169,47 @@ class CudaBits(BitDevice):
         else:
             out += factor * host.astype(np.int64)
 
+    def strong_pairs(self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats) -> Array:
+        n = len(left.starts) - 1, len(right.starts) - 1
+        with self._card, _card_errors("screen pairs"):
+            joint = self._joint(left.sets, right.sets)
+            arrays = [cupy.asarray(x.astype(np.int32)) for x in
+                      (left.starts, right.starts, left.sizes, right.sizes)]  # fmt: skip
+            limits = cupy.asarray(limit)
+
+            def run(room: int, pairs: Any, count: Any) -> None:
+                self._kernel("strong_pairs")(
+                    (-(-n[1] // 32), -(-n[0] // 8)), (THREADS,),
+                    (joint, np.int64(joint.shape[1]), np.int32(n[0]), np.int32(n[1]),
+                     np.int64(left.at), np.int64(right.at), *arrays, np.float64(total), limits,
+                     np.int32(len(limit)), np.int32(room), pairs, count),
+                )  # fmt: skip
+
+            return _listed(run)
+
+    def strong_parents(self, tasks: FamilyTasks, right: ScreenSide) -> Array:
+        n = len(tasks.states), len(right.starts) - 1
+        with self._card, _card_errors("screen families"):
+            joint = self._joint(tasks.masks, right.sets)
+            first, sizes = cupy.asarray(tasks.first), cupy.asarray(tasks.sizes)
+            states = cupy.asarray(tasks.states.astype(np.int32))
+            starts = cupy.asarray(right.starts.astype(np.int32))
+            limit = cupy.asarray(np.ascontiguousarray(tasks.limit))
+
+            def run(room: int, pairs: Any, count: Any) -> None:
+                self._kernel("strong_parents")(
+                    (-(-n[1] // 32), -(-n[0] // 8)), (THREADS,),
+                    (joint, np.int64(joint.shape[1]), np.int32(n[0]), np.int32(n[1]),
+                     np.int64(right.at), first, states, sizes, starts, limit,
+                     np.int32(tasks.limit.shape[1]), np.int32(room), pairs, count),
+                )  # fmt: skip
+
+            return _listed(run)
+
+    def _joint(self, a: Any, b: Any) -> Any:
+        """The product with its rows in order of `a`, also where it has fewer sets than `b`."""
+        return cupy.ascontiguousarray(self.product(a, b))
+
     def _kernel(self, name: str) -> Callable[..., None]:
         kernel: Callable[..., None] = self._module.get_function(name)
         return kernel
@@ -190,6 +240,19 @@ class _card_errors:
                 else "check the driver with nvidia-smi"
             )
             raise DeviceError(f"the card could not {self.what}: {words}; {advice}.") from error
+
+
+def _listed(run: Callable[[int, Any, Any], None]) -> Array:
+    """The pairs that a kernel lists; run again where they are more than there was room for."""
+    room = PAIR_ROOM
+    while True:
+        pairs = cupy.empty((room, 2), dtype=np.int32)
+        count = cupy.zeros(1, dtype=np.int32)
+        run(room, pairs, count)
+        n = int(count[0])
+        if n <= room:
+            return np.asarray(cupy.asnumpy(pairs[:n]))
+        room = n
 
 
 def _pinned(shape: tuple[int, ...]) -> Array:

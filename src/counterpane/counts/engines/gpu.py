@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane.counts.engines.bit_device import BitDevice, words_of
+from counterpane.counts.engines.bit_device import BitDevice, FamilyTasks, ScreenSide, words_of
 from counterpane.counts.engines.cuda import CudaBits
 from counterpane.counts.engines.device_table import SETS_SHARE, DeviceTable, with_plane
 from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, StateCounts
@@ -22,8 +22,10 @@ from counterpane.counts.source import CountSource, Policy
 from counterpane.data.table import Table
 from counterpane.progress import Control
 from counterpane.ragged import offsets_of
-from counterpane.typing import Array, Bools, Ints
+from counterpane.typing import Array, Bools, Floats, Ints
 
+SCREENED_STATES = 64  # of a column in a screen
+SCREENED_COLUMNS = 2**14  # of one side of a tile
 MOST_CELLS = 2**14  # of a table that the card counts, one intersection a cell
 
 
@@ -87,7 +89,13 @@ class GpuCounts(CountSource):
         self.schema = table.schema if in_order else table.schema.select(self._order)
         self.has_missing = table.has_missing[self._order]
         self.n_rows, self.total_weight = table.n_rows, table.total_weight
+        self._cards: Ints = self.schema.cards + self.has_missing
+        self._sides: dict[int, ScreenSide] = {}
         self.card, self.resident = kept.device.name, kept.resident
+
+    @property
+    def counted_cards(self) -> Ints:
+        return self._cards
 
     @cached_property
     def table(self) -> Table:  # type: ignore[override]
@@ -181,8 +189,7 @@ class GpuCounts(CountSource):
             column = columns[table, d]
             state = left % states[table, d]
             left //= states[table, d]
-            is_last = state == self.counted_cards[column] - 1
-            of[:, d] = np.where(is_last, self._last[column], self._first[column] + state)
+            of[:, d] = self._set_of(column, state)
         return np.where(inside[table], of, of[:, :1])
 
     def _pair_counts(
@@ -240,11 +247,83 @@ class GpuCounts(CountSource):
             yield range(begin, end), StateCounts(counts, totals, cells_from, self._first)
             begin = end
 
+    # ---- screens of wide tables ------------------------------------------------------------
+
+    @property
+    def screens(self) -> bool:
+        """Whether pairs and families are screened here: rows without weights, all on the card."""
+        kept = self._kept
+        few = int(self.schema.cards.max(initial=1)) <= SCREENED_STATES
+        return kept.resident and kept.n_digits == 0 and few and not self.has_missing.any()
+
+    def strong_pairs(self, begin: int, end: int, limit: Floats) -> Ints:
+        """The pairs of columns begin … end − 1 with those behind them of χ² above limit[d].
+
+        `begin` and `end` are multiples of `SCREENED_COLUMNS`, or the end.
+        """
+        (words,) = self._kept.blocks(None)
+        n, found = len(self.schema), []
+        assert self.n_rows is not None
+        for first in range(begin, end, SCREENED_COLUMNS):
+            left = self._side(words, first)
+            for other in range(first, n, SCREENED_COLUMNS):
+                right = self._side(words, other)
+                found.append(self._device.strong_pairs(left, right, self.n_rows, limit))
+        pairs = np.concatenate(found).astype(np.int64)
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+    def strong_parents(self, children: Ints, families: Ints, limit: Floats) -> Ints:
+        """The (place in `children`, column) of χ² above its limit, given the child's family.
+
+        `families` has one or two columns of each child, −1 behind the last; `limit` is for columns
+        of s + 1 states, (children, s).
+        """
+        (words,) = self._kept.blocks(None)
+        of, first = self._family_sets(children, families)
+        masks, sizes = self._device.intersect(words, of, keep=True)
+        tasks = FamilyTasks(masks, first, self._cards[children], sizes, limit)
+        tiles = range(0, len(self._cards), SCREENED_COLUMNS)
+        found = [self._device.strong_parents(tasks, self._side(words, tile)) for tile in tiles]
+        pairs = np.concatenate(found).astype(np.int64)
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+    def _side(self, words: Any, begin: int) -> ScreenSide:
+        """The columns of a tile from `begin` on, kept on the card."""
+        if begin not in self._sides:
+            end = min(begin + SCREENED_COLUMNS, len(self._cards))
+            sets = self._kept_sets(np.arange(begin, end))
+            starts = offsets_of(self._cards[begin:end] - 1)
+            sizes = self._kept.state_sizes(None)[sets]
+            self._sides[begin] = ScreenSide(self._part(words, sets), starts, sizes, begin)
+        return self._sides[begin]
+
+    def _family_sets(self, children: Ints, families: Ints) -> tuple[Ints, Ints]:
+        """The sets whose intersection is each mask of `FamilyTasks`, and where tasks begin."""
+        cards = self._cards
+        alone = families[:, 1] < 0
+        second = np.where(alone, families[:, 0], families[:, 1])
+        r, b = cards[children], np.where(alone, 1, cards[second])
+        sizes = cards[families[:, 0]] * b * r
+        first = offsets_of(sizes)
+        task = np.repeat(np.arange(len(children)), sizes)
+        place = np.arange(len(task)) - first[task]
+        configuration, slot = place // r[task], place % r[task]
+        of = np.empty((len(task), 3), dtype=np.int64)
+        of[:, 0] = self._set_of(families[task, 0], configuration // b[task])
+        of[:, 1] = self._set_of(second[task], configuration % b[task])
+        of[:, 1] = np.where(alone[task], of[:, 0], of[:, 1])
+        of[:, 2] = np.where(slot == 0, of[:, 0], self._set_of(children[task], slot - 1))
+        return of, first
+
+    def _set_of(self, columns: Ints, states: Ints) -> Ints:
+        last = states == self.counted_cards[columns] - 1
+        return np.where(last, self._last[columns], self._first[columns] + states)
+
     @property
     def _device(self) -> BitDevice:
         return self._kept.device
 
-    def _kept_sets(self, columns: Sequence[int]) -> Ints:
+    def _kept_sets(self, columns: Sequence[int] | Ints) -> Ints:
         """The sets of all states but the last of some columns."""
         sizes = self.counted_cards[columns] - 1
         starts = self._first[columns] - offsets_of(sizes)[:-1]

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import Advice, FitError, unknown_name
 from counterpane.graphs import Dag
@@ -245,10 +246,12 @@ class StructureSearch(NetworkLearner):
         self.method_ = "wide" if n <= EVERY_COLUMN else "screened"
         order = np.array(intrinsic_order(source), dtype=np.int64)
         rate = false_edge_rate(self.false_edges, n)
-        columns = searched_columns(source, order, score)
+columns = searched_columns(source, order, score)
         self._notes = [*self._notes, *columns.notes]
         data = wide_data(source, score, rate, self.max_parents, columns.searched)
-        search = WideSearch(data, effort=self.effort, n_jobs=self.n_jobs)
+        card = source.moved(columns.searched.tolist()) if isinstance(source, GpuCounts) else None
+        card = card if card is not None and card.screens and not data.weights.size else None
+        search = WideSearch(data, effort=self.effort, n_jobs=self.n_jobs, card=card)
         outcome = self._driver(source).run(search, "searching")
         total, named = self._wide_gains(source, score, rate, columns, edges_of(outcome.state))
         model = self._with_parameters(source, Dag(n, [(p, x) for p, x, _ in named]), score)

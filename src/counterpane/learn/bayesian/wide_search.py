@@ -20,9 +20,11 @@ from counterpane._core import wide as kernels
 from counterpane._core.scores import AVERAGE, LIKELIHOOD
 from counterpane._core.wide import WideData
 from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.lazy import lazy
+from counterpane.learn.bayesian.card_screens import CardScreens
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
@@ -70,20 +72,26 @@ class WideState(NamedTuple):
 class WideSearch(Search[WideState]):
     """Screens, then searches; columns stand in the order of `data`."""
 
-    def __init__(self, data: WideData, *, effort: str, n_jobs: int) -> None:
+    def __init__(
+        self, data: WideData, *, effort: str, n_jobs: int, card: GpuCounts | None = None
+    ) -> None:
         self.data = data
         self.n = len(data.cards)
         self.n_jobs = n_jobs
         self.every = self.n <= EVERY_COLUMN
         self.passes = {"fast": 0, "default": 10 if self.n < 10_000 else 1, "thorough": 10}[effort]
         self.ends = span_ends(data)
+        self.keep = _kept_gains(data, every=self.every)
+        self.card = None if card is None else CardScreens(card, data, self.keep, n_jobs)
         screens = [("screen", k) for k in range(0, len(self.ends), n_jobs)]
+        if self.card is not None:
+            screens = [("screen", start) for start in self.card.starts]
         second = [
             ("second screen", k) for k in range(0, self.n, SECOND_BATCH * n_jobs) if not self.every
         ]
         first = [] if self.every else [("search", 0)]
         self.plan = [*screens, *first, *second, ("search", self.passes)]
-        self.keep = _kept_gains(data, every=self.every)
+        self.last_screen = screens[-1][1]
 
     def start(self) -> WideState:
         none: Ints = np.zeros(0, dtype=np.int64)
@@ -110,13 +118,18 @@ class WideSearch(Search[WideState]):
 
     def _screen(self, state: WideState, first: int) -> WideState:
         """The pairs of the next spans of columns with all before them."""
-        spans = range(first, min(first + self.n_jobs, len(self.ends)))
         pairs, gains = [_pairs_of(state)], [state.gains]
-        for some, theirs in map_in_threads(self._span, list(spans), self.n_jobs):
+        spans = range(first, min(first + self.n_jobs, len(self.ends)))
+        parts = (
+            map_in_threads(self._span, list(spans), self.n_jobs)
+            if self.card is None
+            else [self.card.pairs(first)]
+        )
+        for some, theirs in parts:
             pairs.append(some)
             gains.append(theirs)
         joined, values = np.concatenate(pairs), np.concatenate(gains)
-        if len(values) > STRONGEST * self.n or spans.stop == len(self.ends):
+        if len(values) > STRONGEST * self.n or first == self.last_screen:
             joined, values = strongest_pairs(joined, values, self.n, STRONGEST)
         return state._replace(pairs=joined.ravel(), gains=values)
 
@@ -170,7 +183,12 @@ class WideSearch(Search[WideState]):
 
         stop = min(first + SECOND_BATCH * self.n_jobs, self.n)
         starts = list(range(first, stop, SECOND_BATCH))
-        best = np.concatenate(list(map_in_threads(screen, starts, self.n_jobs)))
+        if self.card is None:
+            best = np.concatenate(list(map_in_threads(screen, starts, self.n_jobs)))
+        else:
+            best = self.card.families(
+                first, stop, state.parents_from, lists[0], children_from, lists[1], FOUND
+            )
         rows, places = np.nonzero(best >= 0)
         more = np.sort(np.column_stack([rows + first, best[rows, places]]), axis=1)
         pairs = np.concatenate([_pairs_of(state), more.astype(np.int64)])
