@@ -246,7 +246,7 @@ class StructureSearch(NetworkLearner):
         self.method_ = "wide" if n <= EVERY_COLUMN else "screened"
         order = np.array(intrinsic_order(source), dtype=np.int64)
         rate = false_edge_rate(self.false_edges, n)
-columns = searched_columns(source, order, score)
+        columns = searched_columns(source, order, score)
         self._notes = [*self._notes, *columns.notes]
         data = wide_data(source, score, rate, self.max_parents, columns.searched)
         card = source.moved(columns.searched.tolist()) if isinstance(source, GpuCounts) else None
