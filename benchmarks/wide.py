@@ -1,7 +1,9 @@
 """Networks of wide tables: processor seconds, peak memory, precision, recall and SHD by width.
 
 Rows come from a random network: 0 to 2 parents a column, conditional tables Beta(.4, .4) within
-[.05, .95] (Dirichlet(.4) for more states). Each line runs in a process of its own; seconds are
+[.05, .95] (Dirichlet(.4) for more states). Hubs: half of the columns have one of twenty as a
+parent. Near copies: columns in blocks of ten, nine of which are the first with 2 % of its cells
+changed. Each line runs in a process of its own; seconds are
 those of `fit`, memory is the peak of the process, Python and the table included. SHD is between
 patterns.
 
@@ -34,18 +36,33 @@ ASKED = {  # columns: (seconds, MB)
 }  # fmt: skip
 
 
-def generate(n: int, rows: int, states: int, seed: int) -> tuple[np.ndarray, Dag]:
+def parents_of(v: int, shape: str, rng: np.random.Generator) -> list[int]:
+    """The parents of column v: any, one of twenty hubs as well, or the first of its block of ten."""
+    if shape == "copies":
+        return [v - v % 10] if v % 10 else []
+    drawn = rng.choice(v, min(v, int(rng.integers(0, 3))), replace=False).tolist() if v else []
+    if shape == "hubs" and v >= 20 and rng.random() < 0.5:
+        drawn = [*drawn[:1], int(rng.integers(0, 20))]
+    return list(dict.fromkeys(drawn))
+
+
+def generate(
+    n: int, rows: int, states: int, seed: int, shape: str = "any"
+) -> tuple[np.ndarray, Dag]:
     """Codes of shape (n, rows), and the network that they come from."""
     rng = np.random.default_rng(seed)
     codes = np.zeros((n, rows), dtype=np.uint8)
     edges = []
     for v in range(n):
-        parents = rng.choice(v, min(v, int(rng.integers(0, 3))), replace=False) if v else []
+        parents = parents_of(v, shape, rng)
         edges += [(int(p), v) for p in parents]
         config = np.zeros(rows, dtype=np.int64)
         for p in parents:
             config = config * states + codes[p]
         size = states ** len(parents)
+        if shape == "copies" and parents:
+            codes[v] = codes[parents[0]] ^ (rng.random(rows) < 0.02)
+            continue
         if states == 2:
             ones = np.clip(rng.beta(0.4, 0.4, size), 0.05, 0.95)
             codes[v] = rng.random(rows) < ones[config]
@@ -79,7 +96,7 @@ def distances(dag: Dag, true: Dag) -> dict[str, float]:
 def run_line(line: dict[str, Any]) -> dict[str, Any]:
     """One line: a table, a learner, and what it costs."""
     n, rows, states = line["columns"], line.get("rows", ROWS), line.get("states", 2)
-    codes, true = generate(n, rows, states, line.get("seed", 1))
+    codes, true = generate(n, rows, states, line.get("seed", 1), line.get("shape", "any"))
     cards, weights = [states] * n, None
     rng = np.random.default_rng(0)
     if line.get("missing"):
@@ -110,7 +127,8 @@ def all_lines(largest: int) -> list[dict[str, Any]]:
         {"name": f"2,000 columns, {name}", "columns": 2_000, **more}
         for name, more in {
             "seed 2": {"seed": 2}, "seed 3": {"seed": 3}, "3 states": {"states": 3},
-            "5 states": {"states": 5}, "BDeu": {"options": {"score": "bdeu"}},
+            "4 states": {"states": 4}, "5 states": {"states": 5},
+            "20 hubs": {"shape": "hubs"}, "blocks of 10 near copies": {"shape": "copies"}, "BDeu": {"options": {"score": "bdeu"}},
             "10,000 rows": {"rows": 10_000}, "2 % missing": {"missing": 0.02},
         }.items()
     ]  # fmt: skip
