@@ -37,7 +37,7 @@ ASKED = {  # columns: (seconds, MB)
 
 
 def parents_of(v: int, shape: str, rng: np.random.Generator) -> list[int]:
-    """The parents of column v: any, one of twenty hubs as well, or the first of its block of ten."""
+    """The parents of column v: any, one of twenty hubs as well, or the first of a block of ten."""
     if shape == "copies":
         return [v - v % 10] if v % 10 else []
     drawn = rng.choice(v, min(v, int(rng.integers(0, 3))), replace=False).tolist() if v else []
@@ -128,7 +128,8 @@ def all_lines(largest: int) -> list[dict[str, Any]]:
         for name, more in {
             "seed 2": {"seed": 2}, "seed 3": {"seed": 3}, "3 states": {"states": 3},
             "4 states": {"states": 4}, "5 states": {"states": 5},
-            "20 hubs": {"shape": "hubs"}, "blocks of 10 near copies": {"shape": "copies"}, "BDeu": {"options": {"score": "bdeu"}},
+            "20 hubs": {"shape": "hubs"}, "blocks of 10 near copies": {"shape": "copies"},
+            "BDeu": {"options": {"score": "bdeu"}},
             "10,000 rows": {"rows": 10_000}, "2 % missing": {"missing": 0.02},
         }.items()
     ]  # fmt: skip

@@ -164,7 +164,15 @@ class CountBatch:
         return view.reshape(self.layout.shape(i))
 
     def __iter__(self) -> Iterator[Array]:
-        return (self[i] for i in range(len(self)))
+        if self._sparse:
+            yield from (self[i] for i in range(len(self)))
+            return
+        layout = self.layout
+        begin, scope_from = layout.out_from.tolist(), layout.scope_from.tolist()
+        cards = layout.cards[layout.scopes].tolist()
+        for i in range(len(self)):
+            shape = cards[scope_from[i] : scope_from[i + 1]]
+            yield self.values[begin[i] : begin[i + 1]].reshape(shape)
 
     def is_sparse(self, i: int) -> bool:
         """Whether table i was too large to store densely."""

@@ -408,8 +408,8 @@ def entries_of(matrix: Any) -> dict[tuple[int, int], float]:
     """
     cells = sparse.coo_array(matrix)
     cells.eliminate_zeros()
-    rows, columns, values = *cells.coords, cells.data
-    entries = zip(zip(rows.tolist(), columns.tolist(), strict=True), values.tolist(), strict=True)
+    places = zip(cells.row.tolist(), cells.col.tolist(), strict=True)
+    entries = zip(places, cells.data.tolist(), strict=True)
     return dict(sorted(entries))
 
 

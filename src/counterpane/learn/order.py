@@ -18,6 +18,7 @@ from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.source import CountSource
 from counterpane.progress import Control
+from counterpane.ragged import offsets_of
 from counterpane.typing import Floats, Ints
 
 BLOCK_CELLS = 2**22  # of pair tables in one block
@@ -26,16 +27,27 @@ BASKET_BLOCK = 256  # items of baskets in one block
 
 def intrinsic_order(source: CountSource) -> list[int]:
     """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
+    entropies, names = column_entropies(source).tolist(), source.schema.names
+    return sorted(range(len(names)), key=lambda i: (-entropies[i], names[i]))
+
+
+def column_entropies(source: CountSource) -> Floats:
+    """H of each column over the rows in which it is known, in nats; 0 where there are none."""
     cards = source.schema.cards
-    batch = source.counts([(i,) for i in range(len(cards))], missing="drop")
-    counts = np.zeros((len(cards), cards.max()))
-    counts[np.arange(cards.max()) < cards[:, None]] = np.concatenate(list(batch))
-    totals = counts.sum(axis=1, keepdims=True)
-    totals[totals == 0] = 1.0  # a column may be hidden
-    shares = np.sort(counts / totals, axis=1)  # any order of states
-    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    entropies = -(shares * logs).sum(axis=1)
-    return sorted(range(len(cards)), key=lambda i: (-entropies[i], source.schema.names[i]))
+    flat = np.concatenate(list(source.counts([(i,) for i in range(len(cards))], missing="drop")))
+    starts, entropies = offsets_of(cards), np.zeros(len(cards))
+    together = len(cards) * int(cards.max()) <= BLOCK_CELLS
+    for width in [int(cards.max())] if together else np.unique(cards).tolist():
+        some = np.flatnonzero(cards <= width if together else cards == width)
+        counts = np.zeros((len(some), width))
+        filled = np.arange(width) < cards[some, None]
+        counts[filled] = flat[(starts[some, None] + np.arange(width))[filled]]
+        totals = counts.sum(axis=1, keepdims=True)
+        totals[totals == 0] = 1.0  # a column may be hidden
+        shares = np.sort(counts / totals, axis=1)  # any order of states
+        logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+        entropies[some] = -(shares * logs).sum(axis=1)
+    return entropies
 
 
 class Relatives:

@@ -14,8 +14,9 @@ import numpy as np
 
 from counterpane._core.scores import LIKELIHOOD
 from counterpane.counts.source import CountSource
+from counterpane.learn.order import column_entropies
 from counterpane.scores import LocalScore
-from counterpane.typing import Bools, Floats, Ints
+from counterpane.typing import Bools, Ints
 
 SHOWN = 3  # columns that a note names
 
@@ -69,22 +70,12 @@ def _too_fine(source: CountSource, score: LocalScore) -> Bools:
     form = score.form(total)
     if form is None or form.kind != LIKELIHOOD or not total > 0:
         return np.zeros(len(cards), dtype=bool)
-    entropy = _entropies(source)
+    entropy = column_entropies(source)
     payable = np.zeros(len(cards), dtype=bool)
     for card in np.unique(cards[cards > 1]).tolist():
         most = total * np.minimum(entropy, math.log(card))
         payable |= most > form.a * (cards - 1) * (card - 1)
     return ~payable & (cards > 1) & (entropy > 0)
-
-
-def _entropies(source: CountSource) -> Floats:
-    """H of each column, in nats."""
-    batch = source.counts([(i,) for i in range(len(source.schema))])
-    entropies: Floats = np.zeros(len(source.schema))
-    for i, counts in enumerate(batch):
-        shares = counts[counts > 0] / counts.sum()
-        entropies[i] = -(shares * np.log(shares)).sum()
-    return entropies
 
 
 def _named(names: list[str], number: int) -> str:
