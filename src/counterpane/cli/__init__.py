@@ -1,7 +1,7 @@
 """The command line: a module for each command, named after it."""
 
 COMMANDS = (
-    "learn", "query", "effect", "predict", "explain", "rank", "score", "sample", "impute",
+    "learn", "plan", "query", "effect", "predict", "explain", "rank", "score", "sample", "impute",
     "compare", "explore", "report", "convert", "fit-weights", "datasets", "doctor",
 )  # fmt: skip
 """The commands in the order of `--help`; that of `learn` is `counterpane.cli.learn.run_learn`.

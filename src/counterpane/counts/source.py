@@ -25,14 +25,17 @@ from counterpane.counts.layout import (
     StateCounts,
     lay_out_counts,
 )
-from counterpane.counts.tasks import CountTask, PairTask
+from counterpane.counts.tasks import CountTask, HeadTask, PairTask
 from counterpane.data.schema import Schema, code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
+from counterpane.lazy import lazy
 from counterpane.memory import FEWER_STATES, available_memory, need_memory, size_text
 from counterpane.progress import Control
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Ints
+
+rehearsal = lazy("counterpane.counts.rehearsal")
 
 Policy = Literal["drop", "state", "error"]
 """Missing cells: `"drop"` counts each table's complete rows, `"state"` gives every axis one more
@@ -201,6 +204,55 @@ class CountSource(ABC):
 
     def prepare(self) -> None:  # noqa: B027 (most sources have nothing to do)
         """Prepare for many counts over all columns."""
+
+    def explain(self, learner: Any, target: str | None = None) -> Any:
+        """What a fit of `learner` to this source will cost: scans, bytes, tables and rough time.
+
+        A copy of the learner is rehearsed on some of the first rows. The scans of a learner whose
+        number of passes does not depend on the data are exact; those of a search are a range.
+
+        Parameters
+        ----------
+        learner : learner
+            It is not fitted.
+        target : str
+            The class, for classifiers.
+
+        Returns
+        -------
+        ScanPlan
+            Prints as a sentence.
+
+        Examples
+        --------
+        >>> import counterpane as cp
+        >>> source = cp.MemoryCounts(cp.load_dataset("titanic"))
+        >>> source.explain(cp.ChowLiu()).scans
+        (4, 4)
+        """
+        return rehearsal.rehearse(self, learner, target)
+
+    def head(self, rows: int) -> Table:
+        """Some of the first rows, at most `rows`; by default they cost a scan."""
+        if self.table is not None:
+            return self.table.take(np.arange(min(rows, self.table.n_rows)))
+        columns = list(range(len(self.schema)))
+        first = self.map_reduce(HeadTask(rows), columns)
+        return Table(self.schema, first.codes, first.weights)
+
+    def scans_of(self, passes: int, before: int | None) -> int:
+        """The scans of a number of passes; `before` as many came the call of `prepare`, if any."""
+        return passes
+
+    @property
+    def scan_seconds(self) -> float:
+        """The seconds of a scan, as the first one took them; 0 if it was not timed."""
+        return 0.0
+
+    @property
+    def scan_bytes(self) -> int | None:
+        """The bytes that a scan of all columns reads; None if they are not known."""
+        return None
 
     # ---- what a backend may do better ------------------------------------------------------
 

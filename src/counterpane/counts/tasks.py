@@ -114,6 +114,35 @@ def block_size(codes: Codes, weights: Array | None) -> Floats:
 
 
 @dataclass(frozen=True)
+class HeadTask:
+    """The first rows of all blocks, at most `limit`."""
+
+    limit: int
+
+    def __call__(self, codes: Codes, weights: Array | None) -> HeadRows:
+        first = None if weights is None else weights[: self.limit].copy()
+        return HeadRows(self.limit, codes[:, : self.limit].copy(), first)
+
+
+@dataclass(frozen=True)
+class HeadRows:
+    """Rows that merge end to end, up to a limit."""
+
+    limit: int
+    codes: Codes
+    weights: Array | None
+
+    def __add__(self, other: HeadRows) -> HeadRows:
+        if self.codes.shape[1] >= self.limit:
+            return self
+        codes = np.concatenate([self.codes, other.codes], axis=1)[:, : self.limit]
+        if self.weights is None or other.weights is None:
+            return HeadRows(self.limit, codes, None)
+        weights = np.concatenate([self.weights, other.weights])[: self.limit]
+        return HeadRows(self.limit, codes, weights)
+
+
+@dataclass(frozen=True)
 class GapTask:
     """The number of missing cells of each column."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from os import PathLike
@@ -11,7 +12,7 @@ import numpy as np
 
 from counterpane.counts.distinct import DistinctTask
 from counterpane.counts.engines.arrow_cells import Block, Cells, family
-from counterpane.counts.engines.file_readers import BlockReader, Paths, open_files
+from counterpane.counts.engines.file_readers import BlockReader, Paths, bytes_of, open_files
 from counterpane.counts.engines.frame_readers import Engine, choose_readers, open_frame
 from counterpane.counts.engines.packed_rows import PackedRows, packed_bytes
 from counterpane.counts.engines.schema_scan import SchemaOptions, plan_schema_scan
@@ -94,11 +95,13 @@ class ArrowSource(CountSource):
         if target is not None and target not in names:
             raise unknown_name(f"column of {reader.what}", target, names)
         self.n_scans = 1
+        began = time.perf_counter()
         with closing(reader.blocks(scan.names)) as cells:
             for block in cells:
                 scan.add(block)
                 if ctl is not None:
                     ctl.report("reading states", scan.n_rows, None)
+        self._scan_seconds = time.perf_counter() - began
         if scan.n_rows == 0:
             raise DataError(f"{reader.what}: there are no rows; at least one is needed.")
         cut = {}
@@ -167,6 +170,29 @@ class ArrowSource(CountSource):
         if ctl is not None:
             ctl.report("counting rows", self.n_rows, self.n_rows)
         return distinct.table
+
+    def head(self, rows: int) -> Table:
+        """The first rows, from one block."""
+        with closing(self._encoder.rows(self._blocks, range(len(self.schema)))) as blocks:
+            codes, weights = next(blocks)
+        first = None if weights is None else weights[:rows]
+        return Table(self.schema, codes[:, :rows], first)
+
+    def scans_of(self, passes: int, before: int | None) -> int:
+        """One if the rows are then kept in memory, none if they are; else one for each pass."""
+        if self._packed is not None:
+            return 0
+        return min(passes, 1) if self._packs else passes
+
+    @property
+    def scan_seconds(self) -> float:
+        """The seconds of the first scan."""
+        return self._scan_seconds
+
+    @property
+    def scan_bytes(self) -> int | None:
+        """The size of the files."""
+        return bytes_of(self._files)
 
     def prepare(self) -> None:
         """Read all columns into memory, packed, if they fit."""

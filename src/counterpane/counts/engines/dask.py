@@ -90,6 +90,14 @@ class DaskSource(PartitionedSource):
             with _plain_errors():
                 self._packed = list(persist(*packed) if self._client is None else persist(packed))
 
+    def scans_of(self, passes: int, before: int | None) -> int:
+        """One for each pass, or one for all once the workers keep the rows."""
+        weighted = self._encoder.weights is not None
+        size = packed_bytes(self.counted_cards, self.n_rows, weighted)
+        if before is None or size > _memory_of(self._client) // 4:
+            return 0 if self._packed is not None else passes
+        return 0 if self._packed is not None else before + 1
+
     def cache(self, columns: Sequence[int] | None = None) -> CountSource:
         self.prepare()
         return self

@@ -231,6 +231,13 @@ class FileReader(BlockReader):
     ) -> Iterator[Block]: ...
 
 
+def bytes_of(reader: Any) -> int | None:
+    """The size of the files of a reader; None if it reads no files."""
+    if not isinstance(reader, FileReader):
+        return None
+    return sum(path.stat().st_size for path in reader.paths)
+
+
 class ParquetReader(FileReader):
     """Parquet by pyarrow, batch by batch; texts keep their stored dictionaries."""
 

@@ -8,6 +8,7 @@ states; after that, a partition is encoded where it is counted. `ScanPart`, `Cou
 from __future__ import annotations
 
 import copy
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +17,13 @@ from typing import Any, ClassVar, Protocol, Unpack
 import numpy as np
 
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, RowEncoder, pyarrow_module
-from counterpane.counts.engines.file_readers import FileReader
+from counterpane.counts.engines.file_readers import FileReader, bytes_of
 from counterpane.counts.engines.packed_rows import PackedRows
 from counterpane.counts.engines.schema_scan import SchemaOptions, SchemaScan, plan_schema_scan
 from counterpane.counts.source import CountSource
 from counterpane.counts.tasks import solid
 from counterpane.data.remote import FilePath
+from counterpane.data.table import Table
 from counterpane.errors import DataError
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, Ints
@@ -53,7 +55,10 @@ class PartitionedSource(CountSource):
         scan = plan_schema_scan(table, **options)
         self._parts = split_files(table, len(scan.names)) if isinstance(table, FileReader) else []
         self.n_scans = 0
+        self._scan_bytes = bytes_of(table)
+        began = time.perf_counter()
         total = self._sum(ScanPart(scan), self._cells_of(scan.names), "reading states", ctl)
+        self._scan_seconds = time.perf_counter() - began
         if total is None:
             raise DataError("the data has no rows; at least one is needed.")
         scan, self.n_rows = total
@@ -74,6 +79,24 @@ class PartitionedSource(CountSource):
                 "same rows each time."
             )
         return solid(total[0]) if isinstance(total[0], np.ndarray) else total[0]
+
+    def head(self, rows: int) -> Table:
+        """The first rows: those of the first part of files, read here; else by a scan."""
+        if not self._parts:
+            return super().head(rows)
+        columns = range(len(self.schema))
+        codes, weights = next(iter(self._encoder.rows(self._parts[0].cells, columns)))
+        return Table(self.schema, codes[:, :rows], None if weights is None else weights[:rows])
+
+    @property
+    def scan_seconds(self) -> float:
+        """The seconds of the first scan."""
+        return self._scan_seconds
+
+    @property
+    def scan_bytes(self) -> int | None:
+        """The size of the files."""
+        return self._scan_bytes
 
     @abstractmethod
     def _cells_of(self, names: Sequence[str]) -> Any:
