@@ -38,7 +38,7 @@ def plan_files(
             path = Path(folder, "rows.parquet")
             pyarrow_module("parquet").write_table(first, path)
             each = max(first.nbytes / first.num_rows, 1)
-        known = {} if target is None else {"target": target}
+        known: Any = {} if target is None else {"target": target}
         sample = FileSource(path, engine="pyarrow", **known, **options)
         return rehearse(PlannedFiles(files, sample, each), learner, target if classes else None)
 
