@@ -21,6 +21,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "growth": ("benchmarks/micro/growth.py", "exponent"),
     "engines": ("benchmarks/micro/engines.py", None),
     "large": ("benchmarks/micro/large.py", None),
+    "sources": ("benchmarks/sources.py", None),
     "gibbs": ("benchmarks/micro/gibbs.py", "slowest|618 features|32,840|895|401,721"),
     "missing": ("benchmarks/micro/missing.py", "^distance|^seconds"),
     "weights": ("benchmarks/micro/weights.py", None),
@@ -46,6 +47,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
 }
 DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
     "explorer": None,
+    "sources": None,
     "questions": (
         "learner", "domains", "f1", "precision", "recall", "auc", "cost", "table_cost",
         "contradictions", "seconds",

@@ -40,7 +40,7 @@ def reason_without_connect() -> str | None:
         try:
             importlib.import_module(package)
         except ImportError:
-            return f"{package} is not installed: extra [connect]"
+            return f"{package} is not installed: extra [spark]"
     return None
 
 

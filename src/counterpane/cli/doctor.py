@@ -31,6 +31,9 @@ EXTRAS = {
     "duckdb": (("duckdb", "pyarrow"), "tables in DuckDB, parquet and Arrow files"),
     "dask": (("dask", "distributed"), "Dask frames"),
     "spark": (("pyspark",), "Spark frames"),
+    "remote": (("fsspec",), "https:// and other URLs"),
+    "delta": (("deltalake",), "Delta tables"),
+    "iceberg": (("pyiceberg",), "Iceberg tables"),
     "excel": (("openpyxl",), "Excel files"),
     "gpu": (("cupy",), "counting on an NVIDIA card"),
 }
