@@ -27,6 +27,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "weights": ("benchmarks/micro/weights.py", None),
     "causal": ("benchmarks/causal.py", None),
     "wide": ("benchmarks/wide.py", None),
+    "baskets": ("benchmarks/baskets.py", None),
     "explorer": ("benchmarks/explorer.py", None),
     "bayesian": ("benchmarks/peers/bayesian.py", None),
     "quality": ("benchmarks/peers/quality.py", "^b[a-z]+: "),
