@@ -3,9 +3,9 @@
 Rows come from a random network: 0 to 2 parents a column, conditional tables Beta(.4, .4) within
 [.05, .95] (Dirichlet(.4) for more states). Hubs: half of the columns have one of twenty as a
 parent. Near copies: columns in blocks of ten, nine of which are the first with 2 % of its cells
-changed. Each line runs in a process of its own; seconds are
-those of `fit`, after one of a small table that loads the libraries; memory is the peak of the process, Python and the table included. SHD is between
-patterns.
+changed. Each line runs in a process of its own; seconds are those of `fit`, after one of a small
+table that loads the libraries; memory is the peak of the process, Python and the table included.
+SHD is between patterns.
 
     python benchmarks/wide.py [--largest 100_000] [--only "regular expression"]
 
