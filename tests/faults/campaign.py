@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -43,10 +44,15 @@ def main() -> None:
     chosen = [f for f in fuzzers() if not options.only or f[0] in options.only]
     shares, failures = sum(share for *_, share in chosen), 0
     end = time.monotonic() + 3600 * options.hours
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent,
+        capture_output=True, text=True, check=False,
+    ).stdout.strip()  # fmt: skip
     while time.monotonic() < end:
         for name, module, share in chosen:
             try_once, try_many = module.try_once, getattr(module, "try_many", None)
             facts = done.setdefault(name, {"tries": 0, "failures": 0, "seconds": 0.0})
+            facts["commits"] = list(dict.fromkeys([*facts.get("commits", []), commit]))
             began = time.monotonic()
             stop = min(end, began + ROUND * share / shares)
             while time.monotonic() < stop:

@@ -100,20 +100,22 @@ def main() -> None:
         if name not in done:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                done[name] = run()
+                done[name] = {**run(), "commits": [circumstances()["commit"]]}
             kept.write_text(json.dumps(done, indent=1))
     campaign = options.out / "campaign.json"
     fuzzed = json.loads(campaign.read_text()) if campaign.exists() else {}
     where = circumstances()
+    for name, facts in fuzzed.items():
+        if name.endswith("_fuzzer"):
+            done[f"fuzzed {name.removesuffix('_fuzzer')}"] = facts
     rows = [
-        {"campaign": name, "tries": facts["tries"], "faults": len(facts["faults"])}
+        {
+            "campaign (commits)": f"{name} ({', '.join(facts['commits'])})",
+            "tries": facts["tries"],
+            "faults": facts["failures"] if "failures" in facts else len(facts["faults"]),
+        }
         for name, facts in done.items()
     ]
-    rows += [
-        {"campaign": f"fuzzed: {name.removesuffix('_fuzzer')}", "tries": facts["tries"],
-         "faults": facts["failures"]}
-        for name, facts in fuzzed.items() if name.endswith("_fuzzer")
-    ]  # fmt: skip
     record = {
         "name": "faults", "script": "tests/faults/record.py", "commit": where["commit"],
         "date": where["when"][:10], "machine": where["processor"],
