@@ -11,7 +11,12 @@ class _Lazy(ModuleType):
     """A module that is imported when one of its names is first used."""
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(import_module(self.__name__), name)
+        try:
+            value = getattr(import_module(self.__name__), name)
+        except ImportError:
+            if name.startswith("__"):  # tools that look at modules ask for such names
+                raise AttributeError(name) from None
+            raise
         setattr(self, name, value)  # the next time is an ordinary look-up
         return value
 
