@@ -248,7 +248,7 @@ def visits(tmp_path):
     rng = np.random.default_rng(0)
     for year in (2020, 2021):
         age, smokes = rng.normal(50, 15, 2000), rng.random(2000) < 0.3
-        ill = rng.random(2000) < 0.2 + 0.3 * smokes + 0.01 * (age > 55)
+        ill = rng.random(2000) < 0.2 + 0.3 * smokes + 0.2 * (age > 55)
         write(
             tmp_path / "visits" / f"year={year}" / "part.parquet",
             {"age": age, "smokes": smokes, "ill": np.where(ill, "yes", "no")},
