@@ -39,7 +39,7 @@ class FamilyTasks(NamedTuple):
     first: Ints  # the first mask of each task, one more than tasks
     states: Ints  # of its child
     sizes: Ints  # rows of each mask
-    limit: Floats  # (tasks, states of a column): the least χ² of a column of s + 1 states
+    least: Floats  # (tasks, states): the least log-likelihood ratio of a column of s + 1 states
 
 
 class BitDevice(ABC):
@@ -87,12 +87,17 @@ class BitDevice(ABC):
         """Add factor · |a_i ∩ b_j| to `out` on the host."""
 
     @abstractmethod
-    def strong_pairs(self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats) -> Array:
-        """The pairs (i, j), i < j, whose χ² is above limit[degrees of freedom], in any order."""
+    def strong_pairs(
+        self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats, least: Floats
+    ) -> Array:
+        """The pairs (i, j), i < j, whose log-likelihood ratio N · MI is above least[d].
+
+        d are the degrees of freedom. Pairs of a χ² up to limit[d] cannot have so much.
+        """
 
     @abstractmethod
     def strong_parents(self, tasks: FamilyTasks, right: ScreenSide) -> Array:
-        """The (task, column) whose χ² within the task's configurations is above its limit."""
+        """The (task, column) whose ratio within the task's configurations is above the least."""
 
 
 def words_of(n_rows: int) -> int:
@@ -150,15 +155,18 @@ class HostBits(BitDevice):
     def add_product(self, out: Array, a: Array, b: Array, factor: int) -> None:
         out += factor * self.product(a, b).astype(np.int64)
 
-    def strong_pairs(self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats) -> Array:
+    def strong_pairs(
+        self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats, least: Floats
+    ) -> Array:
         joint = self.product(left.sets, right.sets).astype(float)
         found = []
         for i, (a, b) in enumerate(pairwise(left.starts.tolist())):
             for j, (c, d) in enumerate(pairwise(right.starts.tolist())):
                 if left.at + i >= right.at + j or a == b or c == d:
                     continue
-                chi = _chi_square(joint[a:b, c:d], left.sizes[a:b], right.sizes[c:d], total)
-                if chi > limit[min((b - a) * (d - c), len(limit) - 1)]:
+                sums = _sums(joint[a:b, c:d], left.sizes[a:b], right.sizes[c:d], total)
+                degrees = min((b - a) * (d - c), len(limit) - 1)
+                if sums[0] > limit[degrees] and sums[1] > least[degrees]:
                     found.append((left.at + i, right.at + j))
         return np.array(found, dtype=np.int32).reshape(-1, 2)
 
@@ -168,25 +176,26 @@ class HostBits(BitDevice):
         for k, (begin, end) in enumerate(pairwise(tasks.first.tolist())):
             r = int(tasks.states[k])
             for j, (c, d) in enumerate(pairwise(right.starts.tolist())):
-                if c == d or d - c >= tasks.limit.shape[1]:
+                if c == d or d - c >= tasks.least.shape[1]:
                     continue
-                chi = sum(
-                    _chi_square(joint[row + 1 : row + r, c:d], tasks.sizes[row + 1 : row + r],
+                sums = np.zeros(2) + sum(
+                    _sums(joint[row + 1 : row + r, c:d], tasks.sizes[row + 1 : row + r],
                                 joint[row, c:d], int(tasks.sizes[row]))
                     for row in range(begin, end, r) if tasks.sizes[row]
                 )  # fmt: skip
-                if chi > tasks.limit[k, d - c]:
+                if (sums > tasks.least[k, d - c]).all():
                     found.append((k, right.at + j))
         return np.array(found, dtype=np.int32).reshape(-1, 2)
 
 
-def _chi_square(joint: Floats, left: Array, right: Array, total: int) -> float:
-    """χ² of a table without its last row and column, whose sums are given."""
+def _sums(joint: Floats, left: Array, right: Array, total: int) -> Floats:
+    """χ² and the log-likelihood ratio of a table without its last row and column."""
     cells = np.zeros((joint.shape[0] + 1, joint.shape[1] + 1))
     cells[:-1, :-1] = joint
     cells[:-1, -1] = left - joint.sum(axis=1)
     cells[-1, :-1] = right - joint.sum(axis=0)
     cells[-1, -1] = total - cells.sum()
     expected = np.outer(cells.sum(axis=1), cells.sum(axis=0)) / total
-    some = expected > 0
-    return float(((cells[some] - expected[some]) ** 2 / expected[some]).sum())
+    some, filled = expected > 0, cells > 0
+    ratio = (cells[filled] * np.log(cells[filled] / expected[filled])).sum()
+    return np.array([((cells[some] - expected[some]) ** 2 / expected[some]).sum(), ratio])

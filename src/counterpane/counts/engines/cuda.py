@@ -169,20 +169,22 @@ class CudaBits(BitDevice):
         else:
             out += factor * host.astype(np.int64)
 
-    def strong_pairs(self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats) -> Array:
+    def strong_pairs(
+        self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats, least: Floats
+    ) -> Array:
         n = len(left.starts) - 1, len(right.starts) - 1
         with self._card, _card_errors("screen pairs"):
             joint = self._joint(left.sets, right.sets)
             arrays = [cupy.asarray(x.astype(np.int32)) for x in
                       (left.starts, right.starts, left.sizes, right.sizes)]  # fmt: skip
-            limits = cupy.asarray(limit)
+            limits, ratios = cupy.asarray(limit), cupy.asarray(least)
 
             def run(room: int, pairs: Any, count: Any) -> None:
                 self._kernel("strong_pairs")(
                     (-(-n[1] // 32), -(-n[0] // 8)), (THREADS,),
                     (joint, np.int64(joint.shape[1]), np.int32(n[0]), np.int32(n[1]),
                      np.int64(left.at), np.int64(right.at), *arrays, np.float64(total), limits,
-                     np.int32(len(limit)), np.int32(room), pairs, count),
+                     ratios, np.int32(len(limit)), np.int32(room), pairs, count),
                 )  # fmt: skip
 
             return _listed(run)
@@ -194,14 +196,14 @@ class CudaBits(BitDevice):
             first, sizes = cupy.asarray(tasks.first), cupy.asarray(tasks.sizes)
             states = cupy.asarray(tasks.states.astype(np.int32))
             starts = cupy.asarray(right.starts.astype(np.int32))
-            limit = cupy.asarray(np.ascontiguousarray(tasks.limit))
+            least = cupy.asarray(np.ascontiguousarray(tasks.least))
 
             def run(room: int, pairs: Any, count: Any) -> None:
                 self._kernel("strong_parents")(
                     (-(-n[1] // 32), -(-n[0] // 8)), (THREADS,),
                     (joint, np.int64(joint.shape[1]), np.int32(n[0]), np.int32(n[1]),
-                     np.int64(right.at), first, states, sizes, starts, limit,
-                     np.int32(tasks.limit.shape[1]), np.int32(room), pairs, count),
+                     np.int64(right.at), first, states, sizes, starts, least,
+                     np.int32(tasks.least.shape[1]), np.int32(room), pairs, count),
                 )  # fmt: skip
 
             return _listed(run)

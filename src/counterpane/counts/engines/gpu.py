@@ -256,8 +256,8 @@ class GpuCounts(CountSource):
         few = int(self.schema.cards.max(initial=1)) <= SCREENED_STATES
         return kept.resident and kept.n_digits == 0 and few and not self.has_missing.any()
 
-    def strong_pairs(self, begin: int, end: int, limit: Floats) -> Ints:
-        """The pairs of columns begin … end − 1 with those behind them of χ² above limit[d].
+    def strong_pairs(self, begin: int, end: int, limit: Floats, least: Floats) -> Ints:
+        """The pairs of columns begin … end − 1 with those behind them of a ratio above least[d].
 
         `begin` and `end` are multiples of `SCREENED_COLUMNS`, or the end.
         """
@@ -268,20 +268,21 @@ class GpuCounts(CountSource):
             left = self._side(words, first)
             for other in range(first, n, SCREENED_COLUMNS):
                 right = self._side(words, other)
-                found.append(self._device.strong_pairs(left, right, self.n_rows, limit))
+                listed = self._device.strong_pairs(left, right, self.n_rows, limit, least)
+                found.append(listed)
         pairs = np.concatenate(found).astype(np.int64)
         return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
-    def strong_parents(self, children: Ints, families: Ints, limit: Floats) -> Ints:
-        """The (place in `children`, column) of χ² above its limit, given the child's family.
+    def strong_parents(self, children: Ints, families: Ints, least: Floats) -> Ints:
+        """The (place in `children`, column) of a ratio above the least, given the child's family.
 
-        `families` has one or two columns of each child, −1 behind the last; `limit` is for columns
+        `families` has one or two columns of each child, −1 behind the last; `least` is for columns
         of s + 1 states, (children, s).
         """
         (words,) = self._kept.blocks(None)
         of, first = self._family_sets(children, families)
         masks, sizes = self._device.intersect(words, of, keep=True)
-        tasks = FamilyTasks(masks, first, self._cards[children], sizes, limit)
+        tasks = FamilyTasks(masks, first, self._cards[children], sizes, least)
         tiles = range(0, len(self._cards), SCREENED_COLUMNS)
         found = [self._device.strong_parents(tasks, self._side(words, tile)) for tile in tiles]
         pairs = np.concatenate(found).astype(np.int64)

@@ -1,8 +1,8 @@
 """The two screens of a wide search on a card, judged exactly on the host.
 
-The card lists what can gain: pairs, and columns given a family, whose χ² is above the least gain (a
-log-likelihood ratio is at most N ln(1 + χ² / N), summed over configurations). The host computes the
-gains of what is listed, so that the search sees the same numbers as without a card.
+The card lists what can gain: pairs, and columns given a family, whose log-likelihood ratio is above
+what a gain needs. It is at most N ln(1 + χ² / N), so that few logarithms are taken. The host
+computes the gains of what is listed, so that the search sees the same numbers as without a card.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ class CardScreens:
         least = keep[np.minimum(d.astype(int), len(keep) - 1)] + self._bar(d, d, 0)
         chi = data.n_rows * np.expm1(least / data.n_rows) * (1 - SLACK)
         self.limit = np.where(least <= 0, -1.0, chi)
+        self.least = least - SLACK * (1 + np.abs(least))
         self.most = most
 
     def pairs(self, start: int) -> tuple[Ints, Floats]:
         """The pairs of the columns from `start` on that are kept, with their gains."""
         end = min(start + STEP_COLUMNS, self.n)
-        listed = self.source.strong_pairs(start, end, self.limit)
+        listed = self.source.strong_pairs(start, end, self.limit, self.least)
 
         def judge(part: Ints) -> Floats:
             gains = np.empty(len(part))
@@ -92,8 +93,7 @@ class CardScreens:
         bars = np.where(
             both[:, None], self._bar(d, q[:, None] * d, 2), self._bar(d, q[:, None] * d, 1)
         )
-        limit = bars * (1 - SLACK) - SLACK
-        pairs = self.source.strong_parents(children, families, limit)
+        pairs = self.source.strong_parents(children, families, bars * (1 - SLACK) - SLACK)
         return np.column_stack([some[pairs[:, 0]], pairs[:, 1]])
 
     def _bar(self, d: Array, parameters: Array, n_parents: int) -> Floats:
