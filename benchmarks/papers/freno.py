@@ -75,7 +75,9 @@ def learner_of(method: str, names: Sequence[str], *, timed: bool = False) -> Any
         "blend": lambda: BlendedLinks(**options),
         "MRF": lambda: cp.PairwiseMarkovLearner(k=6 if timed else 3, **options),
         "DN": lambda: cp.DependencyNetworkLearner("tree", k=8, **options),
-        "BN": lambda: cp.K2Search("loglik", order=names, max_parents=3 if timed else 2, **options),
+        "BN": lambda: cp.K2Search(
+            "loglik", order=names, max_parents=3 if timed else 2, false_edges=None, **options
+        ),
         "BN 1": lambda: cp.HillClimb("bic", **options),
         "IR": lambda: "item-rank",
         "NB": lambda: "naive-bayes",

@@ -18,6 +18,7 @@ NETWORKS = list(dict.fromkeys(NETWORKS))  # two names of one class
 CLASSIFIERS = [entry.learner_class for entry in learners("classifier").values()]
 LEFT_OUT = ["Left out visitor_id: names the rows: 300 values in 300 rows.",
             "Left out country: the same value in all rows."]  # fmt: skip
+CUT_FOR_CLASS = ["Cut into intervals: age, pay.", "Left in one interval: since."]
 
 
 def messy_frame(rows=300, seed=0):
@@ -51,7 +52,7 @@ def test_numbers_dates_ids_and_constants_are_handled(learner):
 def test_classifiers_handle_them_alike(learner):
     frame = messy_frame()
     fitted = learner().fit(frame, "buys")
-    assert fitted.notes_ == [*LEFT_OUT, "Cut into intervals: age, pay, since."]
+    assert fitted.notes_ == [*LEFT_OUT, *CUT_FOR_CLASS]
     assert fitted.schema_.names == ("age", "pay", "since")
     assert fitted.n_features_in_ == 5
     whole = fitted.predict_proba(frame)
@@ -82,7 +83,10 @@ def test_what_is_declared_stays():
     assert kept.schema_.names == ("visitor_id", "country")
     strict = cp.NaiveBayes(discretize="mdl").fit(frame.drop(columns="pay"), "buys")
     assert "visitor_id" in strict.schema_.names
-    assert strict.notes_ == ["Cut into intervals: visitor_id, age, since."]
+    assert strict.notes_ == [
+        "Cut into intervals: age.",
+        "Left in one interval: visitor_id, since.",
+    ]
     with pytest.raises(DataError, match="must be cut into states"):
         cp.StructureSearch(discretize=None).fit(frame)
     cuts = cp.StructureSearch(discretize={"age": [40.0]}).fit(frame[["age", "buys"]])
@@ -115,7 +119,7 @@ def test_the_command_and_python_find_the_same_network(tmp_path):
 
 def test_read_says_what_it_did_without_a_warning():
     table = cp.read(messy_frame(), target="buys")
-    assert table.notes == [*LEFT_OUT, "Cut into intervals: age, pay, since."]
+    assert table.notes == [*LEFT_OUT, *CUT_FOR_CLASS]
     assert table.take(np.arange(10)).notes == table.notes
     assert cp.read(table) is table
     assert "discretize" in cp.read.__doc__

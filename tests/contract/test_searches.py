@@ -78,8 +78,10 @@ def test_no_step_changes_the_state_that_it_is_given(monkeypatch: pytest.MonkeyPa
         learner.fit(gaps)
     numbers = frame.assign(number=np.random.default_rng(0).normal(size=len(frame)))
     cp.TAN(discretize="trees").fit(numbers, "mood")
+    cp.DependencyNetworkLearner().fit(cp.read_baskets([["a", "b"], ["a"], ["b", "c"]] * 20))
     monkeypatch.setattr("counterpane.learn.bayesian.wide_search.WIDE", 1)
     for learner in (cp.StructureSearch(), cp.ChowLiu()):
         learner.fit(frame)
     ours = {kind for kind in subclasses(Search) if kind.__module__.startswith("counterpane.")}
-    assert checked == {kind.__name__ for kind in ours if not kind.__abstractmethods__}
+    last = {kind for kind in ours if not kind.__subclasses__()}  # others are their bases
+    assert {kind.__name__ for kind in last if not kind.__abstractmethods__} <= checked

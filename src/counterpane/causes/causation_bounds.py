@@ -23,7 +23,8 @@ class Bounds(NamedTuple):
     upper: float
 
     def __str__(self) -> str:
-        return f"{self.lower:.3f} … {self.upper:.3f}"
+        tiny = 1e-12  # a half is rounded up, whatever the last bit
+        return f"{self.lower + tiny:.3f} … {self.upper + tiny:.3f}"
 
 
 class CausationBounds(NamedTuple):
@@ -91,7 +92,7 @@ def causation_bounds(
     ...     observational=rows(xy=2, xn=998, ny=28, nn=972),
     ...     experimental=rows(xy=16, xn=984, ny=14, nn=986)))
     probability of necessity    1.000 … 1.000
-    probability of sufficiency  0.001 … 0.031
+    probability of sufficiency  0.002 … 0.031
     probability of both         0.002 … 0.016
     """
     if treatment == outcome:

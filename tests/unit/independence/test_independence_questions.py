@@ -167,7 +167,7 @@ def test_oracle_takes_names_from_the_data(source: Watched) -> None:
 
 
 def test_oracle_refuses_what_is_no_graph() -> None:
-    with pytest.raises(ParameterError, match="a Dag, a MixedGraph or an UndirectedGraph is needed"):
+    with pytest.raises(ParameterError, match="a Dag, MixedGraph or UndirectedGraph is needed"):
         Oracle([(0, 1)])  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="2 names were given for 3 nodes"):
         Oracle(Dag(3), ["a", "b"])

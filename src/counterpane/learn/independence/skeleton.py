@@ -266,7 +266,7 @@ def conditioning_sets(
     """The sets of `level` members of `left` or of `right`, each once, in turns.
 
     >>> list(conditioning_sets([4, 5], [5, 6], 1))
-    [(4,), (5,), (6,)]
+    [(4,), (6,), (5,)]
     """
     known = set(left)
     others = (s for s in _subsets(right, level) if not known.issuperset(s))
