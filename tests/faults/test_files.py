@@ -66,3 +66,17 @@ def test_arrow_files_that_point_outside_of_themselves(tmp_path):
     path.write_bytes(data)
     with pytest.raises(cp.CounterpaneError, match="cannot be read"):
         cp.read(path)
+
+
+def test_cells_whose_differences_overflow(classifier, tmp_path):
+    """A fuzzed file: from 12 to −2⁶³ is a step up in 64 bits."""
+    for name, values in classifier.arrays.items():
+        if name.endswith("keys") and len(values) > 20:
+            arrays = dict(classifier.arrays)
+            ends = classifier.arrays[name.removesuffix("keys") + "key_ends"]
+            begin = max(range(len(ends) - 1), key=lambda i: ends[i + 1] - ends[i])
+            arrays[name] = values.copy()
+            arrays[name][ends[begin + 1] - 2 : ends[begin + 1]] = [-(2**63), -1]
+            refused(tmp_path / "cells.cp", classifier._replace(arrays=arrays))
+            return
+    raise AssertionError("no keys in the file")

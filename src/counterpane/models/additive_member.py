@@ -204,7 +204,7 @@ class Member:
                 f"the face {face} has {len(keys)} cells and a table of shape {table.shape}."
             )
         size = math.prod(self.coding.cards[list(face)].tolist())
-        if len(keys) and (keys[0] < 0 or keys[-1] >= size or (np.diff(keys) <= 0).any()):
+        if len(keys) and (keys[0] < 0 or keys[-1] >= size or (keys[1:] <= keys[:-1]).any()):
             raise ScopeError(f"the cells of face {face} do not rise from 0 to {size - 1}.")
 
     @cached_property
