@@ -99,3 +99,12 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated():
         GpuCounts(table, device=HostBits(), memory=1)
     with pytest.raises(DeviceError, match=r"the card has .* free"):
         GpuCounts(table, device=HostBits(memory=2**23), memory=2**30)
+
+
+def test_cells_by_states_of_a_card_are_those_of_any_source():
+    table = random_table(np.random.default_rng(4), 6, 900)
+    scopes = [np.array([1]), np.array([0, 4]), np.array([2, 3, 5])]
+    plain = [found for _, found in cp.MemoryCounts(table).state_counts(scopes)]
+    ((_, on_card),) = resident(table).state_counts(scopes)
+    assert (np.concatenate([found.counts for found in plain]) == on_card.counts).all()
+    assert (np.concatenate([found.totals for found in plain]) == on_card.totals).all()

@@ -200,7 +200,23 @@ class CountSource(ABC):
 
         Which scopes, and their counts: as many at a time as fit into memory.
         """
-        raise NotImplementedError
+        cards = self.schema.cards
+        kept_from = offsets_of(cards - 1)
+        for i, scope in enumerate(scopes):
+            columns = scope.tolist()
+            others = [v for v in range(len(cards)) if v not in columns]
+            tables = self.counts([columns, *([*columns, v] for v in others)], ctl=ctl)
+            totals = tables[0].reshape(-1)
+            counts = np.zeros((len(totals), int(kept_from[-1])), dtype=totals.dtype)
+            for v, table in zip(others, list(tables)[1:], strict=True):
+                counted = table.reshape(len(totals), -1)[:, :-1]
+                counts[:, kept_from[v] : kept_from[v + 1]] = counted
+            states = np.unravel_index(np.arange(len(totals)), cards[scope])
+            for v, state in zip(columns, states, strict=True):
+                inside = state[:, None] == np.arange(cards[v] - 1)
+                counts[:, kept_from[v] : kept_from[v + 1]] = totals[:, None] * inside
+            cells_from = np.array([0, len(totals)])
+            yield range(i, i + 1), StateCounts(counts, totals, cells_from, kept_from)
 
     def prepare(self) -> None:  # noqa: B027 (most sources have nothing to do)
         """Prepare for many counts over all columns."""

@@ -6,11 +6,9 @@ selection bias, UAI 1995; the complete rules are those of J. Zhang (2008), `Ance
 
 from __future__ import annotations
 
-import time
-from typing import Any, Self
-
 import numpy as np
 
+from counterpane.counts.source import CountSource
 from counterpane.graphs import MixedGraph, UndirectedGraph
 from counterpane.graphs.ancestral import AncestralMarks, possible_d_sep
 from counterpane.graphs.bits import pack, unpack
@@ -18,7 +16,7 @@ from counterpane.learn.bayesian.moves import known_directions
 from counterpane.learn.independence.base import ExecutedTests
 from counterpane.learn.independence.colliders import END, PatternSearch, separating_share
 from counterpane.learn.independence.pc import PatternLearner
-from counterpane.learn.independence.skeleton import SkeletonState, rows_of, skeleton_of
+from counterpane.learn.independence.skeleton import SkeletonState, rows_of
 
 
 class AncestralSearch(PatternSearch):
@@ -82,24 +80,17 @@ class FCI(PatternLearner):
 
     _search_class = AncestralSearch
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        test = self._test()
-        source = self._source(X, sample_weight)
-        source.prepare()
-        search, order = self._search(source, test)
-        outcome = self._driver(source).run(search, "testing")
-        self.trace_ = outcome.trace
-        skeleton, executed = skeleton_of(outcome.state), ExecutedTests(*outcome.state[-3:])
-        names = search.source.schema.names
+    def _set_marks(
+        self,
+        source: CountSource,
+        search: PatternSearch,
+        order: list[int],
+        skeleton: UndirectedGraph,
+        executed: ExecutedTests,
+    ) -> None:
         work = self._marks(skeleton, executed, search)
         places = np.argsort(np.array(order))
         self.pag_ = MixedGraph.from_marks(source.schema.names, work.marks[np.ix_(places, places)])
-        network = self._orient(skeleton, executed, search.source.schema)
-        self._set_network(source, names, order, network, began)
-        self._set_tests(executed, names)
-        return self
 
     def _marks(
         self, skeleton: UndirectedGraph, executed: ExecutedTests, search: PatternSearch

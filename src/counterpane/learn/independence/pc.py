@@ -179,6 +179,32 @@ class PatternLearner(DensityLearner):
         """The executed tests, a `Record` each, in order."""
         return self._executed.ledger(self._test_names).records
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        test = self._test()
+        source = self._source(X, sample_weight)
+        source.prepare()
+        search, order = self._search(source, test)
+        outcome = self._driver(source).run(search, "testing")
+        self.trace_ = outcome.trace
+        skeleton, executed = skeleton_of(outcome.state), ExecutedTests(*outcome.state[-3:])
+        self._set_marks(source, search, order, skeleton, executed)
+        work = self._orient(skeleton, executed, search.source.schema)
+        self._set_network(source, search.source.schema.names, order, work, began)
+        self._set_tests(executed, search.source.schema.names)
+        return self
+
+    def _set_marks(
+        self,
+        source: CountSource,
+        search: PatternSearch,
+        order: list[int],
+        skeleton: UndirectedGraph,
+        executed: ExecutedTests,
+    ) -> None:
+        """Set what is learned beyond the network."""
+
 
 def later_columns(schema: Schema, tiers: Sequence[Sequence[str]] | None) -> Bools:
     """Entry [z, x] says that z is in a later tier than x; columns in no tier are never later."""
@@ -232,18 +258,3 @@ class PC(PatternLearner):
     >>> learner.n_tests_, sorted(learner.cpdag_.edges)[:2]
     (24, [('age', 'sex'), ('age', 'status')])
     """
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        test = self._test()
-        source = self._source(X, sample_weight)
-        source.prepare()
-        search, order = self._search(source, test)
-        outcome = self._driver(source).run(search, "testing")
-        self.trace_ = outcome.trace
-        skeleton, executed = skeleton_of(outcome.state), ExecutedTests(*outcome.state[-3:])
-        work = self._orient(skeleton, executed, search.source.schema)
-        self._set_network(source, search.source.schema.names, order, work, began)
-        self._set_tests(executed, search.source.schema.names)
-        return self
