@@ -3,8 +3,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# What pip would bring for a build of its own; zig is the compiler where there is none.
-BUILD := scikit-build-core cmake ninja $(if $(shell command -v c++ || command -v clang++),,ziglang)
+# What pip would bring for a build of its own, and for that of pyspark, which has no wheel; zig is the
+# compiler where there is none.
+BUILD := scikit-build-core cmake ninja setuptools wheel $(if $(shell command -v c++ || command -v clang++),,ziglang)
 CORE := CMakeLists.txt $(shell find src/core -name '*.?pp')
 
 .PHONY: help demo test check faults mutations docs bench cold peers quality papers checked sanitized levels wheel clean
