@@ -8,7 +8,7 @@ i and j. Whatever counts on a card is made of these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from counterpane.memory import available_memory
 from counterpane.typing import Array, Codes, Floats, Ints
 
 STAGE = 16  # words of one step of a product: widths are multiples of it
+BINARY_ROWS = 2**16 - 1  # up to so many, binary columns are screened without counts in memory
 HOST_ROOM = 2**22  # words at a time in a product on the host
 
 
@@ -28,6 +29,11 @@ class ScreenSide(NamedTuple):
     starts: Ints  # one more than columns
     sizes: Ints  # rows of each set
     at: int  # the number of the first column
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether each column has one set."""
+        return len(self.sizes) == len(self.starts) - 1 and bool((np.diff(self.starts) == 1).all())
 
 
 class FamilyTasks(NamedTuple):
@@ -98,6 +104,20 @@ class BitDevice(ABC):
     @abstractmethod
     def strong_parents(self, tasks: FamilyTasks, right: ScreenSide) -> Array:
         """The (task, column) whose ratio within the task's configurations is above the least."""
+
+    @property
+    @abstractmethod
+    def binary_rows(self) -> int:
+        """The rows up to which `strong_binary_parents` works."""
+
+    @abstractmethod
+    def strong_binary_parents(
+        self, words: Any, sets: Ints, least: Floats, total: int, right: Sequence[ScreenSide]
+    ) -> Array:
+        """The same where all columns are binary.
+
+        sets[k] has the set of state 0 of the child of task k, and both sets of each parent.
+        """
 
 
 def words_of(n_rows: int) -> int:
@@ -186,6 +206,25 @@ class HostBits(BitDevice):
                 if (sums > tasks.least[k, d - c]).all():
                     found.append((k, right.at + j))
         return np.array(found, dtype=np.int32).reshape(-1, 2)
+
+    @property
+    def binary_rows(self) -> int:
+        return BINARY_ROWS
+
+    def strong_binary_parents(
+        self, words: Array, sets: Ints, least: Floats, total: int, right: Sequence[ScreenSide]
+    ) -> Array:
+        places = (np.arange(2),) if sets.shape[1] == 3 else tuple(np.indices((2, 2)).reshape(2, -1))
+        of = [[sets[:, 1 + 2 * i + s] for i, s in enumerate(states)] for states in zip(*places)]
+        masks = [np.bitwise_and.reduce([words[x] for x in some]) for some in of]
+        pairs = [m for mask in masks for m in (mask, mask & words[sets[:, 0]])]
+        stacked = np.stack(pairs, axis=1).reshape(-1, words.shape[1])
+        sizes = np.bitwise_count(stacked).sum(axis=1, dtype=np.int64)
+        first = len(pairs) * np.arange(len(sets) + 1)
+        states = np.full(len(sets), 2)
+        bars = np.column_stack([np.full(len(sets), np.inf), least])
+        tasks = FamilyTasks(stacked, first, states, sizes, bars)
+        return np.concatenate([self.strong_parents(tasks, side) for side in right])
 
 
 def _sums(joint: Floats, left: Array, right: Array, total: int) -> Floats:

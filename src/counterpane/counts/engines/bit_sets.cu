@@ -114,8 +114,11 @@ __device__ void product(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64
       }
     }
   }
+#pragma unroll
   for (int i = 0; i < FRAGMENTS; ++i)
+#pragma unroll
     for (int j = 0; j < 4; ++j)
+#pragma unroll
       for (int k = 0; k < 4; ++k) {
         const i64 y = row + down + i * 16 + (lane >> 2) + (k >> 1) * 8, x = column + right + j * 8 + (lane & 3) * 2 + (k & 1);
         if (y >= m || x >= n) continue;
@@ -163,98 +166,4 @@ extern "C" __global__ void __launch_bounds__(256) product_popcount(const u32* A,
 extern "C" __global__ void mirror(i64 n, int* C) {
   const i64 x = (i64)blockIdx.x * 32 + threadIdx.x % 32, y = (i64)blockIdx.y * 32 + threadIdx.x / 32;
   if (x < y && y < n) C[y * n + x] = C[x * n + y];
-}
-
-// c ln(c / expected), a term of a log-likelihood ratio.
-__device__ double ratio_term(double cell, double expected) { return cell > 0.0 ? cell * log(cell / expected) : 0.0; }
-
-// The pairs (row of A's columns, column of B's columns) whose log-likelihood ratio N · MI is above least[degrees of freedom].
-//
-// Logarithms are taken of pairs whose χ² is above limit[degrees of freedom] only: without it the ratio cannot be so large.
-//
-// joint has the counts of all states but the last: column i of one side begins at its[i]. ones has the rows of each such
-// state of one side. Pairs with left ≥ right are left out, and pairs beyond `room` are counted, not kept.
-extern "C" __global__ void strong_pairs(const int* joint, i64 joint_width, int n_left, int n_right, i64 left_at, i64 right_at,
-                                        const int* left_from, const int* right_from, const int* left_ones,
-                                        const int* right_ones, double total, const double* limit, const double* least,
-                                        int n_limits, int room, int* pairs, int* n_pairs) {
-  const int j = blockIdx.x * 32 + threadIdx.x % 32, i = blockIdx.y * 8 + threadIdx.x / 32;
-  if (i >= n_left || j >= n_right || left_at + i >= right_at + j) return;
-  const int a = left_from[i], r = left_from[i + 1] - a, b = right_from[j], s = right_from[j + 1] - b;
-  if (r < 1 || s < 1) return;
-  double rest_left = total, rest_right = total;
-  for (int x = 0; x < r; ++x) rest_left -= left_ones[a + x];
-  for (int y = 0; y < s; ++y) rest_right -= right_ones[b + y];
-  const auto sum = [&](auto term) {
-    double all = 0.0;
-    for (int x = 0; x <= r; ++x) {
-      const double n_x = x < r ? (double)left_ones[a + x] : rest_left;
-      double left = n_x;
-      for (int y = 0; y <= s; ++y) {
-        const double n_y = y < s ? (double)right_ones[b + y] : rest_right;
-        double cell = left;
-        if (y < s && x < r) cell = joint[(a + x) * joint_width + b + y];
-        else if (y < s) {
-          cell = n_y;
-          for (int u = 0; u < r; ++u) cell -= joint[(a + u) * joint_width + b + y];
-        }
-        left -= cell;
-        const double expected = n_x * n_y / total;
-        if (expected > 0.0) all += term(cell, expected);
-      }
-    }
-    return all;
-  };
-  const int d = min(r * s, n_limits - 1);
-  if (!(sum([](double cell, double expected) { return (cell - expected) * (cell - expected) / expected; }) > limit[d])) return;
-  if (!(sum([](double cell, double expected) { return ratio_term(cell, expected); }) > least[d])) return;
-  const int place = atomicAdd(n_pairs, 1);
-  if (place < room) pairs[2 * place] = (int)(left_at + i), pairs[2 * place + 1] = (int)(right_at + j);
-}
-
-// The same for a column as one more parent of a family: sums over the configurations of its parents; χ² above the least
-// ratio, then the ratio itself.
-//
-// The rows of joint from first[k] on are those of task k: for each configuration, its rows, then its rows with each state of
-// the child but the last; sizes has the number of rows of each.
-extern "C" __global__ void strong_parents(const int* joint, i64 joint_width, int n_tasks, int n_right, i64 right_at, const i64* first,
-                                          const int* states, const i64* sizes, const int* right_from, const double* least,
-                                          int n_limits, int room, int* pairs, int* n_pairs) {
-  const int j = blockIdx.x * 32 + threadIdx.x % 32, k = blockIdx.y * 8 + threadIdx.x / 32;
-  if (k >= n_tasks || j >= n_right) return;
-  const int b = right_from[j], s = right_from[j + 1] - b, r = states[k];
-  if (s < 1 || s >= n_limits) return;
-  const auto sum = [&](auto term) {
-    double all = 0.0;
-    for (i64 row = first[k]; row < first[k + 1]; row += r) {
-      const double total = (double)sizes[row];
-      if (total <= 0.0) continue;
-      const int* within = joint + row * joint_width + b;
-      double n_rest = total;  // of the child's last state
-      for (int x = 0; x < r; ++x) {
-        const double n_x = x + 1 < r ? (double)sizes[row + 1 + x] : n_rest;
-        n_rest -= n_x;
-        double left = n_x, m_rest = total;
-        for (int y = 0; y <= s; ++y) {
-          const double m_y = y < s ? (double)within[y] : m_rest;
-          m_rest -= m_y;
-          double cell = left;
-          if (y < s && x + 1 < r) cell = within[(1 + x) * joint_width + y];
-          else if (y < s) {
-            cell = m_y;
-            for (int u = 1; u < r; ++u) cell -= within[u * joint_width + y];
-          }
-          left -= cell;
-          const double expected = n_x * m_y / total;
-          if (expected > 0.0) all += term(cell, expected);
-        }
-      }
-    }
-    return all;
-  };
-  const double bar = least[k * n_limits + s];
-  if (!(sum([](double cell, double expected) { return (cell - expected) * (cell - expected) / expected; }) > bar)) return;
-  if (!(sum([](double cell, double expected) { return ratio_term(cell, expected); }) > bar)) return;
-  const int place = atomicAdd(n_pairs, 1);
-  if (place < room) pairs[2 * place] = k, pairs[2 * place + 1] = (int)(right_at + j);
 }

@@ -7,7 +7,7 @@ few outputs is split over the words, so that all of the card works.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import resources
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.counts.engines.bit_device import (
+    BINARY_ROWS,
     STAGE,
     BitDevice,
     FamilyTasks,
@@ -28,6 +29,7 @@ from counterpane.typing import Array, Codes, Floats, Ints
 
 cupy = lazy("cupy")
 
+SOURCES = "bit_sets.cu", "bit_screens.cu"
 THREADS = 256
 TENSOR_CORES = 80  # the compute capability from which they multiply bits
 FEW = 32  # sets of one side up to which flat tiles are faster
@@ -36,6 +38,9 @@ PAIR_ROOM = 2**22  # pairs of one tile of a screen
 SLICE = 2**14  # words of one block of an intersection
 MOST_BLOCKS = 2**16 - 1  # in the second direction of a grid
 PACK_BYTES = 2**28  # of codes that are copied at a time
+SCREEN_TILE = 128  # sets of one side of a tile of a screen
+SCREEN_CHUNK = 2**13  # columns that a block of a screen goes through, at most
+SCREEN_SLACK = 0.01  # of χ² in single precision
 
 
 class CudaBits(BitDevice):
@@ -55,10 +60,12 @@ class CudaBits(BitDevice):
         self.name = facts["name"].decode()
         self.capability = 10 * facts["major"] + facts["minor"]
         self._processors = int(facts["multiProcessorCount"])
+        self._logs: Any = None
 
     @cached_property
     def _module(self) -> Any:
-        source = resources.files(__package__).joinpath("bit_sets.cu").read_text("utf-8")
+        here = resources.files(__package__)
+        source = "".join(here.joinpath(name).read_text("utf-8") for name in SOURCES)
         with self._card, _card_errors("compile its kernels"):
             return cupy.RawModule(code=source, options=("--std=c++17",))
 
@@ -169,9 +176,15 @@ class CudaBits(BitDevice):
         else:
             out += factor * host.astype(np.int64)
 
+    @property
+    def binary_rows(self) -> int:
+        return BINARY_ROWS if self.capability >= TENSOR_CORES else 0
+
     def strong_pairs(
         self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats, least: Floats
     ) -> Array:
+        if total <= self.binary_rows and left.is_binary and right.is_binary and limit[1] > 0:
+            return self._strong_binary_pairs(left, right, total, float(limit[1]), float(least[1]))
         n = len(left.starts) - 1, len(right.starts) - 1
         with self._card, _card_errors("screen pairs"):
             joint = self._joint(left.sets, right.sets)
@@ -207,6 +220,80 @@ class CudaBits(BitDevice):
                 )  # fmt: skip
 
             return _listed(run)
+
+    def _strong_binary_pairs(
+        self, left: ScreenSide, right: ScreenSide, total: int, limit: float, least: float
+    ) -> Array:
+        deviation = np.sqrt(limit * (1 - SCREEN_SLACK) / total)
+        with np.errstate(divide="ignore"):
+            scales = [np.sqrt(total / (s.sizes * (total - s.sizes))) for s in (left, right)]
+        of_left = [left.sizes / total, np.where(np.isinf(scales[0]), 0.0, scales[0])]
+        of_right = [right.sizes, np.where(np.isinf(scales[1]), np.inf, deviation / scales[1])]
+        m, n = len(left.sizes), len(right.sizes)
+        grid, chunk = self._screen_grid(m, n)
+        with self._card, _card_errors("screen pairs"):
+            sides = [_tiled(of_left, [0.0, 0.0]), _tiled(of_right, [0.0, np.inf])]
+            ones = [cupy.asarray(s.sizes.astype(np.int32)) for s in (left, right)]
+            terms = self._terms(total)
+
+            def run(room: int, pairs: Any, count: Any) -> None:
+                self._kernel("strong_binary_pairs")(
+                    grid, (THREADS,),
+                    (left.sets, right.sets, np.int32(m), np.int32(n),
+                     np.int32(left.sets.shape[1]), np.int64(left.at), np.int64(right.at),
+                     np.int32(chunk), *sides, *ones, np.int32(total), np.float64(least), terms,
+                     np.int32(room), pairs, count),
+                )  # fmt: skip
+
+            return _listed(run)[:, ::-1]
+
+    def strong_binary_parents(
+        self, words: Any, sets: Ints, least: Floats, total: int, right: Sequence[ScreenSide]
+    ) -> Array:
+        n_tasks, width = len(sets), int(words.shape[1])
+        configurations = 4 if sets.shape[1] == 5 else 2
+        five = sets if configurations == 4 else np.pad(sets, ((0, 0), (0, 2)))
+        m = -(-n_tasks * configurations // 32) * 64
+        found = []
+        with self._card, _card_errors("screen families"):
+            masks = cupy.zeros((m, width), dtype=np.uint32)
+            sizes = cupy.zeros(m, dtype=np.int32)
+            self._kernel("family_masks")(
+                (-(-n_tasks * configurations * 32 // THREADS),), (THREADS,),
+                (words, np.int64(width), cupy.asarray(np.ascontiguousarray(five)),
+                 np.int32(n_tasks), np.int32(configurations), masks, sizes),
+            )  # fmt: skip
+            bars, terms = cupy.asarray(least), self._terms(total)
+            for side in right:
+                n = len(side.sizes)
+                grid, chunk = self._screen_grid(m, n)
+
+                def run(
+                    room: int, pairs: Any, count: Any, side: ScreenSide = side, n: int = n,
+                    grid: tuple[int, int] = grid, chunk: int = chunk,
+                ) -> None:  # fmt: skip
+                    self._kernel(f"strong_parents_{configurations}")(
+                        grid, (THREADS,),
+                        (masks, side.sets, np.int32(m), np.int32(n), np.int32(width),
+                         np.int64(side.at), np.int32(chunk), sizes, np.int32(n_tasks), bars, terms,
+                         np.int32(room), pairs, count),
+                    )  # fmt: skip
+
+                found.append(_listed(run)[:, ::-1])
+        return np.concatenate(found)
+
+    def _screen_grid(self, m: int, n: int) -> tuple[tuple[int, int], int]:
+        """Blocks of a screen, and the columns that each goes through: enough for all of the card."""
+        rows, columns = -(-m // SCREEN_TILE), -(-n // SCREEN_TILE)
+        tiles = max(1, min(SCREEN_CHUNK // SCREEN_TILE, rows * columns // (16 * self._processors)))
+        return (-(-columns // tiles), rows), tiles * SCREEN_TILE
+
+    def _terms(self, total: int) -> Any:
+        """c ln c of 0 … total, on the card."""
+        if self._logs is None or len(self._logs) != total + 1:
+            counts = np.arange(total + 1, dtype=np.float64)
+            self._logs = cupy.asarray(counts * np.log(np.maximum(counts, 1.0)))
+        return self._logs
 
     def _joint(self, a: Any, b: Any) -> Any:
         """The product with its rows in order of `a`, also where it has fewer sets than `b`."""
@@ -255,6 +342,15 @@ def _listed(run: Callable[[int, Any, Any], None]) -> Array:
         if n <= room:
             return np.asarray(cupy.asnumpy(pairs[:n]))
         room = n
+
+
+def _tiled(values: list[Array], filling: list[float]) -> Any:
+    """Numbers of each column side by side, on the card, filled up to whole tiles."""
+    n = len(values[0])
+    out = np.empty((-(-n // SCREEN_TILE) * SCREEN_TILE, len(values)), dtype=np.float32)
+    out[:n] = np.column_stack(values)
+    out[n:] = filling
+    return cupy.asarray(out)
 
 
 def _pinned(shape: tuple[int, ...]) -> Array:

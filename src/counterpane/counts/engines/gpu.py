@@ -25,7 +25,8 @@ from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Floats, Ints
 
 SCREENED_STATES = 64  # of a column in a screen
-SCREENED_COLUMNS = 2**14  # of one side of a tile
+SCREENED_COLUMNS = 2**14  # of one side of a tile whose counts are in memory
+BINARY_COLUMNS = 2**17  # of one side of a tile of binary columns
 MOST_CELLS = 2**14  # of a table that the card counts, one intersection a cell
 
 
@@ -256,42 +257,67 @@ class GpuCounts(CountSource):
         few = int(self.schema.cards.max(initial=1)) <= SCREENED_STATES
         return kept.resident and kept.n_digits == 0 and few and not self.has_missing.any()
 
+    @property
+    def screened_together(self) -> int:
+        """The columns of one side of a tile of the screens."""
+        return BINARY_COLUMNS if self._binary else SCREENED_COLUMNS
+
+    @cached_property
+    def _binary(self) -> bool:
+        """Whether the screens need no counts in memory."""
+        assert self.n_rows is not None
+        return bool((self._cards == 2).all()) and self.n_rows <= self._device.binary_rows
+
     def strong_pairs(self, begin: int, end: int, limit: Floats, least: Floats) -> Ints:
         """The pairs of columns begin … end − 1 with those behind them of a ratio above least[d].
 
-        `begin` and `end` are multiples of `SCREENED_COLUMNS`, or the end.
+        `begin` and `end` are multiples of `screened_together`, or the end. Pairs are sorted.
         """
         (words,) = self._kept.blocks(None)
-        n, found = len(self.schema), []
+        n, step, found = len(self._cards), self.screened_together, []
         assert self.n_rows is not None
-        for first in range(begin, end, SCREENED_COLUMNS):
+        for first in range(begin, end, step):
             left = self._side(words, first)
-            for other in range(first, n, SCREENED_COLUMNS):
+            for other in range(first, n, step):
                 right = self._side(words, other)
                 listed = self._device.strong_pairs(left, right, self.n_rows, limit, least)
                 found.append(listed)
-        pairs = np.concatenate(found).astype(np.int64)
-        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        return _sorted_pairs(np.concatenate(found))
 
     def strong_parents(self, children: Ints, families: Ints, least: Floats) -> Ints:
         """The (place in `children`, column) of a ratio above the least, given the child's family.
 
         `families` has one or two columns of each child, −1 behind the last; `least` is for columns
-        of s + 1 states, (children, s).
+        of s + 1 states, (children, s). Pairs are sorted.
         """
         (words,) = self._kept.blocks(None)
-        of, first = self._family_sets(children, families)
-        masks, sizes = self._device.intersect(words, of, keep=True)
-        tasks = FamilyTasks(masks, first, self._cards[children], sizes, least)
-        tiles = range(0, len(self._cards), SCREENED_COLUMNS)
-        found = [self._device.strong_parents(tasks, self._side(words, tile)) for tile in tiles]
-        pairs = np.concatenate(found).astype(np.int64)
-        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        assert self.n_rows is not None
+        starts = range(0, len(self._cards), self.screened_together)
+        sides = [self._side(words, start) for start in starts]
+        if not self._binary:
+            of, first = self._family_sets(children, families)
+            masks, sizes = self._device.intersect(words, of, keep=True)
+            tasks = FamilyTasks(masks, first, self._cards[children], sizes, least)
+            found = [self._device.strong_parents(tasks, side) for side in sides]
+            return _sorted_pairs(np.concatenate(found))
+        found = []
+        for two in (False, True):
+            some = np.flatnonzero((families[:, 1] >= 0) == two)
+            if not some.size:
+                continue
+            parents = families[some, : 1 + two]
+            of = np.empty((len(some), 3 + 2 * two), dtype=np.int64)
+            of[:, 0] = self._first[children[some]]
+            of[:, 1::2], of[:, 2::2] = self._first[parents], self._last[parents]
+            bars = np.ascontiguousarray(least[some, 1])
+            listed = self._device.strong_binary_parents(words, of, bars, self.n_rows, sides)
+            found.append(np.column_stack([some[listed[:, 0]], listed[:, 1]]))
+        return _sorted_pairs(np.concatenate(found))
 
     def _side(self, words: Any, begin: int) -> ScreenSide:
         """The columns of a tile from `begin` on, kept on the card."""
         if begin not in self._sides:
-            end = min(begin + SCREENED_COLUMNS, len(self._cards))
+            end = min(begin + self.screened_together, len(self._cards))
             sets = self._kept_sets(np.arange(begin, end))
             starts = offsets_of(self._cards[begin:end] - 1)
             sizes = self._kept.state_sizes(None)[sets]
@@ -344,3 +370,10 @@ class GpuCounts(CountSource):
         sets = np.repeat(self._first[columns] - (ends - cards), cards) + np.arange(int(cards.sum()))
         sets[ends - 1] = self._last[columns]
         return sizes[sets]
+
+
+def _sorted_pairs(pairs: Array) -> Ints:
+    """Pairs of small whole numbers by the first, then by the second."""
+    keys = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1].astype(np.int64)
+    keys.sort()
+    return np.column_stack([keys >> 32, keys & 0xFFFFFFFF])

@@ -17,7 +17,6 @@ from counterpane.parallel import map_in_threads
 from counterpane.ragged import groups_of
 from counterpane.typing import Array, Floats, Ints
 
-STEP_COLUMNS = 2**16  # whose pairs are one step of the search
 TASKS = 2**12  # families of one batch on the card
 SLACK = 1e-6
 
@@ -28,7 +27,8 @@ class CardScreens:
     def __init__(self, source: GpuCounts, data: WideData, keep: Floats, n_jobs: int) -> None:
         self.source, self.data, self.keep, self.n_jobs = source, data, keep, n_jobs
         self.n = len(data.cards)
-        self.starts = list(range(0, self.n, STEP_COLUMNS))
+        self.step = source.screened_together
+        self.starts = list(range(0, self.n, self.step))
         most = int(data.cards.max())
         d: Floats = np.arange((most - 1) ** 2 + 1, dtype=np.float64)
         least = keep[np.minimum(d.astype(int), len(keep) - 1)] + self._bar(d, d, 0)
@@ -39,7 +39,7 @@ class CardScreens:
 
     def pairs(self, start: int) -> tuple[Ints, Floats]:
         """The pairs of the columns from `start` on that are kept, with their gains."""
-        end = min(start + STEP_COLUMNS, self.n)
+        end = min(start + self.step, self.n)
         listed = self.source.strong_pairs(start, end, self.limit, self.least)
 
         def judge(part: Ints) -> Floats:

@@ -17,7 +17,7 @@ def _narrow_tables_are_wide(monkeypatch):
     monkeypatch.setattr(wide_search, "EVERY_COLUMN", 10)
     monkeypatch.setattr(structure_search, "EVERY_COLUMN", 10)
     monkeypatch.setattr(gpu, "SCREENED_COLUMNS", 16)
-    monkeypatch.setattr(card_screens, "STEP_COLUMNS", 32)
+    monkeypatch.setattr(gpu, "BINARY_COLUMNS", 32)
     monkeypatch.setattr(card_screens, "TASKS", 16)
 
 
