@@ -139,6 +139,53 @@ def check(_: Any) -> Iterator[dict[str, Any]]:
         }
 
 
+def screens(_: Any) -> Iterator[dict[str, Any]]:
+    """What the screens list, beside the twin on the host, and their seconds on wide tables."""
+    rng = np.random.default_rng(3)
+    for n, rows, most in ((150, 400, 2), (300, 1000, 2), (260, 3000, 2), (100, 900, 4)):
+        table, children, families = _screen_tasks(rng, n, rows, most)
+        d = np.arange((most - 1) ** 2 + 1, dtype=float)
+        limit, least = 3.0 + d, 1.5 + 0.5 * d
+        bars = np.tile(2.0 + np.arange(most), (len(children), 1))
+        both = [GpuCounts(table, device=device) for device in (CudaBits(), HostBits())]
+        pairs = [s.strong_pairs(0, n, limit, least) for s in both]
+        given = [s.strong_parents(children, families, bars) for s in both]
+        yield {"n": n, "rows": rows, "states": most, "pairs": len(pairs[0]),
+               "given": len(given[0]),
+               "equal": all(np.array_equal(*x) for x in (pairs, given))}  # fmt: skip
+    for n in (30_000, 130_000):
+        table, children, families = _screen_tasks(rng, n, 1000, 2, tasks=16_384)
+        source = _prepared(table)
+        high = np.array([0.0, 40.0]), np.array([0.0, 20.0])
+        source.strong_pairs(0, n, *high)
+        _, pairs_s = timed(lambda s=source, n=n, h=high: s.strong_pairs(0, n, *h), 2)
+        bars = np.full((len(children), 2), 20.0)
+        _, given_s = timed(lambda s=source, c=children, f=families, b=bars:
+                           s.strong_parents(c, f, b), 2)  # fmt: skip
+        masks = np.where(families[:, 1] >= 0, 8, 4).sum()
+        yield {"n": n, "rows": 1000, "pairs_s": pairs_s, "given_s": given_s,
+               "pairs_share": 1024 * n * n / 2 / pairs_s / LIMIT,
+               "given_share": 1024 * n * float(masks) / given_s / LIMIT}  # fmt: skip
+
+
+def _screen_tasks(
+    rng: np.random.Generator, n: int, rows: int, most: int, tasks: int = 40
+) -> tuple[cp.Table, Any, Any]:
+    """A table whose columns depend on one another, and families to screen."""
+    cards = rng.integers(2, most + 1, n)
+    base = rng.integers(0, most, (8, rows), dtype=np.uint8)
+    noise = rng.integers(0, most, (n, rows), dtype=np.uint8)
+    shares = rng.random((n, 1), dtype=np.float32)
+    codes = np.where(
+        rng.random((n, rows), dtype=np.float32) < shares, noise, base[np.arange(n) % 8]
+    )
+    codes %= cards[:, None].astype(np.uint8)
+    children = rng.integers(0, n, tasks)
+    families = (children[:, None] + rng.integers(1, n // 2, (tasks, 2))) % n
+    families[:, 1] = np.where(rng.random(tasks) < 0.4, -1, families[:, 1])
+    return cp.Table(cp.Schema.from_cards(cards.tolist()), codes), children, families
+
+
 def products(_: Any) -> Iterator[dict[str, Any]]:
     """Bit products by size: seconds and the share of the limit."""
     card = CudaBits()
@@ -164,13 +211,15 @@ def products(_: Any) -> Iterator[dict[str, Any]]:
 
 def pairs(options: Any) -> Iterator[dict[str, Any]]:
     """All pairs of 500 and 5,000 columns × 1,000,000 rows, from the host and resident."""
+    _prepared(random_binary(4, 1000)).pair_counts()  # kernels are compiled
     for n in (500, 5000):
         table = random_binary(n, 10**6)
         source, first = timed(lambda t=table: _prepared(t))
         card, words = source._kept.device, source._kept._words[:n]
         record = {"columns": n, "rows": 10**6, "copy_and_pack_s": first}
         record["product_ms"] = 1e3 * timed(lambda w=words, c=card: c.product(w, w), 3)[1]
-        counted, record["pair_counts_s"] = timed(source.pair_counts, 2)
+        counted, record["pair_counts_s"] = timed(source.pair_counts, 3)
+        record["one_thread_copy_s"] = timed(lambda t=table: GpuCounts(t).prepare())[1]
         if options.rivals:
             host = cp.MemoryCounts(table, n_jobs=CORES)
             host.prepare()
@@ -184,7 +233,7 @@ def pairs(options: Any) -> Iterator[dict[str, Any]]:
 
 
 def _prepared(table: cp.Table) -> GpuCounts:
-    source = GpuCounts(table)
+    source = GpuCounts(table, n_jobs=CORES)
     source.prepare()
     return source
 
@@ -305,15 +354,16 @@ def wide(options: Any) -> Iterator[dict[str, Any]]:
                "precision": right / len(found), "recall": right / len(truth)}  # fmt: skip
 
 
-PARTS = {"check": check, "products": products, "pairs": pairs, "tables": tables, "known": known,
-         "large": large, "streaming": streaming, "wide": wide}  # fmt: skip
+PARTS = {"check": check, "screens": screens, "products": products, "pairs": pairs,
+         "tables": tables, "known": known, "large": large, "streaming": streaming,
+         "wide": wide}  # fmt: skip
 
 
 def summary(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The figures of the site."""
     for line in lines:
         part = line["part"]
-        if part == "check":
+        if part in ("check", "screens"):
             continue
         if part == "products":
             what = f"product of {line['m']:,} × {line['n']:,} sets of {line['rows']:,} rows"

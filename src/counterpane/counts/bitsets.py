@@ -9,6 +9,7 @@ import numpy as np
 from counterpane._core import counts as kernels
 from counterpane.counts.layout import CountLayout
 from counterpane.memory import FEWER_STATES, need_memory
+from counterpane.parallel import map_in_threads
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Codes, Ints, Words
 
@@ -38,22 +39,18 @@ class BitColumns:
         moved.packed = self.packed[order]
         return moved
 
-    def pack(self, columns: Iterable[int]) -> None:
+    def pack(self, columns: Iterable[int], n_jobs: int = 1) -> None:
         """Pack those of `columns` that are not packed yet."""
-        columns = [v for v in columns if not self.packed[v]]
-        states = int(self.cards[columns].sum())
+        some = np.fromiter(columns, dtype=np.int64)
+        some = some[~self.packed[some]]
+        states = int(self.cards[some].sum())
         need_memory(8 * states * self.n_words, f"the bit sets of {states:,} states", FEWER_STATES)
-        n_bytes = -(-self.codes.shape[1] // 8)
-        as_bytes = self.words.view(np.uint8)
-        # Allocated once: fresh pages cost more than sums.
-        in_state = np.empty(self.codes.shape[1], dtype=bool)
-        for v in columns:
-            for state in range(self.cards[v]):
-                np.equal(self.codes[v], state, out=in_state)
-                row = self.first[v] + state
-                as_bytes[row, :n_bytes] = np.packbits(in_state, bitorder="little")
-                self.total[row] = np.count_nonzero(in_state)
-            self.packed[v] = True
+
+        def fill(part: Ints) -> None:
+            kernels.pack_states(self.codes, part, self.cards, self.first, self.words, self.total)
+
+        list(map_in_threads(fill, np.array_split(some, n_jobs), n_jobs))
+        self.packed[some] = True
 
     def count(
         self, layout: CountLayout, queries: Ints, row_from: int, row_to: int, out: Array

@@ -1,5 +1,6 @@
 #include "base/binding.hpp"
 #include "learn/wide/kruskal.hpp"
+#include "learn/wide/pair_lists.hpp"
 #include "learn/wide/screens.hpp"
 #include "learn/wide/search.hpp"
 
@@ -16,5 +17,6 @@ static const Area area("wide", {
     KERNEL(search_wide, "data candidates_from[data.n+1] candidates[m] gains[m] every passes parents_from[data.n+1] parents[room] arrows[room] figures[3]"),
     KERNEL(score_lists, "data parents_from[data.n+1] parents[edges] scores[data.n] gains[edges]"),
     KERNEL(join_pairs, "pairs[m,2] root[] kept[m]"),
+    KERNEL(list_partners, "pairs[m,2] gains[m] from[n+1] partners[m,2] theirs[m,2]"),
     KERNEL(find_arrows, "parents_from[] parents[edges] arrows[edges]"),
 });

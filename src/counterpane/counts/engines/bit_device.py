@@ -14,12 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core import counts as kernels
 from counterpane.memory import available_memory
 from counterpane.typing import Array, Codes, Floats, Ints
 
 STAGE = 16  # words of one step of a product: widths are multiples of it
 BINARY_ROWS = 2**16 - 1  # up to so many, binary columns are screened without counts in memory
 HOST_ROOM = 2**22  # words at a time in a product on the host
+
+
+class PairSide(NamedTuple):
+    """Columns of a table of pairs: where each begins without and with its last state, and sizes."""
+
+    kept: Ints  # one more than columns
+    begins: Ints  # likewise
+    ones: Ints  # rows of each state
 
 
 class ScreenSide(NamedTuple):
@@ -52,6 +61,7 @@ class BitDevice(ABC):
     """Bit sets in the memory of a device; sets and masks stay there, counts come back."""
 
     name: str
+    threads = 1  # of the host, for copies
 
     @abstractmethod
     def free_memory(self) -> int:
@@ -87,6 +97,10 @@ class BitDevice(ABC):
     @abstractmethod
     def product(self, a: Any, b: Any) -> Any:
         """|a_i ∩ b_j| as integers, (len(a), len(b)), on the device; `a is b` costs half."""
+
+    @abstractmethod
+    def spread_pairs(self, joint: Any, left: PairSide, right: PairSide) -> Array:
+        """All states by all states, on the host, from a product of all states but the last."""
 
     @abstractmethod
     def add_product(self, out: Array, a: Any, b: Any, factor: int) -> None:
@@ -172,6 +186,12 @@ class HostBits(BitDevice):
             out[i : i + step] = np.bitwise_count(both).sum(axis=2, dtype=np.int32)
         return out
 
+    def spread_pairs(self, joint: Array, left: PairSide, right: PairSide) -> Array:
+        out = np.empty((len(left.ones), len(right.ones)), dtype=np.int64)
+        cards = np.diff(left.begins), np.diff(right.begins)
+        kernels.spread_pairs(joint.astype(np.int64), *cards, left.ones, right.ones, False, out)
+        return out
+
     def add_product(self, out: Array, a: Array, b: Array, factor: int) -> None:
         out += factor * self.product(a, b).astype(np.int64)
 
@@ -215,7 +235,10 @@ class HostBits(BitDevice):
         self, words: Array, sets: Ints, least: Floats, total: int, right: Sequence[ScreenSide]
     ) -> Array:
         places = (np.arange(2),) if sets.shape[1] == 3 else tuple(np.indices((2, 2)).reshape(2, -1))
-        of = [[sets[:, 1 + 2 * i + s] for i, s in enumerate(states)] for states in zip(*places)]
+        of = [
+            [sets[:, 1 + 2 * i + s] for i, s in enumerate(states)]
+            for states in zip(*places, strict=True)
+        ]
         masks = [np.bitwise_and.reduce([words[x] for x in some]) for some in of]
         pairs = [m for mask in masks for m in (mask, mask & words[sets[:, 0]])]
         stacked = np.stack(pairs, axis=1).reshape(-1, words.shape[1])

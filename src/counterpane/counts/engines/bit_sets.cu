@@ -167,3 +167,30 @@ extern "C" __global__ void mirror(i64 n, int* C) {
   const i64 x = (i64)blockIdx.x * 32 + threadIdx.x % 32, y = (i64)blockIdx.y * 32 + threadIdx.x / 32;
   if (x < y && y < n) C[y * n + x] = C[x * n + y];
 }
+
+// All states by all states of pairs of columns, from `joint`, which leaves out each last state. Column i of a side begins at kept[i]
+// there and at from[i] in `out`; ones counts each of its states.
+extern "C" __global__ void spread_pairs(const int* joint, i64 joint_width, int n_left, int n_right, const i64* left_kept, const i64* left_from,
+                                        const i64* left_ones, const i64* right_kept, const i64* right_from, const i64* right_ones,
+                                        i64 out_width, i64* out) {
+  const int j = blockIdx.x * 32 + threadIdx.x % 32, i = blockIdx.y * 8 + threadIdx.x / 32;
+  if (i >= n_left || j >= n_right) return;
+  const i64 row = left_from[i], column = right_from[j];
+  const int r = (int)(left_from[i + 1] - row), c = (int)(right_from[j + 1] - column);
+  const int* some = joint + left_kept[i] * joint_width + right_kept[j];
+  i64* all = out + row * out_width + column;
+  for (int s = 0; s + 1 < r; ++s) {
+    i64 rest = left_ones[row + s];
+    for (int t = 0; t + 1 < c; ++t) {
+      const i64 count = some[s * joint_width + t];
+      all[s * out_width + t] = count;
+      rest -= count;
+    }
+    all[s * out_width + c - 1] = rest;
+  }
+  for (int t = 0; t < c; ++t) {
+    i64 rest = right_ones[column + t];
+    for (int s = 0; s + 1 < r; ++s) rest -= all[s * out_width + t];
+    all[(r - 1) * out_width + t] = rest;
+  }
+}

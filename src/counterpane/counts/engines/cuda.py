@@ -19,9 +19,11 @@ from counterpane.counts.engines.bit_device import (
     STAGE,
     BitDevice,
     FamilyTasks,
+    PairSide,
     ScreenSide,
     words_of,
 )
+from counterpane.counts.engines.pinned import BUFFER_BYTES, fetch, send
 from counterpane.errors import CounterpaneError, DeviceError, MissingExtraError
 from counterpane.lazy import lazy
 from counterpane.memory import size_text
@@ -37,7 +39,6 @@ TILES = {"product_square": (128, 128), "product_flat": (16, 256), "product_popco
 PAIR_ROOM = 2**22  # pairs of one tile of a screen
 SLICE = 2**14  # words of one block of an intersection
 MOST_BLOCKS = 2**16 - 1  # in the second direction of a grid
-PACK_BYTES = 2**28  # of codes that are copied at a time
 SCREEN_TILE = 128  # sets of one side of a tile of a screen
 SCREEN_CHUNK = 2**13  # columns that a block of a screen goes through, at most
 SCREEN_SLACK = 0.01  # of χ² in single precision
@@ -63,9 +64,16 @@ class CudaBits(BitDevice):
         self._logs: Any = None
 
     @cached_property
-    def _module(self) -> Any:
+    def _counting(self) -> Any:
+        return self._compiled(SOURCES[:1])
+
+    @cached_property
+    def _screening(self) -> Any:
+        return self._compiled(SOURCES)
+
+    def _compiled(self, files: Sequence[str]) -> Any:
         here = resources.files(__package__)
-        source = "".join(here.joinpath(name).read_text("utf-8") for name in SOURCES)
+        source = "".join(here.joinpath(name).read_text("utf-8") for name in files)
         with self._card, _card_errors("compile its kernels"):
             return cupy.RawModule(code=source, options=("--std=c++17",))
 
@@ -79,18 +87,21 @@ class CudaBits(BitDevice):
         width = words_of(n_rows)
         dtype = np.uint8 if codes.dtype.itemsize == 1 else np.uint16
         kernel = self._kernel("pack_8" if dtype is np.uint8 else "pack_16")
+        step = max(1, BUFFER_BYTES // max(1, n_rows * np.dtype(dtype).itemsize))
+        step = min(step, MOST_BLOCKS)
+        spans = [slice(v, v + step) for v in range(0, len(codes), step)]
         with self._card, _card_errors("pack a table"):
             words = cupy.zeros((n_sets, width), dtype=np.uint32)
-            step = max(1, PACK_BYTES // max(1, n_rows * np.dtype(dtype).itemsize))
-            step = min(step, MOST_BLOCKS)
-            for v in range(0, len(codes), step):
-                part = cupy.asarray(codes[v : v + step].astype(dtype, copy=False))
+            places = [cupy.asarray(x) for x in (first, last, cards.astype(np.int32))]
+
+            def pack(k: int, part: Any) -> None:
                 kernel(
                     (-(-width * 32 // THREADS), len(part)), (THREADS,),
-                    (part, np.int64(n_rows), cupy.asarray(first[v : v + step]),
-                     cupy.asarray(last[v : v + step]),
-                     cupy.asarray(cards[v : v + step].astype(np.int32)), np.int64(width), words),
+                    (part, np.int64(n_rows), *(x[spans[k]] for x in places), np.int64(width),
+                     words),
                 )  # fmt: skip
+
+            send([codes[s] for s in spans], dtype, pack, self._card, self.threads)
         return words
 
     def to_host(self, sets: Any) -> Array:
@@ -166,6 +177,19 @@ class CudaBits(BitDevice):
                 side = -(-n // 32)
                 self._kernel("mirror")((side, side), (1024,), (np.int64(n), out))
         return out
+
+    def spread_pairs(self, joint: Any, left: PairSide, right: PairSide) -> Array:
+        shape = len(left.ones), len(right.ones)
+        with self._card, _card_errors("copy counts"):
+            out, joint = cupy.empty(shape, dtype=np.int64), cupy.ascontiguousarray(joint)
+            n = len(left.kept) - 1, len(right.kept) - 1
+            places = [cupy.asarray(x) for side in (left, right) for x in side]
+            self._kernel("spread_pairs")(
+                (-(-n[1] // 32), -(-n[0] // 8)), (THREADS,),
+                (joint, np.int64(joint.shape[1]), np.int32(n[0]), np.int32(n[1]), *places,
+                 np.int64(shape[1]), out),
+            )  # fmt: skip
+            return fetch(out, self._card, self.threads)
 
     def add_product(self, out: Array, a: Any, b: Any, factor: int) -> None:
         counted = self.product(a, b)
@@ -283,7 +307,7 @@ class CudaBits(BitDevice):
         return np.concatenate(found)
 
     def _screen_grid(self, m: int, n: int) -> tuple[tuple[int, int], int]:
-        """Blocks of a screen, and the columns that each goes through: enough for all of the card."""
+        """Blocks of a screen, enough for all of the card, and the columns of each."""
         rows, columns = -(-m // SCREEN_TILE), -(-n // SCREEN_TILE)
         tiles = max(1, min(SCREEN_CHUNK // SCREEN_TILE, rows * columns // (16 * self._processors)))
         return (-(-columns // tiles), rows), tiles * SCREEN_TILE
@@ -300,7 +324,9 @@ class CudaBits(BitDevice):
         return cupy.ascontiguousarray(self.product(a, b))
 
     def _kernel(self, name: str) -> Callable[..., None]:
-        kernel: Callable[..., None] = self._module.get_function(name)
+        screens = name.startswith(("strong", "family"))
+        module = self._screening if screens else self._counting
+        kernel: Callable[..., None] = module.get_function(name)
         return kernel
 
 

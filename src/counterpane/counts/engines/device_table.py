@@ -149,7 +149,7 @@ class DeviceTable:
             cards = np.append(cards, np.ones(self.n_digits, dtype=np.int64))
             places = self.n_kept + len(self.cards) + np.arange(self.n_digits)
             first, last = np.append(first, places), np.append(last, places)
-        return self.device.pack(np.ascontiguousarray(codes), cards, first, last, self.n_sets)
+        return self.device.pack(codes, cards, first, last, self.n_sets)
 
 
 def with_plane(of: Ints, plane: int | None) -> Ints:

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane.counts.engines.bit_device import BitDevice, FamilyTasks, ScreenSide, words_of
+from counterpane.counts.engines.bit_device import (
+    BitDevice,
+    FamilyTasks,
+    PairSide,
+    ScreenSide,
+    words_of,
+)
 from counterpane.counts.engines.cuda import CudaBits
 from counterpane.counts.engines.device_table import SETS_SHARE, DeviceTable, with_plane
 from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, StateCounts
@@ -77,6 +83,7 @@ class GpuCounts(CountSource):
         n_jobs: int = 1,
     ) -> None:
         device = CudaBits(device) if isinstance(device, int) else device
+        device.threads = n_jobs
         self._show(DeviceTable(table, device, memory), range(table.n_columns), n_jobs)
 
     def _show(self, kept: DeviceTable, order: Sequence[int], n_jobs: int) -> None:
@@ -200,6 +207,15 @@ class GpuCounts(CountSource):
         if not (self._kept.whole and self._on_card[[*left, *right]].all()):
             return self._host.pair_counts(left, against=None if right is left else right, ctl=ctl)
         rows, columns = self._kept_sets(left), self._kept_sets(right)
+        sides = self._pair_side(left, ctl), self._pair_side(right, ctl)
+        shape = len(sides[0].ones), len(sides[1].ones)
+        room = (1 - SETS_SHARE) * self._kept.room
+        if self.resident and self._kept.n_digits == 0 and 12 * shape[0] * shape[1] <= room:
+            (words,) = self._kept.blocks(ctl)
+            b = self._part(words, columns)
+            a = b if left is right else self._part(words, rows)
+            counted = self._device.spread_pairs(self._device.product(a, b), *sides)
+            return self._observed_pairs(counted, left, right)
         joint: Ints = np.zeros((len(rows), len(columns)), dtype=np.int64)
         for words in self._kept.blocks(ctl):
             b = self._part(words, columns)
@@ -210,11 +226,15 @@ class GpuCounts(CountSource):
                     sets = with_plane(rows[:, None], plane.set)
                     a = self._device.intersect(words, sets, keep=True)[0]
                 self._device.add_product(joint, a, b, plane.factor)
-        sides = self.counted_cards[left], self.counted_cards[right]
-        out = np.empty((int(sides[0].sum()), int(sides[1].sum())), dtype=np.int64)
-        ones = self._state_sizes(left, ctl), self._state_sizes(right, ctl)
-        kernels.spread_pairs(joint, *sides, *ones, left is right, out)
+        out = np.empty(shape, dtype=np.int64)
+        cards = self.counted_cards[left], self.counted_cards[right]
+        kernels.spread_pairs(joint, *cards, sides[0].ones, sides[1].ones, left is right, out)
         return self._observed_pairs(out, left, right)
+
+    def _pair_side(self, columns: list[int], ctl: Control | None) -> PairSide:
+        cards = self.counted_cards[columns]
+        ones = self._state_sizes(columns, ctl)
+        return PairSide(offsets_of(cards - 1), offsets_of(cards), ones)
 
     @property
     def counts_states(self) -> bool:

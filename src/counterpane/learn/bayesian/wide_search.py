@@ -28,7 +28,7 @@ from counterpane.learn.bayesian.card_screens import CardScreens
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
-from counterpane.ragged import groups_of
+from counterpane.ragged import groups_of, offsets_of
 from counterpane.scores import LocalScore
 from counterpane.scores.base import clogc_table
 from counterpane.scores.edge_price import edge_prices
@@ -191,10 +191,18 @@ class WideSearch(Search[WideState]):
             )
         rows, places = np.nonzero(best >= 0)
         more = np.sort(np.column_stack([rows + first, best[rows, places]]), axis=1)
-        pairs = np.concatenate([_pairs_of(state), more.astype(np.int64)])
-        _, first_seen = np.unique(pairs[:, 0] * self.n + pairs[:, 1], return_index=True)
-        gains = np.concatenate([state.gains, np.full(len(more), -math.inf)])[first_seen]
-        return state._replace(pairs=pairs[first_seen].ravel(), gains=gains)
+        return _with_pairs(state, more.astype(np.int64), self.n)
+
+
+def _with_pairs(state: WideState, more: Ints, n: int) -> WideState:
+    """`state` with pairs of unknown gain among its own, which are sorted."""
+    pairs = _pairs_of(state)
+    keys, new = pairs[:, 0] * n + pairs[:, 1], np.unique(more[:, 0] * n + more[:, 1])
+    places = np.searchsorted(keys, new)
+    fresh = np.append(keys, -1)[places] != new
+    new, places = new[fresh], places[fresh]
+    joined = np.insert(pairs, places, np.column_stack([new // n, new % n]), axis=0)
+    return state._replace(pairs=joined.ravel(), gains=np.insert(state.gains, places, -math.inf))
 
 
 def screened_pairs(
@@ -220,12 +228,15 @@ def strongest_pairs(pairs: Ints, gains: Floats, n: int, most: int) -> tuple[Ints
     >>> strongest_pairs(pairs, np.array([1.0, 3.0, 2.0]), 3, 1)[0].tolist()
     [[0, 2], [1, 2]]
     """
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    pairs, gains = pairs[order], gains[order]
+    keys = pairs[:, 0] * n + pairs[:, 1]
+    if not (keys[1:] > keys[:-1]).all():
+        order = np.argsort(keys, kind="stable")
+        pairs, gains = pairs[order], gains[order]
     ends = pairs.T.ravel()
-    begin = groups_of(np.sort(ends), n)
-    if np.diff(begin).max(initial=0) <= most:
+    sizes = np.bincount(ends, minlength=n)
+    if sizes.max(initial=0) <= most:
         return pairs, gains
+    begin = offsets_of(sizes)
     strong: Array = np.zeros(len(pairs), dtype=bool)
     ranked = np.lexsort((np.tile(np.arange(len(pairs)), 2), -np.tile(gains, 2), ends))
     rank = np.arange(len(ends)) - begin[ends[ranked]]
@@ -235,9 +246,10 @@ def strongest_pairs(pairs: Ints, gains: Floats, n: int, most: int) -> tuple[Ints
 
 def both_ways(pairs: Ints, gains: Floats, n: int) -> tuple[Ints, Array, Floats]:
     """Neighbor lists of pairs: offsets, the nodes as int32, and the gain of each pair."""
-    ends, others = pairs.T.ravel(), pairs[:, ::-1].T.ravel()
-    order = np.argsort(ends, kind="stable")
-    return groups_of(ends[order], n), others[order].astype(np.int32), np.tile(gains, 2)[order]
+    begins: Ints = np.empty(n + 1, dtype=np.int64)
+    partners, theirs = np.empty(pairs.shape, dtype=np.int32), np.empty(pairs.shape)
+    kernels.list_partners(pairs, gains, begins, partners, theirs)
+    return begins, partners.ravel(), theirs.ravel()
 
 
 def _kept_gains(data: WideData, *, every: bool) -> Floats:
