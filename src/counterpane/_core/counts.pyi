@@ -68,6 +68,9 @@ def pair_weights(
     out: Array,
     /,
 ) -> None: ...
+def pack_states(
+    codes: Codes, columns: Ints, cards: Ints, first: Ints, words: Words, total: Ints, /
+) -> None: ...
 def spread_pairs(
     joint: Ints,
     left_cards: Ints,

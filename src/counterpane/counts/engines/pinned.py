@@ -75,7 +75,8 @@ class _Buffer:
     def __init__(self, size: int) -> None:
         memory = cupy.cuda.alloc_pinned_memory(size)
         self.host: Array = np.frombuffer(memory, np.uint8, size)
-        self.size, self._on_card = size, None
+        self.size = size
+        self._on_card: Any = None
         self.used = cupy.cuda.Event()
 
     def send(self, piece: Array, dtype: Any, stream: Any) -> Any:

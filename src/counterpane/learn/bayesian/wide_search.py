@@ -28,7 +28,7 @@ from counterpane.learn.bayesian.card_screens import CardScreens
 from counterpane.learn.driver import Search
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
-from counterpane.ragged import groups_of, offsets_of
+from counterpane.ragged import groups_of
 from counterpane.scores import LocalScore
 from counterpane.scores.base import clogc_table
 from counterpane.scores.edge_price import edge_prices
@@ -232,11 +232,10 @@ def strongest_pairs(pairs: Ints, gains: Floats, n: int, most: int) -> tuple[Ints
     if not (keys[1:] > keys[:-1]).all():
         order = np.argsort(keys, kind="stable")
         pairs, gains = pairs[order], gains[order]
-    ends = pairs.T.ravel()
-    sizes = np.bincount(ends, minlength=n)
-    if sizes.max(initial=0) <= most:
+    begin = both_ways(pairs, gains, n)[0]
+    if np.diff(begin).max(initial=0) <= most:
         return pairs, gains
-    begin = offsets_of(sizes)
+    ends = pairs.T.ravel()
     strong: Array = np.zeros(len(pairs), dtype=bool)
     ranked = np.lexsort((np.tile(np.arange(len(pairs)), 2), -np.tile(gains, 2), ends))
     rank = np.arange(len(ends)) - begin[ends[ranked]]
