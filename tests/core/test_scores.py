@@ -245,9 +245,9 @@ def test_fill_counted(kind, limits):
     slots = [[scores.claim_slot(s, c, bits_of(N, p)) for c, p in FAMILIES] for s in stores]
     scores.fill_slots(data, stores[0], np.array(slots[0]))
     cells_from = np.concatenate([[0], np.cumsum([len(t) for t in totals])])
-    scores.fill_counted(
-        data, stores[1], np.array(slots[1]), cells_from, np.concatenate(totals), kept_from,
-        np.concatenate(counts),
-    )  # fmt: skip
+    rows = np.array(slots[1]), cells_from, np.concatenate(totals)
+    for first, stop in ((0, 3), (3, N)):
+        scores.fill_counted(data, stores[1], *rows, kept_from, np.concatenate(counts), first, stop)
+    scores.finish_counted(data, stores[1], *rows)
     for a, b in zip(*slots, strict=True):
         assert (stores[0].scores[a] == stores[1].scores[b]).all()

@@ -16,6 +16,7 @@ static const Area area("counts", {
     function<pair_weights<u8, double>, pair_weights<u8, Int>, pair_weights<u16, double>, pair_weights<u16, Int>, pair_weights<u32, double>, pair_weights<u32, Int>>("pair_weights", "codes[,rows] weights[rows] left[l] left_from[l+1] right[r] right_from[r+1] row_from row_to out[,]"),
     KERNEL(spread_pairs, "joint[,] left_cards[] right_cards[] left_ones[s] right_ones[t] symmetric out[s,t]"),
     KERNEL_BY_CODE(pack_states, "codes[n,] columns[] cards[n] first[n] words[,] total[]"),
+    KERNEL_BY_CODE(hash_columns, "codes[n,] hashes[n] constant[n]"),
     KERNEL(lay_out, "cards[] scopes[] scope_from[q+1] max_cells out_from[q+1]"),
     KERNEL(count_patterns, "baskets columns[] marks[] patterns[m] weights[m]"),
     KERNEL(count_companions, "baskets first items[i,most] shared[i,most]"),

@@ -51,4 +51,33 @@ void pack_states(Matrix<const Code> codes, Ints columns, Ints cards, Ints first,
   }
 }
 
+// Fill a hash of each column, and whether all of its codes are equal. Equal columns have equal hashes.
+template <class Code>
+void hash_columns(Matrix<const Code> codes, Vector<Word> hashes, Vector<bool> constant) {
+  constexpr Word FACTOR = 0x9e3779b97f4a7c15;
+  const Int rows = codes.shape(1), bytes = rows * Int(sizeof(Code));
+  Pulse pulse;
+  for (Int v = 0; v < hashes.size(); ++v) {
+    const Code* own = codes[v].data;
+    const auto* data = reinterpret_cast<const unsigned char*>(own);
+    Word hash = FACTOR;
+    const auto mix = [&](Word word) {
+      hash = (hash ^ word) * FACTOR;
+      hash ^= hash >> 29;
+    };
+    Int at = 0;
+    for (; at + 8 <= bytes; at += 8) {
+      Word word;
+      std::memcpy(&word, data + at, 8);
+      mix(word);
+    }
+    for (; at < bytes; ++at) mix(data[at]);
+    hashes[v] = hash;
+    Int row = 1;
+    while (row < rows && own[row] == own[0]) ++row;
+    constant[v] = row >= rows;
+    pulse(bytes / 4 + 10);
+  }
+}
+
 }  // namespace cp::counts

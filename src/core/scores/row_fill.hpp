@@ -297,13 +297,14 @@ void fill_slots(const RowData<Code>& data, const RowStore& store, Ints slots) {
   }
 }
 
-// The same from counts that were made elsewhere, without gaps.
+// The same from counts that were made elsewhere, without gaps: the scores of rows with one of the columns from … to − 1 added. Rows
+// are complete after finish_counted.
 //
 // The cells of the family of slots[i], in the order of its table, are the rows cells_from[i] … of `counts`, and have `totals`
 // rows; their counts with all states but the last of column v begin at kept_from[v].
 template <class Code>
 void fill_counted(const RowData<Code>& data, const RowStore& store, Ints slots, Ints cells_from, Ints totals, Ints kept_from,
-                  Matrix<const Int> counts) {
+                  Matrix<const Int> counts, Int from, Int to) {
   TableScorer scorer(data.kind, data.a, data.logs);
   const Int n = data.cards.size();
   Array<Int, 1> scope(n + 1), added(n);
@@ -315,12 +316,25 @@ void fill_counted(const RowData<Code>& data, const RowStore& store, Ints slots, 
     Array<double, 1> table(family.cells);
     for (Int c = 0; c < family.cells; ++c) table[c] = double(totals[cells_from[i] + c]);
     Int n_added = 0;
-    for (Int y = 0; y < n; ++y) {
+    for (Int y = std::max<Int>(from, 0); y < std::min(to, n); ++y) {
       scores[y] = -INF;
       if (family.may_add(y)) added[n_added++] = y;
     }
     score_added<Code>(family, added.part(0, n_added), cells, table, [&](Int k) { return kept_from[added[k]]; },
                       [&](Int k) { return data.cards[added[k]] - 1; }, scores, pulse);
+  }
+}
+
+// The scores of rows as they are and with each parent removed, and what improves them.
+template <class Code>
+void finish_counted(const RowData<Code>& data, const RowStore& store, Ints slots, Ints cells_from, Ints totals) {
+  TableScorer scorer(data.kind, data.a, data.logs);
+  Array<Int, 1> scope(data.cards.size() + 1);
+  for (Int i = 0; i < slots.size(); ++i) {
+    const Family<Code> family(data, scorer, family_of(store, slots[i], scope));
+    const Vector<double> scores = store.scores[slots[i]];
+    Array<double, 1> table(family.cells);
+    for (Int c = 0; c < family.cells; ++c) table[c] = double(totals[cells_from[i] + c]);
     scores[family.child] = family.score(table, 1) + family.prior(family.child, 0);
     score_removals<Code>(family, table, scores);
     rank_row(store, slots[i]);

@@ -1,6 +1,6 @@
 """Counting loops: bit sets, mixed radix, weights, all pairs. Shapes: src/core/counts/area.cpp."""
 
-from counterpane.typing import Array, Codes, Ints, Words
+from counterpane.typing import Array, Bools, Codes, Ints, Words
 
 BLOCK_ROWS: int
 CHUNK_WORDS: int
@@ -68,6 +68,7 @@ def pair_weights(
     out: Array,
     /,
 ) -> None: ...
+def hash_columns(codes: Codes, hashes: Words, constant: Bools, /) -> None: ...
 def pack_states(
     codes: Codes, columns: Ints, cards: Ints, first: Ints, words: Words, total: Ints, /
 ) -> None: ...

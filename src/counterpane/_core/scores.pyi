@@ -79,5 +79,10 @@ def fill_counted(
     totals: Ints,
     kept_from: Ints,
     counts: Ints,
+    first: int,
+    stop: int,
     /,
+) -> None: ...
+def finish_counted(
+    data: RowData, store: RowStore, slots: Ints, cells_from: Ints, totals: Ints, /
 ) -> None: ...

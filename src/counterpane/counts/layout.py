@@ -174,6 +174,12 @@ class CountBatch:
             shape = cards[scope_from[i] : scope_from[i + 1]]
             yield self.values[begin[i] : begin[i + 1]].reshape(shape)
 
+    def joined(self) -> Array:
+        """All tables end to end."""
+        if self._sparse:
+            return np.concatenate([self.dense(i).ravel() for i in range(len(self))])
+        return self.values
+
     def is_sparse(self, i: int) -> bool:
         """Whether table i was too large to store densely."""
         return i in self._sparse

@@ -25,16 +25,22 @@ BLOCK_CELLS = 2**22  # of pair tables in one block
 BASKET_BLOCK = 256  # items of baskets in one block
 
 
-def intrinsic_order(source: CountSource) -> list[int]:
-    """The columns by falling entropy, equal ones by name: the same for every layout of a table."""
-    entropies, names = column_entropies(source).tolist(), source.schema.names
-    return sorted(range(len(names)), key=lambda i: (-entropies[i], names[i]))
+def intrinsic_order(source: CountSource, entropies: Floats | None = None) -> list[int]:
+    """The columns by falling entropy, equal ones by name: the same for every layout of a table.
+
+    `entropies` are those of `column_entropies`, if they are known.
+    """
+    entropies = column_entropies(source) if entropies is None else entropies
+    names = source.schema.names
+    by_name: Ints = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
+    order: list[int] = by_name[np.argsort(-entropies[by_name], kind="stable")].tolist()
+    return order
 
 
 def column_entropies(source: CountSource) -> Floats:
     """H of each column over the rows in which it is known, in nats; 0 where there are none."""
     cards = source.schema.cards
-    flat = np.concatenate(list(source.counts([(i,) for i in range(len(cards))], missing="drop")))
+    flat = source.counts([(i,) for i in range(len(cards))], missing="drop").joined()
     starts, entropies = offsets_of(cards), np.zeros(len(cards))
     together = len(cards) * int(cards.max()) <= BLOCK_CELLS
     for width in [int(cards.max())] if together else np.unique(cards).tolist():

@@ -74,8 +74,9 @@ def fit_parameters(
     0.732
     """
     families = [(*dag.parents(i), i) for i in range(dag.n)]
-    counts = list(source.counts(families, missing=missing, ctl=ctl))
+    counts: Any = source.counts(families, missing=missing, ctl=ctl)
     if interventions is not None:
+        counts = list(counts)
         cells = read_interventions(interventions, source)
         for x in np.flatnonzero(cells.flags.any(axis=1)).tolist():
             counts[x] = cells.free(x).counts([families[x]], missing=missing, ctl=ctl)[0]

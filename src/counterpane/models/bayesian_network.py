@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.counts.layout import CountBatch
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
@@ -29,11 +30,12 @@ from counterpane.models.evidence import (
     intervention_codes,
 )
 from counterpane.models.exact import check_n_rows
+from counterpane.models.flat_tables import as_numbers, cut_at, joined_tables, shaped_tables
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel
-from counterpane.ragged import flatten, offsets_of, split
+from counterpane.ragged import flatten
 from counterpane.seeds import random_generator
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
@@ -106,7 +108,7 @@ class BayesianNetwork(JointModel):
         cls,
         schema: Schema,
         dag: Dag,
-        counts: Sequence[npt.ArrayLike],
+        counts: Sequence[npt.ArrayLike] | CountBatch,
         *,
         equivalent_sample_size: float = 1.0,
         alpha: Sequence[npt.ArrayLike] | None = None,
@@ -126,31 +128,32 @@ class BayesianNetwork(JointModel):
             raise ParameterError(
                 f"equivalent_sample_size={equivalent_sample_size} must be finite, not negative."
             )
-        shapes = [tuple(schema.cards[[*dag.parents(i), i]].tolist()) for i in range(dag.n)]
-        flat = _joined(schema, shapes, counts, "the counts")
+        cards, parents = schema.cards.tolist(), [dag.parents(i) for i in range(dag.n)]
+        shapes = [(*(cards[p] for p in above), cards[i]) for i, above in enumerate(parents)]
+        flat = joined_tables(schema, shapes, counts, "the counts")
         sizes = np.array([math.prod(shape) for shape in shapes])
         prior: Floats = np.repeat(equivalent_sample_size / sizes, sizes)
         if alpha is not None:
-            prior = _joined(schema, shapes, alpha, "alpha")
+            prior = joined_tables(schema, shapes, alpha, "alpha")
         posterior = flat + prior
-        cards = np.repeat(schema.cards, sizes // schema.cards)  # of each row of each table
-        starts = np.cumsum(cards) - cards
+        states = np.repeat(schema.cards, sizes // schema.cards)  # of each row of each table
+        starts = np.cumsum(states) - states
         strength = np.add.reduceat(posterior, starts)
         if not (np.isfinite(posterior).all() and posterior.min() >= 0 and strength.min() > 0):
-            bad = ~(np.isfinite(posterior) & (posterior >= 0)) | np.repeat(strength <= 0, cards)
+            bad = ~(np.isfinite(posterior) & (posterior >= 0)) | np.repeat(strength <= 0, states)
             where = int(np.searchsorted(np.cumsum(sizes), np.argmax(bad), side="right"))
             raise ParameterError(
                 f"counts plus prior of {schema.names[where]!r} must be finite and not negative, "
                 "with a positive sum for each parent configuration; use a positive prior."
             )
-        posterior /= np.repeat(strength, cards)
+        posterior /= np.repeat(strength, states)
         network = cls.__new__(cls)  # what the constructor checks holds by now
         network.schema, network.dag, network.provenance = schema, dag, provenance
         network.prior_size = equivalent_sample_size if alpha is None else None
-        network._parents = [dag.parents(i) for i in range(dag.n)]
+        network._parents = parents
         posterior.flags.writeable = strength.flags.writeable = False
-        network.tables = tuple(_shaped(posterior, shapes))
-        network.strengths = tuple(_shaped(strength, [shape[:-1] for shape in shapes]))
+        network.tables = tuple(shaped_tables(posterior, shapes))
+        network.strengths = tuple(shaped_tables(strength, [shape[:-1] for shape in shapes]))
         return network
 
     def __repr__(self) -> str:
@@ -399,15 +402,15 @@ class BayesianNetwork(JointModel):
         cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
     ) -> Self:
         """The network that `to_arrays` described."""
-        families = [f.tolist() for f in _cut(arrays["parents"], arrays["n_parents"])]
+        families = [f.tolist() for f in cut_at(arrays["parents"], arrays["n_parents"])]
         dag = Dag.from_parents(families)
         if dag.n != len(schema):
             raise ScopeError(f"{len(schema)} variables cannot have {dag.n} sets of parents.")
         shapes = [tuple(schema.cards[[*family, i]].tolist()) for i, family in enumerate(families)]
-        tables = _shaped(arrays["tables"], shapes)
+        tables = shaped_tables(arrays["tables"], shapes)
         strengths = None
         if "strengths" in arrays:
-            strengths = _shaped(arrays["strengths"], [shape[:-1] for shape in shapes])
+            strengths = shaped_tables(arrays["strengths"], [shape[:-1] for shape in shapes])
         size = float(arrays["prior_size"][0]) if "prior_size" in arrays else None
         return cls(schema, dag, tables, strengths, provenance=provenance, prior_size=size)
 
@@ -417,7 +420,7 @@ class BayesianNetwork(JointModel):
         return f"P({names[i]} | {given})" if given else f"P({names[i]})"
 
     def _table(self, i: int, values: npt.ArrayLike) -> Floats:
-        table = _numbers(values, self._family(i))
+        table = as_numbers(values, self._family(i))
         need = tuple(self.schema.cards[[*self._parents[i], i]].tolist())
         if table.shape != need:
             raise ScopeError(
@@ -443,7 +446,7 @@ class BayesianNetwork(JointModel):
         return table
 
     def _strength(self, i: int, values: npt.ArrayLike) -> Floats:
-        strength = _numbers(values, f"the strengths of {self._family(i)}")
+        strength = as_numbers(values, f"the strengths of {self._family(i)}")
         need = self.tables[i].shape[:-1]
         if strength.shape != need or not (np.isfinite(strength) & (strength > 0)).all():
             raise ParameterError(
@@ -455,7 +458,7 @@ class BayesianNetwork(JointModel):
 
 
 def _check_lengths(
-    schema: Schema, dag: Dag, tables: Sequence[Any], more: Sequence[Any] | None
+    schema: Schema, dag: Dag, tables: Sequence[Any] | CountBatch, more: Sequence[Any] | None
 ) -> None:
     sizes = {len(schema), dag.n, len(tables), len(schema) if more is None else len(more)}
     if len(sizes) > 1:
@@ -463,38 +466,3 @@ def _check_lengths(
             f"a schema of {len(schema)} variables, a graph of {dag.n} nodes and {len(tables)} "
             "tables do not fit together; each variable needs one of each."
         )
-
-
-def _numbers(values: npt.ArrayLike, what: str) -> Floats:
-    try:
-        return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ParameterError(f"{what} is not a full table of numbers; a row is missing.") from None
-
-
-def _joined(
-    schema: Schema, shapes: Sequence[tuple[int, ...]], given: Sequence[npt.ArrayLike], what: str
-) -> Floats:
-    """Tables of the given shapes as one flat array."""
-    tables = [
-        _numbers(t, f"{what} of {name!r}") for t, name in zip(given, schema.names, strict=True)
-    ]
-    for table, shape, name in zip(tables, shapes, schema.names, strict=True):
-        if table.shape != shape:
-            raise ScopeError(
-                f"{what} of {name!r} have the shape {table.shape}; {shape} is needed: the parents "
-                "in schema order, then itself."
-            )
-    return flatten(tables, np.float64)
-
-
-def _cut(array: Array, sizes: Ints) -> list[Array]:
-    """`array` in pieces of the given sizes, which must use it up."""
-    if (sizes < 0).any() or sizes.sum() != array.size:
-        raise ScopeError(f"{array.size} entries cannot be cut into pieces of {sizes.sum()}.")
-    return split(array, offsets_of(sizes))
-
-
-def _shaped(array: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
-    sizes = np.array([math.prod(shape) for shape in shapes])
-    return [part.reshape(s) for part, s in zip(_cut(array, sizes), shapes, strict=True)]

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from counterpane._core import scores as kernels
+from counterpane._core import watch
 from counterpane._core.scores import RowData, RowStore
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
 from counterpane.memory import is_small_share
-from counterpane.parallel import map_in_threads
+from counterpane.parallel import thread_pool
 from counterpane.progress import Control
 from counterpane.scores.base import Form, LocalScore, clogc_table, score_pairs
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
+SHARE = 2**15  # counts that one thread scores at least
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ class RowCache:
         self.max_cells = max_cells
         self.n_jobs = source.n_jobs
         self.total_weight = _total_weight(source, score.missing)
+        self._threads: ThreadPoolExecutor | None = None
+        self._watcher: Any = None
         self.store = _make_store(n, memory)
         self.data = self._make_data()
         self.fused = self.data.codes.shape[1] > 0  # else rows are filled by batches of counts
@@ -128,10 +135,26 @@ class RowCache:
             self._fill_by_counts(slots)
         else:
             parts = np.array_split(slots, min(self.n_jobs, max(len(slots), 1)))
-            list(map_in_threads(self._fill_fused, parts, self.n_jobs))
+            self._in_threads(self._fill_fused, parts)
 
     def _fill_fused(self, slots: Ints) -> None:
         kernels.fill_slots(self.data, self.store, slots)
+
+    def _in_threads(self, work: Callable[[Any], None], parts: Sequence[Any]) -> None:
+        """work(part) for each part; threads are kept, because rows are filled very often."""
+        if self.n_jobs == 1 or len(parts) <= 1:
+            for part in parts:
+                work(part)
+            return
+        watcher = watch(None)
+        watch(watcher)
+        if self._threads is None or self._watcher is not watcher:
+            self._threads, self._watcher = thread_pool(self.n_jobs), watcher
+        waiting = [self._threads.submit(work, part) for part in parts]
+        for future in waiting:
+            future.exception()  # all have ended before one is raised
+        for future in waiting:
+            future.result()
 
     def first_fill(self, *, ctl: Control | None = None) -> None:
         """Fill the rows without parents of all children from the counts of all pairs.
@@ -222,20 +245,34 @@ class RowCache:
         ]
         for part, (counts, totals, cells_from, kept_from) in self.source.state_counts(scopes):
             some = slots[part.start : part.stop]
+            begins, places = cells_from.tolist(), counts.shape[1]
+            parts = [
+                (i, *columns)
+                for i in range(len(some))
+                for columns in self._shares(places * (begins[i + 1] - begins[i]))
+            ]
 
             def fill(
-                places: Ints, counts: Ints = counts, totals: Ints = totals,
-                starts: Ints = cells_from, kept: Ints = kept_from, some: Ints = some,
+                part: tuple[int, int, int], counts: Ints = counts, totals: Ints = totals,
+                begins: list[int] = begins, kept: Ints = kept_from, some: Ints = some,
             ) -> None:  # fmt: skip
-                a, b = int(places[0]), int(places[-1]) + 1
-                rows = slice(int(starts[a]), int(starts[b]))
+                i, first, stop = part
+                rows = slice(begins[i], begins[i + 1])
+                ends = np.array([0, begins[i + 1] - begins[i]])
                 kernels.fill_counted(
-                    self.data, store, some[a:b], starts[a : b + 1] - starts[a], totals[rows], kept,
-                    counts[rows],
+                    self.data, store, some[i : i + 1], ends, totals[rows], kept, counts[rows],
+                    first, stop,
                 )  # fmt: skip
 
-            parts = np.array_split(np.arange(len(some)), min(self.n_jobs, len(some)))
-            list(map_in_threads(fill, parts, self.n_jobs))
+            self._in_threads(fill, parts)
+            kernels.finish_counted(self.data, store, some, cells_from, totals)
+
+    def _shares(self, work: int) -> list[tuple[int, int]]:
+        """Ranges of columns of a row that are filled by one thread each: about `SHARE` counts."""
+        n = len(self.names)
+        pieces = max(1, min(2 * self.n_jobs, n, work // SHARE)) if self.n_jobs > 1 else 1
+        cuts = [n * k // pieces for k in range(pieces + 1)]
+        return list(pairwise(cuts))
 
     def _additions(self, child: int, parents: list[int]) -> list[int]:
         """The parents that may be added to a family."""

@@ -33,6 +33,7 @@ from counterpane.typing import Array, Bools, Floats, Ints
 SCREENED_STATES = 64  # of a column in a screen
 SCREENED_COLUMNS = 2**14  # of one side of a tile whose counts are in memory
 BINARY_COLUMNS = 2**17  # of one side of a tile of binary columns
+TABLES = 2**17  # counted together
 MOST_CELLS = 2**14  # of a table that the card counts, one intersection a cell
 
 
@@ -151,8 +152,10 @@ class GpuCounts(CountSource):
         here = self._counted_here(layout, dense)
         if not here.all():
             out += self._host.count_tables(layout, dense[~here], ctl)
-        if here.any():
-            self._count_cells(layout, dense[here], out, ctl)
+        some = dense[here]
+        step = TABLES if self.resident else max(1, len(some))  # else all in one pass over the rows
+        for begin in range(0, len(some), step):
+            self._count_cells(layout, some[begin : begin + step], out, ctl)
         sparse = {} if dense.size == layout.n_tables else self._sparse_tables(layout, missing, ctl)
         return self._settle(layout, out, sparse, 1, missing)
 
@@ -168,29 +171,29 @@ class GpuCounts(CountSource):
         self, layout: CountLayout, queries: Ints, out: Array, ctl: Control | None
     ) -> None:
         """Add the counts of `queries` to their places in `out`."""
-        scopes = [layout.scope(q) for q in queries.tolist()]
-        sizes = np.diff(layout.out_from)[queries]
+        sizes, depths = np.diff(layout.out_from)[queries], np.diff(layout.scope_from)[queries]
         places = np.repeat(layout.out_from[queries] - offsets_of(sizes)[:-1], sizes)
         places += np.arange(len(places))
-        of = self._cell_sets(scopes, layout.cards)
+        flat = np.repeat(layout.scope_from[queries] - offsets_of(depths)[:-1], depths)
+        scopes = layout.scopes[flat + np.arange(len(flat))]
+        of = self._cell_sets(scopes, depths, layout.cards)
         for words in self._kept.blocks(ctl):
             for plane in self._kept.planes():
                 sets = with_plane(of, plane.set)
                 out[places] += plane.factor * self._device.intersect(words, sets, keep=False)[1]
 
-    def _cell_sets(self, scopes: Sequence[Ints], cards: Ints) -> Ints:
-        """The sets whose intersection is each cell of the tables of `scopes`, end to end.
+    def _cell_sets(self, scopes: Ints, depths: Ints, cards: Ints) -> Ints:
+        """The sets whose intersection is each cell of the tables of `scopes`, all end to end.
 
         Shorter scopes repeat their first set.
         """
-        depths = np.array([len(scope) for scope in scopes])
         deepest = int(depths.max())
-        columns = np.repeat(np.array([scope[0] for scope in scopes])[:, None], deepest, axis=1)
+        columns = np.repeat(scopes[offsets_of(depths)[:-1], None], deepest, axis=1)
         inside = np.arange(deepest) < depths[:, None]
-        columns[inside] = np.concatenate(scopes)
+        columns[inside] = scopes
         states = np.where(inside, cards[columns], 1)
         sizes = states.prod(axis=1)
-        table = np.repeat(np.arange(len(scopes)), sizes)
+        table = np.repeat(np.arange(len(depths)), sizes)
         left = np.arange(len(table)) - np.repeat(offsets_of(sizes)[:-1], sizes)
         of = np.empty((len(table), deepest), dtype=np.int64)
         for d in range(deepest - 1, -1, -1):
@@ -245,13 +248,29 @@ class GpuCounts(CountSource):
         self, scopes: Sequence[Ints], *, ctl: Control | None = None
     ) -> Iterator[tuple[range, StateCounts]]:
         cards, kept = self.schema.cards, self._kept
-        sizes = np.array([int(cards[scope].prod()) for scope in scopes], dtype=np.int64)
+        flat, depths = np.concatenate(scopes), np.array([len(scope) for scope in scopes])
+        starts = offsets_of(depths)
+        sizes = np.multiply.reduceat(cards[flat], starts[:-1])
         cell_bytes = 4 * words_of(kept.ends[0]) + 12 * kept.n_kept
         most = max(1, int((1 - SETS_SHARE) * kept.room) // cell_bytes)
         begin = 0
         while begin < len(scopes):
             end = begin + max(1, int(np.searchsorted(np.cumsum(sizes[begin:]), most, "right")))
-            of = self._cell_sets(scopes[begin:end], cards)
+            some = flat[starts[begin] : starts[end]]
+            of = self._cell_sets(some, depths[begin:end], cards)
+            if self.resident and kept.n_digits == 0 and len(of) <= most:
+                (words,) = kept.blocks(ctl)
+                masks, in_cells = self._device.intersect(words, of, keep=True)
+                counted = self._device.to_host(self._device.product(masks, words[: kept.n_kept]))
+                cells_from = offsets_of(sizes[begin:end])
+                yield (
+                    range(begin, end),
+                    StateCounts(
+                        counted.astype(np.int64, order="C"), in_cells, cells_from, self._first
+                    ),
+                )
+                begin = end
+                continue
             counts: Ints = np.zeros((len(of), kept.n_kept), dtype=np.int64)
             totals: Ints = np.zeros(len(of), dtype=np.int64)
             for words in kept.blocks(ctl):
@@ -280,11 +299,11 @@ class GpuCounts(CountSource):
     @property
     def screened_together(self) -> int:
         """The columns of one side of a tile of the screens."""
-        return BINARY_COLUMNS if self._binary else SCREENED_COLUMNS
+        return BINARY_COLUMNS if self.screens_binary else SCREENED_COLUMNS
 
     @cached_property
-    def _binary(self) -> bool:
-        """Whether the screens need no counts in memory."""
+    def screens_binary(self) -> bool:
+        """Whether all columns are binary and the screens need no counts in memory."""
         assert self.n_rows is not None
         return bool((self._cards == 2).all()) and self.n_rows <= self._device.binary_rows
 
@@ -314,7 +333,7 @@ class GpuCounts(CountSource):
         assert self.n_rows is not None
         starts = range(0, len(self._cards), self.screened_together)
         sides = [self._side(words, start) for start in starts]
-        if not self._binary:
+        if not self.screens_binary:
             of, first = self._family_sets(children, families)
             masks, sizes = self._device.intersect(words, of, keep=True)
             tasks = FamilyTasks(masks, first, self._cards[children], sizes, least)

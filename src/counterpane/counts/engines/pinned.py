@@ -17,9 +17,9 @@ from counterpane.typing import Array
 
 cupy = lazy("cupy")
 
-BUFFER_BYTES = 2**23  # of one buffer, unless one piece is larger
+BUFFER_BYTES = 2**21  # of one buffer, unless one piece is larger
 MOST_PINNED = 2**28  # bytes of all buffers together
-MOST_THREADS = 8  # more do not copy faster
+MOST_THREADS = 6  # more do not copy faster
 
 
 def send(

@@ -18,6 +18,7 @@ from counterpane.ragged import groups_of
 from counterpane.typing import Array, Floats, Ints
 
 TASKS = 2**12  # families of one batch on the card
+BINARY_TASKS = 2**14  # where its columns are binary
 SLACK = 1e-6
 
 
@@ -28,6 +29,7 @@ class CardScreens:
         self.source, self.data, self.keep, self.n_jobs = source, data, keep, n_jobs
         self.n = len(data.cards)
         self.step = source.screened_together
+        self.tasks = BINARY_TASKS if source.screens_binary else TASKS
         self.starts = list(range(0, self.n, self.step))
         most = int(data.cards.max())
         d: Floats = np.arange((most - 1) ** 2 + 1, dtype=np.float64)
@@ -59,13 +61,13 @@ class CardScreens:
         """Up to `most` columns that gain most given the present family of each node."""
 
         def choose(start: int) -> Array:
-            chosen = np.empty((min(TASKS, stop - start), 2), dtype=np.int32)
+            chosen = np.empty((min(self.tasks, stop - start), 2), dtype=np.int32)
             kernels.choose_families(
                 self.data, parents_from, parents, children_from, children, start, chosen
             )
             return chosen
 
-        starts = list(range(first, stop, TASKS))
+        starts = list(range(first, stop, self.tasks))
         chosen = list(map_in_threads(choose, starts, self.n_jobs))
         listed = [self._listed(s, c) for s, c in zip(starts, chosen, strict=True)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Self, Unpack
 
 from counterpane.counts.memory import MemoryCounts
@@ -93,9 +94,14 @@ class ScoreLearner(DensityLearner):
             source.prepare()
             learned = self._learn(source, score)
         self.model_, self.score_, self.gains_, self.trace_ = learned
-        self.graph_ = self.model_.graph
+        vars(self).pop("graph_", None)
         self.model_.provenance = self._provenance(source, time.monotonic() - began)
         return self
+
+    @cached_property
+    def graph_(self) -> Any:
+        """The edges of `model_` as a networkx graph, made when it is first asked for."""
+        return self.model_.graph
 
     def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
         if missing == "auto" and as_score(vars(self)["score"]).available_case:

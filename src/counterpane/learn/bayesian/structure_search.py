@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from counterpane._core.wide import WideData
 from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import Advice, FitError, unknown_name
@@ -38,7 +39,7 @@ from counterpane.learn.bayesian.wide_search import (
     wide_data,
 )
 from counterpane.learn.driver import Search
-from counterpane.learn.order import intrinsic_order
+from counterpane.learn.order import column_entropies, intrinsic_order
 from counterpane.progress import Control, Stopped
 from counterpane.scores import LocalScore, score_families
 from counterpane.scores.edge_price import false_edge_rate
@@ -244,23 +245,25 @@ class StructureSearch(NetworkLearner):
         if narrow or not can_be_wide(score, float(source.total_weight or 2.0)):
             return super()._learn(source, score)
         self.method_ = "wide" if n <= EVERY_COLUMN else "screened"
-        order = np.array(intrinsic_order(source), dtype=np.int64)
+        entropies = column_entropies(source)
+        order = np.array(intrinsic_order(source, entropies), dtype=np.int64)
         rate = false_edge_rate(self.false_edges, n)
-        columns = searched_columns(source, order, score)
+        columns = searched_columns(source, order, score, entropies)
         self._notes = [*self._notes, *columns.notes]
         data = wide_data(source, score, rate, self.max_parents, columns.searched)
         card = source.moved(columns.searched.tolist()) if isinstance(source, GpuCounts) else None
         card = card if card is not None and card.screens and not data.weights.size else None
         search = WideSearch(data, effort=self.effort, n_jobs=self.n_jobs, card=card)
         outcome = self._driver(source).run(search, "searching")
-        total, named = self._wide_gains(source, score, rate, columns, edges_of(outcome.state))
+        edges = edges_of(outcome.state)
+        total, named = self._wide_gains(source, score, rate, columns, data, edges)
         model = self._with_parameters(source, Dag(n, [(p, x) for p, x, _ in named]), score)
         gains = named_gains(source.schema.names, named)
         return LearnedNetwork(model, total, gains, outcome.trace)
 
     def _wide_gains(
         self, source: CountSource, score: LocalScore, rate: float | None, columns: WideColumns,
-        edges: Ints,
+        data: WideData, edges: Ints,
     ) -> tuple[float, list[tuple[int, int, float]]]:  # fmt: skip
         """The score and the gains of `edges` among the searched columns, and those of copies."""
         n = len(source.schema)
@@ -269,12 +272,14 @@ class StructureSearch(NetworkLearner):
             place = np.full(n, -1)
             place[used] = np.arange(len(used))
             edges = np.concatenate([edges, place[columns.copies]])
-        data = wide_data(source, score, rate, self.max_parents, used)
-        total, gains = edge_gains(data, edges)
+        if len(columns.copies):
+            data = wide_data(source, score, rate, self.max_parents, used)
+        total, edges, gains = edge_gains(data, edges)
         left = np.setdiff1d(np.arange(n), used)
         if left.size:
             total += float(score_families(score, source, [(x, []) for x in left.tolist()]).sum())
-        return total, [(int(used[p]), int(used[x]), gain) for p, x, gain in gains]
+        ends = used[edges].T.tolist()
+        return total, list(zip(*ends, gains.tolist(), strict=True))
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         classes = is_symmetric(moves.limits) and moves.cache.score.is_score_equivalent

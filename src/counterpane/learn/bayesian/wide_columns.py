@@ -6,17 +6,18 @@ that no edge can pay for its parameters has no edge. Both are known before any p
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import NamedTuple
 
 import numpy as np
 
+from counterpane._core import counts as kernels
 from counterpane._core.scores import LIKELIHOOD
 from counterpane.counts.source import CountSource
 from counterpane.learn.order import column_entropies
+from counterpane.parallel import map_in_threads
 from counterpane.scores import LocalScore
-from counterpane.typing import Bools, Ints
+from counterpane.typing import Bools, Codes, Floats, Ints, Words
 
 SHOWN = 3  # columns that a note names
 
@@ -29,24 +30,28 @@ class WideColumns(NamedTuple):
     notes: list[str]
 
 
-def searched_columns(source: CountSource, order: Ints, score: LocalScore | None) -> WideColumns:
+def searched_columns(
+    source: CountSource, order: Ints, score: LocalScore | None, entropies: Floats | None = None
+) -> WideColumns:
     """Split the columns, those of `order` first; of equal columns the first one is searched.
 
     Without a score all columns but the copies are searched. Constants stay among the searched
-    columns, but for copies; the notes count them apart.
+    columns, but for copies; the notes count them apart. `entropies` are those of
+    `column_entropies`, if they are known.
     """
     codes, names = source.rows().codes, source.schema.names
-    constant: Bools = (codes == codes[:, :1]).all(axis=1)
-    fine = np.zeros(len(names), dtype=bool) if score is None else _too_fine(source, score)
-    originals: dict[bytes, int] = {}
-    searched, copies = [], []
-    for v in order[~fine[order]].tolist():
-        original = originals.setdefault(hashlib.blake2b(codes[v].data).digest(), v)
-        if original == v:
-            searched.append(v)
-        else:
-            copies.append((original, v))
-    pairs: Ints = np.array(copies, dtype=np.int64).reshape(-1, 2)
+    fine = np.zeros(len(names), dtype=bool)
+    if score is not None:
+        fine = _too_fine(source, score, entropies)
+    hashes, constant = _hashed(codes, source.n_jobs)
+    columns = order[~fine[order]]
+    _, first, group = np.unique(hashes[columns], return_index=True, return_inverse=True)
+    originals = columns[first[group]]
+    copies = originals != columns
+    places = np.flatnonzero(copies)
+    copies[places] = [np.array_equal(codes[a], codes[b]) for a, b in
+                      zip(originals[places], columns[places], strict=True)]  # fmt: skip
+    searched, pairs = columns[~copies], np.column_stack([originals, columns])[copies]
     hanging = pairs[~constant[pairs[:, 1]], 1]
     notes = [
         f"{len(some):,} columns {words}: {_named([names[v] for v in some[:SHOWN]], len(some))}."
@@ -57,10 +62,23 @@ def searched_columns(source: CountSource, order: Ints, score: LocalScore | None)
         )
         if len(some)
     ]
-    return WideColumns(np.array(searched, dtype=np.int64), pairs, notes)
+    return WideColumns(searched, pairs, notes)
 
 
-def _too_fine(source: CountSource, score: LocalScore) -> Bools:
+def _hashed(codes: Codes, n_jobs: int) -> tuple[Words, Bools]:
+    """A number of each column, alike of equal columns, and whether it is constant."""
+    hashes, constant = np.empty(len(codes), dtype=np.uint64), np.empty(len(codes), dtype=bool)
+
+    def fill(part: Ints) -> None:
+        if part.size:
+            rows = slice(int(part[0]), int(part[-1]) + 1)
+            kernels.hash_columns(codes[rows], hashes[rows], constant[rows])
+
+    list(map_in_threads(fill, np.array_split(np.arange(len(codes)), n_jobs), n_jobs))
+    return hashes, constant
+
+
+def _too_fine(source: CountSource, score: LocalScore, entropy: Floats | None) -> Bools:
     """Which columns can have no edge: N · min(H(x), ln r_y) pays for (r_x − 1)(r_y − 1) of no y.
 
     Given other parents an edge has more parameters and gains no more than that. Dirichlet scores
@@ -70,7 +88,7 @@ def _too_fine(source: CountSource, score: LocalScore) -> Bools:
     form = score.form(total)
     if form is None or form.kind != LIKELIHOOD or not total > 0:
         return np.zeros(len(cards), dtype=bool)
-    entropy = column_entropies(source)
+    entropy = column_entropies(source) if entropy is None else entropy
     payable = np.zeros(len(cards), dtype=bool)
     for card in np.unique(cards[cards > 1]).tolist():
         most = total * np.minimum(entropy, math.log(card))

@@ -44,7 +44,8 @@ WEAK_PAIRS = 20  # pairs a column that chance alone keeps as candidates
 STRONGEST = 128  # pairs of a column that are kept where very many gain
 PAIR_ROOM = 2**18  # pairs of one kernel call, at least
 SPAN_BYTES = 2**18  # of bit sets: they stay in half of a second-level cache
-SECOND_BATCH = 4096  # columns of one step of the second screen
+SECOND_BATCH = 4096  # columns of one step of the second screen, for each thread
+CARD_BATCH = 2**18  # the same on a card
 FOUND = 8  # columns that the second screen adds to a column, at most
 EXPANDED = 64  # integer weights are written out as rows up to this factor
 LANES = 8
@@ -86,9 +87,8 @@ class WideSearch(Search[WideState]):
         screens = [("screen", k) for k in range(0, len(self.ends), n_jobs)]
         if self.card is not None:
             screens = [("screen", start) for start in self.card.starts]
-        second = [
-            ("second screen", k) for k in range(0, self.n, SECOND_BATCH * n_jobs) if not self.every
-        ]
+        self.batch = SECOND_BATCH * n_jobs if card is None else CARD_BATCH
+        second = [("second screen", k) for k in range(0, self.n, self.batch) if not self.every]
         first = [] if self.every else [("search", 0)]
         self.plan = [*screens, *first, *second, ("search", self.passes)]
         self.last_screen = screens[-1][1]
@@ -181,7 +181,7 @@ class WideSearch(Search[WideState]):
                                     lists[1], start, best)  # fmt: skip
             return best
 
-        stop = min(first + SECOND_BATCH * self.n_jobs, self.n)
+        stop = min(first + self.batch, self.n)
         starts = list(range(first, stop, SECOND_BATCH))
         if self.card is None:
             best = np.concatenate(list(map_in_threads(screen, starts, self.n_jobs)))
@@ -235,11 +235,14 @@ def strongest_pairs(pairs: Ints, gains: Floats, n: int, most: int) -> tuple[Ints
     begin = both_ways(pairs, gains, n)[0]
     if np.diff(begin).max(initial=0) <= most:
         return pairs, gains
-    ends = pairs.T.ravel()
-    strong: Array = np.zeros(len(pairs), dtype=bool)
-    ranked = np.lexsort((np.tile(np.arange(len(pairs)), 2), -np.tile(gains, 2), ends))
-    rank = np.arange(len(ends)) - begin[ends[ranked]]
-    strong[ranked[rank < most] % len(pairs)] = True
+    crowded = np.diff(begin) > most  # a pair of another column is among its strongest
+    strong: Array = np.asarray(~crowded[pairs].all(axis=1))
+    rows, sides = np.nonzero(crowded[pairs])
+    ends = pairs[rows, sides]
+    ranked = np.lexsort((rows, -gains[rows], ends))
+    groups = groups_of(ends[ranked], n)
+    rank = np.arange(len(ends)) - groups[ends[ranked]]
+    strong[rows[ranked[rank < most]]] = True
     return pairs[strong], gains[strong]
 
 
@@ -300,7 +303,7 @@ def wide_data(
             else (np.ascontiguousarray(table.codes[order]), np.arange(len(order)))
         )
         bits = BitColumns(codes, source.schema.cards if len(order) == n else cards)
-    bits.pack(places.tolist())
+    bits.pack(places, source.n_jobs)
     total = float(table.total_weight)
     form = score.form(total)
     assert form is not None
@@ -353,8 +356,8 @@ def edges_of(state: WideState) -> Ints:
     return np.column_stack([state.parents, children])
 
 
-def edge_gains(data: WideData, edges: Ints) -> tuple[float, list[tuple[int, int, float]]]:
-    """The score of a network, and (parent, child, the score lost without it) of each edge.
+def edge_gains(data: WideData, edges: Ints) -> tuple[float, Ints, Floats]:
+    """The score of a network, its edges, and the score that is lost without each.
 
     An edge to a column without other parents that gains nothing is left out.
     """
@@ -368,5 +371,4 @@ def edge_gains(data: WideData, edges: Ints) -> tuple[float, list[tuple[int, int,
         if not idle.any():
             break
         edges = edges[~idle]
-    named = zip(*edges.T.tolist(), gains.tolist(), strict=True)
-    return float(scores.sum()), list(named)
+    return float(scores.sum()), edges, gains

@@ -19,6 +19,8 @@ def _narrow_tables_are_wide(monkeypatch):
     monkeypatch.setattr(gpu, "SCREENED_COLUMNS", 16)
     monkeypatch.setattr(gpu, "BINARY_COLUMNS", 32)
     monkeypatch.setattr(card_screens, "TASKS", 16)
+    monkeypatch.setattr(card_screens, "BINARY_TASKS", 16)
+    monkeypatch.setattr(wide_search, "CARD_BATCH", wide_search.SECOND_BATCH)
 
 
 def sampled(seed, choices, n=50, rows=400):
