@@ -47,6 +47,20 @@ def test_count_bits(words):
 
 
 @pytest.mark.parametrize("dtype", CODES)
+def test_pack_states(dtype):
+    codes = some_codes(dtype)
+    codes[1, 7] = 9  # no state of its column
+    bits, first = bit_sets(np.where(codes < CARDS[:, None], codes, 0), CARDS)
+    bits[first[1], 0] &= ~np.uint64(1 << 7)
+    packed, ones = np.zeros((len(bits), 8), np.uint64), np.zeros(len(bits), np.int64)
+    counts.pack_states(codes, np.array([0, 1, 2, 4]), CARDS, first, packed, ones)
+    bits[first[3] : first[4]] = 0  # not asked for
+    assert (packed[:, : bits.shape[1]] == bits).all()
+    assert not packed[:, bits.shape[1] :].any()
+    assert ones.tolist() == [sum(int(w).bit_count() for w in row) for row in bits]
+
+
+@pytest.mark.parametrize("dtype", CODES)
 def test_count_radix(dtype):
     codes, chosen = some_codes(dtype), np.array([1, 2, 3, 4])
     flat, scope_from, out_from = queries()

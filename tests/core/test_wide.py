@@ -228,27 +228,96 @@ def test_candidates_are_all_that_is_tried():
 
 
 def test_steps_of_a_screened_search(monkeypatch):
-    """The way of very wide tables, at a size where every column can be tried beside it."""
+    """Screens, beside every column."""
     rng = np.random.default_rng(7)
     cards = [2] * 80
     codes = random_codes(rng, cards, 600)
     data = data_of(codes, cards)
     results = {}
-    for limit in (1_000, 10):
-        monkeypatch.setattr("counterpane.learn.bayesian.wide_search.EVERY_COLUMN", limit)
-        monkeypatch.setattr("counterpane.learn.bayesian.wide_search.SECOND_BATCH", 32)
+    monkeypatch.setattr("counterpane.learn.bayesian.wide_search.SECOND_BATCH", 32)
+    for effort in ("thorough", "default"):
         for n_jobs in (1, 2):
-            search = WideSearch(data, effort="default", n_jobs=n_jobs)
+            search = WideSearch(data, effort=effort, n_jobs=n_jobs)
             state = search.start()
             while not search.done(state):
                 state, _ = search.step(state, Control())
-            results[limit, n_jobs] = state
-    for limit in (1_000, 10):
-        one, two = results[limit, 1], results[limit, 2]
+            results[effort, n_jobs] = state
+    for effort in ("thorough", "default"):
+        one, two = results[effort, 1], results[effort, 2]
+        assert one.every == two.every == (effort == "thorough")
         assert one.parents.tolist() == two.parents.tolist()
         assert one.pairs.tolist() == two.pairs.tolist()
-    edges = [len(results[limit, 1].parents) for limit in (1_000, 10)]
+    edges = [len(results[effort, 1].parents) for effort in ("thorough", "default")]
     assert edges[1] == pytest.approx(edges[0], rel=0.1)
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("rows", [90, 700])
+def test_families_screened_by_lanes_miss_nothing(rows, kind):
+    """Rare states, configurations that are left out, and columns of other numbers of states."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        cards = rng.choice([2, 2, 2, 2, 3], 40).tolist()
+        n, codes = len(cards), random_codes(rng, cards, rows)
+        rare = rng.random(codes.shape) < rng.choice([0.0, 0.5, 0.9], n)[:, None]
+        codes[rare] = 0
+        data = data_of(codes, cards, kind, rate=rng.choice([0.02, 0.5]))
+        parents = [sorted(rng.choice(v, min(v, int(rng.integers(0, 3))), False)) for v in range(n)]
+        offsets = np.cumsum([0, *map(len, parents)])
+        above = np.array([p for own in parents for p in own], np.int32)
+        none = np.zeros(n + 1, np.int64)
+        lists = offsets, above, none, np.zeros(0, np.int32), 0
+        best, again = np.empty((n, 8), np.int32), np.empty((n, 8), np.int32)
+        families = np.empty((n, 2), np.int32)
+        wide.screen_families(data, *lists, best)
+        wide.choose_families(data, *lists, families)
+        asked = families[:, 0] >= 0
+        starts = np.concatenate([[0], np.cumsum(asked * n)])
+        every = np.tile(np.arange(n, dtype=np.int32), int(asked.sum()))
+        wide.judge_families(data, offsets, above, 0, families, starts, every, again)
+        assert best.tolist() == again.tolist()
+
+
+def test_second_screen_of_weighted_rows():
+    rng = np.random.default_rng(9)
+    cards = [2, 3, 2, 2, 2, 3, 2, 2, 2, 2]
+    codes, weights = random_codes(rng, cards, 400), rng.choice([0.5, 1.25, 2.0], 400)
+    codes[7] = codes[3] ^ codes[4] ^ (rng.random(400) < 0.1)
+    data = data_of(codes, cards, weights=weights)
+    offsets = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1])
+    best = np.empty((10, 8), np.int32)
+    none = np.zeros(11, np.int64), np.zeros(0, np.int32)
+    wide.screen_families(data, offsets, np.array([3], np.int32), *none, 0, best)
+    score = naive_score(codes, cards, "likelihood", weights)
+    gains = {
+        x: score(7, tuple(sorted((3, x)))) - score(7, (3,)) for x in range(10) if x not in (3, 7)
+    }
+    expected = sorted((x for x in gains if gains[x] > 1e-7), key=lambda x: -gains[x])
+    assert [x for x in best[7].tolist() if x >= 0] == expected
+    assert 4 in expected
+
+
+def test_what_parents_leave_of_a_column():
+    rng = np.random.default_rng(11)
+    codes = rng.integers(0, 3, (5, 200)).astype(np.uint8)
+    codes[3] = (codes[0] + codes[1]) % 3
+    codes[4] = 1
+    cards = [3] * 5
+    parents = [(), (0,), (), (0, 1), (2,)]
+    offsets = np.cumsum([0, *map(len, parents)])
+    left = np.empty(5)
+    lists = np.array([p for own in parents for p in own], np.int32)
+    wide.fill_left(data_of(codes, cards), offsets, lists, left)
+    plain = [
+        [
+            family_score(codes, np.ones(200), cards, np.zeros(9), "likelihood", 0.0, x, own)
+            for own in (parents[x], ())
+        ]
+        for x in range(4)
+    ]
+    assert left[:4] == pytest.approx([given / alone for given, alone in plain])
+    assert left[3] == pytest.approx(0.0, abs=1e-12)
+    assert left[4] == 1.0  # a constant has nothing to leave
 
 
 def test_strongest_pairs_bound_what_is_kept():

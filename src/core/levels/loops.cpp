@@ -106,19 +106,32 @@ void weighted_1x4(const Word* a, const u32* weights, const Word* const* b, Int n
 // ---- Lanes: a plane holds word w of eight columns at plane[8 w … 8 w + 7], so that nothing is summed across lanes.
 
 #ifdef __AVX512VPOPCNTDQ__
+// Add the bits common to M masks and each of B planes, which follow each other, to sums[m][b].
+template <int M, int B>
+inline __attribute__((always_inline)) void sum_lanes(const Word* const* masks, const Word* planes, Int n, __m512i (&sums)[M][B]) {
+#pragma GCC unroll 16
+  for (int m = 0; m < M; ++m)
+#pragma GCC unroll 2
+    for (int b = 0; b < B; ++b) sums[m][b] = _mm512_setzero_si512();
+  for (Int w = 0; w < n; ++w) {
+    __m512i x[B];
+#pragma GCC unroll 2
+    for (int b = 0; b < B; ++b) x[b] = _mm512_loadu_si512(planes + LANES * (b * n + w));
+#pragma GCC unroll 16
+    for (int m = 0; m < M; ++m) {
+      const __m512i mask = _mm512_set1_epi64((long long)masks[m][w]);
+#pragma GCC unroll 2
+      for (int b = 0; b < B; ++b) sums[m][b] = _mm512_add_epi64(sums[m][b], _mm512_popcnt_epi64(_mm512_and_si512(x[b], mask)));
+    }
+  }
+}
+
 template <int M>
 void count_lanes(const Word* const* masks, const Word* plane, Int n, Int* counts, Int stride) {
-  __m512i sums[M];
+  __m512i sums[M][1];
+  sum_lanes(masks, plane, n, sums);
 #pragma GCC unroll 8
-  for (int m = 0; m < M; ++m) sums[m] = _mm512_setzero_si512();
-  for (Int w = 0; w < n; ++w) {
-    const __m512i x = _mm512_loadu_si512(plane + LANES * w);
-#pragma GCC unroll 8
-    for (int m = 0; m < M; ++m)
-      sums[m] = _mm512_add_epi64(sums[m], _mm512_popcnt_epi64(_mm512_and_si512(x, _mm512_set1_epi64((long long)masks[m][w]))));
-  }
-#pragma GCC unroll 8
-  for (int m = 0; m < M; ++m) _mm512_storeu_si512(counts + stride * m, sums[m]);
+  for (int m = 0; m < M; ++m) _mm512_storeu_si512(counts + stride * m, sums[m][0]);
 }
 #else
 template <int M>
@@ -148,10 +161,27 @@ void lane_counts(const Word* const* masks, Int n_masks, const Word* plane, Int n
   }
 }
 
-// Eight binary columns by eight: bit l of hits[m] says that χ² of mask m and lane l is above the limit.
+// Eight binary columns by eight: bit l of hits[m] says that χ² of mask m and lane l is above the limit. The counts of
+// mask m are filled where it has a hit.
 //
 // χ² > t ⇔ (counts − ones[m] shares[l])² > t N share_m (1 − share_m) share_l (1 − share_l) = scales[m] spreads[l].
-void pair_hits(const Int* counts, const double* ones, const double* scales, const double* shares, const double* spreads, u8* hits) {
+#ifdef __AVX512VPOPCNTDQ__
+void pair_hits(const Word* const* masks, const Word* plane, Int n, const double* ones, const double* scales, const double* shares,
+               const double* spreads, Int* counts, u8* hits) {
+  __m512i sums[LANES][1];
+  sum_lanes(masks, plane, n, sums);
+  const __m512d share = _mm512_loadu_pd(shares), spread = _mm512_loadu_pd(spreads);
+#pragma GCC unroll 8
+  for (int m = 0; m < LANES; ++m) {
+    const __m512d gap = _mm512_sub_pd(_mm512_cvtepi64_pd(sums[m][0]), _mm512_mul_pd(_mm512_set1_pd(ones[m]), share));
+    hits[m] = u8(_mm512_cmp_pd_mask(_mm512_mul_pd(gap, gap), _mm512_mul_pd(_mm512_set1_pd(scales[m]), spread), _CMP_GT_OQ));
+    if (hits[m]) _mm512_storeu_si512(counts + LANES * m, sums[m][0]);
+  }
+}
+#else
+void pair_hits(const Word* const* masks, const Word* plane, Int n, const double* ones, const double* scales, const double* shares,
+               const double* spreads, Int* counts, u8* hits) {
+  count_lanes<LANES>(masks, plane, n, counts, LANES);
   for (int m = 0; m < LANES; ++m) {
     int above[LANES];
     for (int lane = 0; lane < LANES; ++lane) {
@@ -162,6 +192,82 @@ void pair_hits(const Int* counts, const double* ones, const double* scales, cons
     for (int lane = 0; lane < LANES; ++lane) mask |= above[lane] << lane;
     hits[m] = u8(mask);
   }
+}
+#endif
+
+// Bit l of hits[b] says that the family's χ² with lane l of block b may be above the bar; ones[8 b + l] are its rows.
+//
+// With n_x the column's rows in a configuration, χ² = Σ_c gap² N_c / (n_x (N_c − n_x) p (1 − p)). Where the quotient is an
+// approximation, within 2⁻¹⁴, the bar is lower by as much: what is hit is decided elsewhere.
+#ifdef __AVX512VPOPCNTDQ__
+template <int Q, bool REST, int B>
+inline __attribute__((always_inline)) void test_blocks(const FamilyTest& test, const Word* planes, const double* ones, Int n, u8* hits) {
+  __m512i sums[2 * Q - REST][B];
+  sum_lanes(test.masks, planes, n, sums);
+  const __m512d bar = _mm512_set1_pd(test.bar * (1.0 - 1.0 / 8192.0)), one = _mm512_set1_pd(1.0);
+#pragma GCC unroll 2
+  for (int b = 0; b < B; ++b) {
+    __m512d left = _mm512_loadu_pd(ones + LANES * b), chi = _mm512_setzero_pd();
+#pragma GCC unroll 8
+    for (int c = 0; c < Q; ++c) {
+      __m512d column = left;
+      if constexpr (!REST) column = _mm512_cvtepi64_pd(sums[Q + c][b]);
+      else if constexpr (Q > 1) column = c < Q - 1 ? _mm512_cvtepi64_pd(sums[Q + (c < Q - 1 ? c : 0)][b]) : left;
+      left = _mm512_sub_pd(left, column);
+      const __m512d gap = _mm512_fnmadd_pd(column, _mm512_set1_pd(test.shares[c]), _mm512_cvtepi64_pd(sums[c][b]));
+      const __m512d spread = _mm512_mul_pd(column, _mm512_sub_pd(_mm512_set1_pd(test.rows[c]), column));
+      const __m512d part = _mm512_mul_pd(_mm512_mul_pd(gap, gap), _mm512_rcp14_pd(_mm512_max_pd(spread, one)));
+      chi = _mm512_fmadd_pd(part, _mm512_set1_pd(test.scales[c]), chi);
+    }
+    hits[b] = u8(_mm512_cmp_pd_mask(chi, bar, _CMP_GT_OQ));
+  }
+}
+template <int Q, bool REST>
+void test_family(const FamilyTest& test, const Word* planes, const double* ones, Int n_blocks, Int n, u8* hits) {
+  Int b = 0;
+  if constexpr (Q <= 4)
+    for (; b + 2 <= n_blocks; b += 2) test_blocks<Q, REST, 2>(test, planes + LANES * n * b, ones + LANES * b, n, hits + b);
+  for (; b < n_blocks; ++b) test_blocks<Q, REST, 1>(test, planes + LANES * n * b, ones + LANES * b, n, hits + b);
+}
+#else
+template <int Q, bool REST>
+void test_family(const FamilyTest& test, const Word* planes, const double* ones, Int n_blocks, Int n, u8* hits) {
+  constexpr int M = 2 * Q - REST;
+  for (Int b = 0; b < n_blocks; ++b, planes += LANES * n, ones += LANES) {
+    Int counts[M * LANES];
+    double left[LANES], chi[LANES];
+    lane_counts(test.masks, M, planes, n, counts, LANES);
+    for (int lane = 0; lane < LANES; ++lane) {
+      left[lane] = ones[lane];
+      chi[lane] = 0.0;
+    }
+    for (int c = 0; c < Q; ++c) {
+      const bool last = REST && c == Q - 1;
+      const Int* within = counts + LANES * (Q + (last ? 0 : c));
+      for (int lane = 0; lane < LANES; ++lane) {
+        const double column = last ? left[lane] : double(within[lane]);
+        const double gap = double(counts[LANES * c + lane]) - column * test.shares[c], spread = column * (test.rows[c] - column);
+        left[lane] -= column;
+        chi[lane] += gap * gap / (spread > 1.0 ? spread : 1.0) * test.scales[c];
+      }
+    }
+    int mask = 0;
+    for (int lane = 0; lane < LANES; ++lane) mask |= int(chi[lane] > test.bar) << lane;
+    hits[b] = u8(mask);
+  }
+}
+#endif
+
+template <int Q>
+void test_columns(const FamilyTest& test, const Word* planes, const double* ones, Int n_blocks, Int n, u8* hits) {
+  if constexpr (Q > 0) {
+    if (test.q < Q) return test_columns<Q - 1>(test, planes, ones, n_blocks, n, hits);
+    if (test.rest) test_family<Q, true>(test, planes, ones, n_blocks, n, hits);
+    else test_family<Q, false>(test, planes, ones, n_blocks, n, hits);
+  }
+}
+void family_hits(const FamilyTest& test, const Word* planes, const double* ones, Int n_blocks, Int n, u8* hits) {
+  test_columns<MOST_TESTED>(test, planes, ones, n_blocks, n, hits);
 }
 
 // Σ_c (joint − within p)² / (within (1 − within / N) p (1 − p)), p the share of the child's first state in c.
@@ -361,7 +467,7 @@ void add_shares(double* sum, const double* values, Int rows, Int stride, double 
 extern const Loops LOOPS;
 const Loops LOOPS = {
     TEXT(LEVEL), count_ones, count_common, intersect, common_4x4, common_1x4, weighted_1x4,
-    lane_counts, pair_hits, lane_chi_squares,
+    lane_counts, pair_hits, family_hits, lane_chi_squares,
     append<u16, u8>, append<u16, u16>, append<u16, u32>,
     append<u32, u8>, append<u32, u16>, append<u32, u32>,
     add_strided, add_differences, exponentials, logarithms, add_four, mantissa_product, add_shares,

@@ -10,6 +10,21 @@
 
 namespace cp {
 
+// The χ² of a binary child with binary columns, summed over q configurations of its parents.
+//
+// masks[c] holds the rows of configuration c with the child's first state, masks[q + c] all of its rows. With `rest` the
+// last mask is left out: what the others leave of a column is in the last configuration.
+struct FamilyTest {
+  const Word* const* masks;
+  Int q;
+  bool rest;
+  const double* rows;    // N_c, the rows of each configuration
+  const double* shares;  // p, the child's first state among them
+  const double* scales;  // N_c / (p (1 − p))
+  double bar;
+};
+constexpr Int MOST_TESTED = 8;  // configurations of a FamilyTest
+
 struct Loops {
   const char* name;
   Int (*count_ones)(const Word* a, Int n);
@@ -19,7 +34,8 @@ struct Loops {
   void (*common_1x4)(const Word* a, const Word* const* b, Int n, Int* totals);
   void (*weighted_1x4)(const Word* a, const u32* weights, const Word* const* b, Int n, Word* totals);
   void (*lane_counts)(const Word* const* masks, Int n_masks, const Word* plane, Int n, Int* counts, Int stride);
-  void (*pair_hits)(const Int* counts, const double* ones, const double* scales, const double* shares, const double* spreads, u8* hits);
+  void (*pair_hits)(const Word* const* masks, const Word* plane, Int n, const double* ones, const double* scales, const double* shares, const double* spreads, Int* counts, u8* hits);
+  void (*family_hits)(const FamilyTest& test, const Word* planes, const double* ones, Int n_blocks, Int n, u8* hits);
   void (*lane_chi_squares)(const Int* within, const Int* joint, const double* totals, const double* cells, Int q, Int r, Int s, double* out);
   void (*append_8_to_16)(u16* cell, const u8* code, u16 radix, Int n);
   void (*append_16_to_16)(u16* cell, const u16* code, u16 radix, Int n);

@@ -43,6 +43,9 @@ class Cells {
     return scores::log_likelihood<double>(q, r, 1, data_.logs, [&](Int c, Int x, Int) { return counts[c * r + x]; });
   }
 
+  // What the family gains at most, whatever its parents.
+  double room() { return data_.is_likelihood() ? -log_likelihood() : -score(); }
+
   // The score with the parent x added, counted now.
   double score_with(Node x) {
     const Int card = data_.cards[x], cells = q * r;
@@ -52,26 +55,6 @@ class Cells {
     return score_(Floats{table_.data(), {cells * card}}, q, r, card, q_all);
   }
 
-  // The same for a lane of counts: within[c, t, lane] and joint[c, x, t, lane], without the last states.
-  double score_lane(const Int* within, const Int* joint, Int lane, Int card) {
-    const Int s = card - 1;
-    table_.resize(q * r * card);
-    for (Int c = 0; c < q; ++c) {
-      double* out = table_.data() + c * r * card;
-      for (Int x = 0; x < r; ++x) out[x * card + s] = counts[c * r + x];
-      for (Int t = 0; t < s; ++t) {
-        double left = double(within[(c * s + t) * LANES + lane]);
-        for (Int x = 0; x < r; ++x) {
-          const double cell = x + 1 < r ? double(joint[((c * (r - 1) + x) * s + t) * LANES + lane]) : left;
-          left -= cell;
-          out[x * card + t] = cell;
-          out[x * card + s] -= cell;
-        }
-      }
-    }
-    return score_(Floats{table_.data(), {q * r * card}}, q, r, card, q_all);
-  }
-
  private:
   const WideData& data_;
   scores::TableScorer score_;
@@ -79,6 +62,7 @@ class Cells {
   std::vector<u32> cell_;  // of each row
   std::vector<Int> number_;
   std::vector<double> table_;
+  std::vector<Int> common_;
 
   void build_masks(const Nodes& parents) {
     const Int width = data_.width();
@@ -143,17 +127,23 @@ class Cells {
   }
 
   void count_masks(Node x) {
-    const Int card = data_.cards[x], width = data_.width();
-    for (Int c = 0; c < q; ++c) {
-      double* out = table_.data() + c * r * card;
-      for (Int s = 0; s < r; ++s) out[s * card + card - 1] = counts[c * r + s];
-      for (Int t = 0; t + 1 < card; ++t) {
-        Int left = loops->count_common(mask(c, 0), data_.bits(x, t), width);
+    const Int card = data_.cards[x], width = data_.width(), n_masks = q * r;
+    common_.resize(n_masks + 4);
+    for (Int t = 0; t + 1 < card; ++t) {
+      const Word* bits = data_.bits(x, t);
+      for (Int m = 0; m < n_masks; m += 4) {  // four at a time; behind the last one it is counted again
+        const Word* four[4];
+        for (Int k = 0; k < 4; ++k) four[k] = masks.data() + std::min(m + k, n_masks - 1) * width;
+        loops->common_1x4(bits, four, width, common_.data() + m);
+      }
+      for (Int c = 0; c < q; ++c) {
+        double* out = table_.data() + c * r * card;
+        Int left = common_[c * r];
         for (Int s = 0; s < r; ++s) {
-          const Int cell = s + 1 < r ? loops->count_common(mask(c, s + 1), data_.bits(x, t), width) : left;
+          const Int cell = s + 1 < r ? common_[c * r + s + 1] : left;
           left -= cell;
           out[s * card + t] = double(cell);
-          out[s * card + card - 1] -= double(cell);
+          out[s * card + card - 1] += (t == 0 ? counts[c * r + s] : 0.0) - double(cell);
         }
       }
     }

@@ -67,11 +67,13 @@ class Planes {
     starts_[0] = 0;
     for (Int b = from; b < to; ++b) starts_[b - from + 1] = starts_[b - from] + data.card_of_block(b) - 1;
     const Int width = data.width();
+    ones_.assign((to - from) * LANES, 0.0);
     planes_.assign(starts_[to - from] * width * LANES, 0);
     for (Int b = from; b < to; ++b)
       for (Int lane = 0; lane < LANES; ++lane) {
         const Node v = data.lanes(b, lane);
         if (v < 0) continue;
+        ones_[(b - from) * LANES + lane] = double(data.ones[data.first[v]]);
         for (Int t = 0; t + 1 < data.cards[v]; ++t) {
           const Word* bits = data.bits(v, t);
           Word* plane = planes_.data() + (starts_[b - from] + t) * width * LANES + lane;
@@ -82,12 +84,15 @@ class Planes {
   const Word* of(Int block, Int state) const {
     return planes_.data() + (starts_[block - from_] + state) * data_.width() * LANES;
   }
+  // The rows of the first state of the eight columns of a block, and of those after it.
+  const double* ones(Int block) const { return ones_.data() + (block - from_) * LANES; }
 
  private:
   const WideData& data_;
   Int from_;
   std::vector<Int> starts_;
   std::vector<Word> planes_;
+  std::vector<double> ones_;
 };
 
 // Blocks in spans whose planes take about `bytes`.

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "learn/wide/cells.hpp"
+#include "learn/wide/family_screen.hpp"
 
 namespace cp::wide {
 
@@ -72,8 +72,6 @@ class Rows {
   std::vector<std::vector<std::unique_ptr<Row>>> cache_;
   std::vector<Word> keys_;
   std::unique_ptr<Planes> planes_;
-  std::vector<Int> lane_;
-  std::vector<const Word*> masks_;
   Pulse pulse_;
 
   double prior(Node y, const Nodes& parents, double q_all, Node without = -1) const {
@@ -111,12 +109,6 @@ class Rows {
     adds.shrink_to_fit();
   }
 
-  // Whether a parent of so many states can pay at all.
-  bool has_room(Int card, const Nodes& parents, double room) const {
-    const double cells = cells_.q_all * double(cells_.r) * double(card);
-    return card > 1 && cells <= double(data.max_cells) && room > data.bar(cells_.r, card, cells_.q_all, Int(parents.size()));
-  }
-
   void add_parents(Node y, const Nodes& parents, Row& row) {
     const Int from = candidates_.from[y], to = candidates_.from[y + 1];
     if (parents.empty()) {  // the screen knows the gains of pairs
@@ -124,27 +116,21 @@ class Rows {
         if (candidates_.gains[k] > TOLERANCE) row.adds.push_back({candidates_.gains[k], candidates_.nodes[k]});
       return;
     }
-    // A family gains no more than its whole log-likelihood, or score.
-    const double room = data.is_likelihood() ? -cells_.log_likelihood() : -cells_.score();
-    const auto add = [&](Node x, double score) {
-      const double gain = score + prior_with(y, parents, x) - row.score;
+    FamilyScreen screen(data, cells_, Int(parents.size()), cells_.masks.data());
+    const auto add = [&](Node x) {
+      if (x == y || holds(parents, x)) return;
+      pulse_(cost(x));
+      const double gain = cells_.score_with(x) + prior_with(y, parents, x) - row.score;
       if (gain > TOLERANCE) row.adds.push_back({gain, x});
     };
     if (!every_) {
-      for (Int k = from; k < to; ++k) {
-        const Node x = candidates_.nodes[k];
-        if (holds(parents, x) || !has_room(data.cards[x], parents, room)) continue;
-        pulse_(cost(x));
-        add(x, cells_.score_with(x));
-      }
+      for (Int k = from; k < to; ++k)
+        if (screen.may_pay(data.cards[candidates_.nodes[k]])) add(candidates_.nodes[k]);
     } else if (planes_ && cells_.by_masks) {
-      add_lanes(parents, room, add);
+      screen.run(*planes_, 0, data.lanes.shape(0), add, pulse_);
     } else {
-      for (Node x = 0; x < data.n(); ++x) {
-        if (x == y || holds(parents, x) || !has_room(data.cards[x], parents, room)) continue;
-        pulse_(cost(x));
-        add(x, cells_.score_with(x));
-      }
+      for (Node x = 0; x < data.n(); ++x)
+        if (screen.may_pay(data.cards[x])) add(x);
     }
   }
 
@@ -155,39 +141,6 @@ class Rows {
     for (Node p : parents) edges += data.edge_price(p, y);
     const double parameters = cells_.q_all * double(data.cards[x]) * double(data.cards[y] - 1);
     return data.by_count[parents.size() + 1] - edges + data.by_parameter * parameters;
-  }
-
-  // All columns, eight at a time: a parent whose χ² is below the bar cannot pay, since
-  // N · MI ≤ Σ_c N_c ln(1 + χ²_c / N_c) ≤ Σ_c χ²_c; the others are scored from the counts at hand.
-  template <class Add>
-  void add_lanes(const Nodes& parents, double room, Add add) {
-    const Int q = cells_.q, r = cells_.r, width = data.width();
-    masks_.resize(q * r);
-    for (Int c = 0; c < q; ++c) {
-      masks_[c] = cells_.mask(c, 0);
-      for (Int x = 0; x + 1 < r; ++x) masks_[q + c * (r - 1) + x] = cells_.mask(c, x + 1);
-    }
-    double chi[LANES], bar = 0.0;
-    bool possible = false;
-    for (Int b = 0; b < data.lanes.shape(0); ++b) {
-      const Int card = data.card_of_block(b), s = card - 1;
-      if (b == 0 || card != data.card_of_block(b - 1)) {
-        possible = has_room(card, parents, room);
-        bar = data.bar(r, card, cells_.q_all, Int(parents.size())) * (1.0 - 1e-9) - 1e-6;
-      }
-      if (!possible) continue;
-      lane_.resize(q * r * s * LANES);
-      for (Int t = 0; t < s; ++t)
-        loops->lane_counts(masks_.data(), q * r, planes_->of(b, t), width, lane_.data() + t * LANES, s * LANES);
-      const Int *within = lane_.data(), *joint = within + q * s * LANES;
-      pulse_(q * r * s * width * 2 + 20 * q * r * card);
-      loops->lane_chi_squares(within, joint, cells_.totals.data(), cells_.counts.data(), q, r, s, chi);
-      for (Int lane = 0; lane < LANES; ++lane) {
-        const Node x = data.lanes(b, lane);
-        if (x < 0 || chi[lane] <= bar || x == cells_.child || holds(parents, x)) continue;
-        add(x, cells_.score_lane(within, joint, lane, card));
-      }
-    }
   }
 };
 

@@ -7,6 +7,7 @@
 namespace cp::wide {
 
 constexpr Int SPAN_BYTES = 1 << 15;  // planes that stay in the first-level cache
+constexpr Int MOST_CELLS = 32;      // of a family in the second screen
 
 // Screens the pairs of the blocks before `end` with those from … end − 1, each pair once.
 class PairScreen {
@@ -80,9 +81,11 @@ class PairScreen {
   template <class Keep>
   void screen_binary(Int left, Int b, double least, Keep& keep, Pulse& pulse) {
     counts_.resize(LANES * LANES);
+    const Int n_left = Int(masks_.size());
+    const Word* masks[LANES];
+    for (Int m = 0; m < LANES; ++m) masks[m] = masks_[std::min(m, n_left - 1)];
     double ones[LANES], scales[LANES], shares[LANES], spreads[LANES];
     const double limit = chi_limit(least);
-    const Int n_left = Int(masks_.size());
     for (Int m = 0; m < LANES; ++m) {
       const Node i = data_.lanes(left, m), j = data_.lanes(b, m);
       ones[m] = i < 0 ? 0.0 : double(data_.ones[data_.first[i]]);
@@ -90,9 +93,8 @@ class PairScreen {
       shares[m] = j < 0 ? 0.0 : double(data_.ones[data_.first[j]]) / total_;
       spreads[m] = shares[m] * (1.0 - shares[m]);
     }
-    loops->lane_counts(masks_.data(), n_left, planes_->of(b, 0), data_.width(), counts_.data(), LANES);
     u8 hits[LANES];
-    loops->pair_hits(counts_.data(), ones, scales, shares, spreads, hits);
+    loops->pair_hits(masks, planes_->of(b, 0), data_.width(), ones, scales, shares, spreads, counts_.data(), hits);
     pulse(LANES * (data_.width() + 8));
     table_.resize(4);
     for (Int m = 0; m < n_left; ++m) {
@@ -200,7 +202,6 @@ class FamilyChoice {
       : data_(data), above_(above), below_(below), pair_(data) {}
 
   Nodes operator()(Node y, Pulse& pulse) {
-    constexpr Int MOST_CELLS = 32;
     Nodes family;
     if (data_.cards[y] < 2) return family;
     const bool has_parents = above_.length(y) > 0;
@@ -245,71 +246,88 @@ inline void keep_best(std::vector<Gain>& gains, const Gain& gain, Int most) {
   if (Int(gains.size()) > most) gains.pop_back();
 }
 
-// Fill `best` with up to eight columns that gain most as one more parent of each node, given the parents of FamilyChoice.
+// Call list(x) for the columns of blocks from … to − 1 whose number of states can pay.
+template <class List>
+void list_all(const WideData& data, const FamilyScreen& screen, Int from, Int to, List list) {
+  for (Int b = from; b < to; ++b)
+    if (screen.may_pay(data.card_of_block(b)))
+      for (Int lane = 0; lane < LANES && data.lanes(b, lane) >= 0; ++lane) list(data.lanes(b, lane));
+}
+
+// Keeps the columns that gain most as one more parent of a node.
+class FamilyJudge {
+ public:
+  FamilyJudge(const WideData& data, const FamilyChoice& choice) : data_(data), choice_(choice), cells_(data) {}
+
+  // Join those of `listed` that gain to `gains`, of which at most `most` are kept.
+  void operator()(Node y, const Nodes& family, Vector<const Node> listed, std::vector<Gain>& gains, Int most, Pulse& pulse) {
+    if (listed.size() == 0) return;
+    cells_.build(y, family);
+    const double score = cells_.score();
+    for (Node x : listed) {
+      if (x == y || holds(family, x) || choice_.joined(x, y)) continue;
+      const double gain = cells_.score_with(x) + added_prior(data_, cells_, Int(family.size()), x) - score;
+      if (gain > TOLERANCE) keep_best(gains, {gain, x}, most);
+      pulse(cells_.by_masks ? cells_.q * cells_.r * data_.width() : 2 * data_.n_rows);
+    }
+  }
+
+ private:
+  const WideData& data_;
+  const FamilyChoice& choice_;
+  Cells cells_;
+};
+
+// Fill `best` with the columns that gain most as one more parent of each node, given the parents of FamilyChoice.
 //
 // Nodes are from … from + best.rows − 1. −1 fills up.
 inline void screen_families(const WideData& data, Ints parents_from, Vector<const Node> parents, Ints children_from,
                             Vector<const Node> children, Int from, Matrix<Node> best) {
-  const Ragged<const Node> above{parents, parents_from}, below{children, children_from};
-  const Int n = best.shape(0), kept = best.shape(1), width = data.width();
+  constexpr std::size_t LISTED = 1024;  // columns of a node that wait to be judged
+  const Int n = best.shape(0), kept = best.shape(1), n_blocks = data.lanes.shape(0);
   struct Task {
-    std::optional<Cells> cells;
     Nodes family;
-    double score = 0.0, room = 0.0;
-    std::vector<const Word*> masks;
+    std::vector<Word> masks;
+    std::optional<FamilyScreen> screen;
+    Nodes listed;
     std::vector<Gain> gains;
   };
   std::vector<Task> tasks(n);
-  FamilyChoice choose(data, above, below);
+  FamilyChoice choose(data, {parents, parents_from}, {children, children_from});
+  FamilyJudge judge(data, choose);
+  Cells cells(data);
   Pulse pulse;
-  best.fill(-1);
-  for (Int k = 0; k < n; ++k) {
-    const Node y = Node(from + k);
+  const auto judge_listed = [&](Int k) {
     Task& task = tasks[k];
-    task.family = choose(y, pulse);
+    judge(Node(from + k), task.family, {task.listed.data(), {Int(task.listed.size())}}, task.gains, kept, pulse);
+    task.listed.clear();
+  };
+  for (Int k = 0; k < n; ++k) {
+    Task& task = tasks[k];
+    task.family = choose(Node(from + k), pulse);
     if (task.family.empty()) continue;
-    task.cells.emplace(data);
-    Cells& c = *task.cells;
-    c.build(y, task.family);
-    task.score = c.score();
-    task.room = data.is_likelihood() ? -c.log_likelihood() : -task.score;
-    for (Int i = 0; i < c.q; ++i) task.masks.push_back(c.mask(i, 0));
-    for (Int i = 0; i < c.q; ++i)
-      for (Int x = 0; x + 1 < c.r; ++x) task.masks.push_back(c.mask(i, x + 1));
+    cells.build(Node(from + k), task.family);
+    task.masks = cells.masks;
+    task.screen.emplace(data, cells, Int(task.family.size()), task.masks.data());
   }
-  std::vector<Int> counts;
-  double chi[LANES];
-  for (Int begin = 0; begin < data.lanes.shape(0);) {
-    const Int end = span_end(data, begin, data.lanes.shape(0), SPAN_BYTES);
+  for (Int begin = 0; begin < n_blocks;) {
+    const Int end = span_end(data, begin, n_blocks, SPAN_BYTES);
     const Planes planes(data, begin, end);
     for (Int k = 0; k < n; ++k) {
       Task& task = tasks[k];
-      if (!task.cells) continue;
-      Cells& c = *task.cells;
-      double bar = 0.0;
-      for (Int b = begin; b < end; ++b) {
-        const Int card = data.card_of_block(b), s = card - 1;
-        if (b == begin || card != data.card_of_block(b - 1)) bar = data.bar(c.r, card, c.q_all, Int(task.family.size()));
-        if (card < 2 || task.room <= bar || c.q_all * double(c.r * card) > double(data.max_cells)) continue;
-        counts.resize(c.q * c.r * s * LANES);
-        for (Int t = 0; t < s; ++t)
-          loops->lane_counts(task.masks.data(), c.q * c.r, planes.of(b, t), width, counts.data() + t * LANES, s * LANES);
-        const Int *within = counts.data(), *joint = within + c.q * s * LANES;
-        loops->lane_chi_squares(within, joint, c.totals.data(), c.counts.data(), c.q, c.r, s, chi);
-        pulse(c.q * c.r * s * width * 2);
-        for (Int lane = 0; lane < LANES; ++lane) {
-          const Node x = data.lanes(b, lane);
-          if (x < 0 || chi[lane] <= bar * (1.0 - 1e-9) - 1e-6 || x == c.child || holds(task.family, x)) continue;
-          if (choose.joined(x, Node(c.child))) continue;
-          const double gain = c.score_lane(within, joint, lane, card) + added_prior(data, c, Int(task.family.size()), x) - task.score;
-          if (gain > TOLERANCE) keep_best(task.gains, {gain, x}, kept);
-        }
-      }
+      if (!task.screen) continue;
+      const auto list = [&](Node x) { task.listed.push_back(x); };
+      if (data.weights.empty()) task.screen->run(planes, begin, end, list, pulse);
+      else list_all(data, *task.screen, begin, end, list);
+      if (task.listed.size() >= LISTED) judge_listed(k);
     }
     begin = end;
   }
-  for (Int k = 0; k < n; ++k)
+  best.fill(-1);
+  for (Int k = 0; k < n; ++k) {
+    judge_listed(k);
     for (std::size_t i = 0; i < tasks[k].gains.size(); ++i) best(k, Int(i)) = tasks[k].gains[i].node;
+  }
 }
 
 // ---- Pairs and families that were screened elsewhere, such as on a card -----------------------------------------------
@@ -348,23 +366,15 @@ inline void choose_families(const WideData& data, Ints parents_from, Vector<cons
 inline void judge_families(const WideData& data, Ints parents_from, Vector<const Node> parents, Int from, Matrix<const Node> families,
                            Ints listed_from, Vector<const Node> listed, Matrix<Node> best) {
   const FamilyChoice choice(data, {parents, parents_from}, {parents, parents_from});
-  Cells cells(data);
+  FamilyJudge judge(data, choice);
   Pulse pulse;
   best.fill(-1);
   for (Int k = 0; k < best.shape(0); ++k) {
-    if (listed_from[k] == listed_from[k + 1]) continue;
     Nodes family;
     for (Node p : families[k])
       if (p >= 0) family.push_back(p);
-    cells.build(Node(from + k), family);
-    const double score = cells.score();
     std::vector<Gain> gains;
-    for (Node x : listed.part(listed_from[k], listed_from[k + 1])) {
-      if (x == cells.child || holds(family, x) || choice.joined(x, Node(cells.child))) continue;
-      const double gain = cells.score_with(x) + added_prior(data, cells, Int(family.size()), x) - score;
-      if (gain > TOLERANCE) keep_best(gains, {gain, x}, best.shape(1));
-      pulse(cells.q * cells.r * data.width());
-    }
+    judge(Node(from + k), family, listed.part(listed_from[k], listed_from[k + 1]), gains, best.shape(1), pulse);
     for (std::size_t i = 0; i < gains.size(); ++i) best(k, Int(i)) = gains[i].node;
   }
 }

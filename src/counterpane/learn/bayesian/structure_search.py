@@ -30,7 +30,6 @@ from counterpane.learn.bayesian.network import (
 from counterpane.learn.bayesian.score_learner import LearnedNetwork, named_gains
 from counterpane.learn.bayesian.wide_columns import WideColumns, searched_columns
 from counterpane.learn.bayesian.wide_search import (
-    EVERY_COLUMN,
     WideSearch,
     can_be_wide,
     edge_gains,
@@ -209,9 +208,10 @@ class StructureSearch(NetworkLearner):
         (parent, child, bits, directed) and (parent, child, nats of the score) of each edge, largest
         first.
     method_ : str
-        "dense": rows of scores over all columns. "wide", above 1,000 columns: every column is
-        tried, and only what gains is kept. "screened", above 30,000: columns that a screen of all
-        pairs, and a second one given the present parents, bring up.
+        "dense": rows of scores over all columns. "screened", above 1,000 columns: those that a
+        screen of all pairs, and a second one given the present parents, bring up. "wide", up to
+        30,000 columns: every column is tried, because some are functions of others, or because
+        `effort` is "thorough".
     trace_ : list of dict
         The steps of the search.
 
@@ -244,7 +244,6 @@ class StructureSearch(NetworkLearner):
         self.method_ = "dense"
         if narrow or not can_be_wide(score, float(source.total_weight or 2.0)):
             return super()._learn(source, score)
-        self.method_ = "wide" if n <= EVERY_COLUMN else "screened"
         entropies = column_entropies(source)
         order = np.array(intrinsic_order(source, entropies), dtype=np.int64)
         rate = false_edge_rate(self.false_edges, n)
@@ -255,6 +254,7 @@ class StructureSearch(NetworkLearner):
         card = card if card is not None and card.screens and not data.weights.size else None
         search = WideSearch(data, effort=self.effort, n_jobs=self.n_jobs, card=card)
         outcome = self._driver(source).run(search, "searching")
+        self.method_ = "wide" if outcome.state.every else "screened"
         edges = edges_of(outcome.state)
         total, named = self._wide_gains(source, score, rate, columns, data, edges)
         model = self._with_parameters(source, Dag(n, [(p, x) for p, x, _ in named]), score)

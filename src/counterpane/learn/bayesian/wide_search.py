@@ -1,10 +1,11 @@
 """Greedy equivalence search for tables of thousands of columns; nothing of size columns².
 
 All pairs are screened by popcounts, eight columns at a time. A row of the search then holds only
-what gains. Up to `EVERY_COLUMN` columns each family is tried with every column, which is GES; above
-that with the columns of its screen, and a second screen looks at each column given its present
-parents. Edges are added and removed in the space of equivalence classes, whose graph is mended
-locally; node reinsertion follows. See docs/design/wide.md.
+what gains, of the columns of its screen; a second screen looks at all columns given the present
+parents of each one, and the search goes on. Where columns are functions of others, up to
+`EVERY_COLUMN` columns, each family is tried with every column instead, which is GES. Edges are
+added and removed in the space of equivalence classes, whose graph is mended locally; node
+reinsertion follows. See docs/design/wide.md.
 """
 
 from __future__ import annotations
@@ -38,14 +39,18 @@ from counterpane.typing import Array, Floats, Ints
 special = lazy("scipy.special")
 
 WIDE = 1_000  # above so many columns, rows of scores over all columns cost too much
-EVERY_COLUMN = 30_000  # columns up to which each family is tried with every column
+EVERY_COLUMN = 30_000  # columns up to which each family may be tried with every column
+FUNCTION = 0.01  # of its log-likelihood that a column keeps given those it is a function of
+FUNCTIONS = 0.01  # share of such columns with which screens miss too much
 MOST_PARENTS = 20  # a table of more binary columns is larger than the search allows
 WEAK_PAIRS = 20  # pairs a column that chance alone keeps as candidates
 STRONGEST = 128  # pairs of a column that are kept where very many gain
 PAIR_ROOM = 2**18  # pairs of one kernel call, at least
 SPAN_BYTES = 2**18  # of bit sets: they stay in half of a second-level cache
-SECOND_BATCH = 4096  # columns of one step of the second screen, for each thread
-CARD_BATCH = 2**18  # the same on a card
+SECOND_BATCH = 4096  # columns of one step of the second screen, for each thread, at most
+SECOND_BYTES = 2**26  # of the bit sets of their families
+MOST_CELLS = 32  # of a family in the second screen
+CARD_BATCH = 2**18  # columns of one step of the second screen on a card
 FOUND = 8  # columns that the second screen adds to a column, at most
 EXPANDED = 64  # integer weights are written out as rows up to this factor
 LANES = 8
@@ -61,13 +66,17 @@ def is_wide(n_columns: int) -> bool:
 
 
 class WideState(NamedTuple):
-    """Parents of each node end to end, the screened pairs, and how many steps are done."""
+    """Parents of each node end to end, the screened pairs, and how many steps are done.
+
+    `every` says whether each family is tried with every column.
+    """
 
     parents_from: Ints
     parents: Ints
     pairs: Ints
     gains: Floats
     steps: int
+    every: bool
 
 
 class WideSearch(Search[WideState]):
@@ -79,23 +88,29 @@ class WideSearch(Search[WideState]):
         self.data = data
         self.n = len(data.cards)
         self.n_jobs = n_jobs
-        self.every = self.n <= EVERY_COLUMN
+        self.may_try_every = self.n <= EVERY_COLUMN
+        every = effort == "thorough" and self.may_try_every
         self.passes = {"fast": 0, "default": 10 if self.n < 10_000 else 1, "thorough": 10}[effort]
         self.ends = span_ends(data)
-        self.keep = _kept_gains(data, every=self.every)
+        self.keep = _kept_gains(data, every=every)
         self.card = None if card is None else CardScreens(card, data, self.keep, n_jobs)
         screens = [("screen", k) for k in range(0, len(self.ends), n_jobs)]
         if self.card is not None:
             screens = [("screen", start) for start in self.card.starts]
-        self.batch = SECOND_BATCH * n_jobs if card is None else CARD_BATCH
-        second = [("second screen", k) for k in range(0, self.n, self.batch) if not self.every]
-        first = [] if self.every else [("search", 0)]
-        self.plan = [*screens, *first, *second, ("search", self.passes)]
+        room = SECOND_BYTES // (8 * MOST_CELLS * data.words.shape[1])
+        self.thread_batch = max(1, min(SECOND_BATCH, room))
+        self.batch = self.thread_batch * n_jobs if card is None else CARD_BATCH
+        second = [("second screen", k) for k in range(0, self.n, self.batch)]
+        more = [] if every else [("search", 0), *second]
+        self.plan = [*screens, *more, ("search", self.passes)]
         self.last_screen = screens[-1][1]
+        self.first_search = len(screens) if more else -1
+        none: Ints = np.zeros(0, dtype=np.int64)
+        offsets = np.zeros(self.n + 1, dtype=np.int64)
+        self.first = WideState(offsets, none, none, np.zeros(0), 0, every)
 
     def start(self) -> WideState:
-        none: Ints = np.zeros(0, dtype=np.int64)
-        return WideState(np.zeros(self.n + 1, dtype=np.int64), none, none, np.zeros(0), 0)
+        return self.first
 
     def done(self, state: WideState) -> bool:
         return state.steps >= len(self.plan)
@@ -110,6 +125,10 @@ class WideSearch(Search[WideState]):
             record: dict[str, Any] = {"pairs": len(state.gains)}
         elif stage == "search":
             state, record = self._search(state, k)
+            if state.steps == self.first_search and self._has_functions(state):
+                state = state._replace(every=True)
+        elif state.every:
+            record = {"pairs": 0}
         else:
             before = len(state.gains)
             state = self._screen_families(state, k)
@@ -156,7 +175,7 @@ class WideSearch(Search[WideState]):
         arrows, figures = np.zeros(len(parents), dtype=bool), np.zeros(3)
         with suppress(Stopped):  # the driver notices next; the lists hold the last whole network
             kernels.search_wide(
-                self.data, nodes_from, nodes, gains, self.every, passes, parents_from, parents,
+                self.data, nodes_from, nodes, gains, state.every, passes, parents_from, parents,
                 arrows, figures,
             )  # fmt: skip
         n_edges = int(parents_from[-1])
@@ -168,6 +187,19 @@ class WideSearch(Search[WideState]):
         lists = parents[:n_edges].astype(np.int64)
         return state._replace(parents_from=parents_from, parents=lists), record
 
+    def _has_functions(self, state: WideState) -> bool:
+        """Whether columns are functions of their parents, and few enough to try every column.
+
+        A column that a wrong parent explains nearly by itself shows no other one, so that screens
+        given the present parents do not find the right ones.
+        """
+        if not self.may_try_every:
+            return False
+        left = np.empty(self.n)
+        parents = state.parents.astype(np.int32)
+        kernels.fill_left(self.data, state.parents_from, parents, left)
+        return bool((left < FUNCTION).sum() > FUNCTIONS * self.n)
+
     def _screen_families(self, state: WideState, first: int) -> WideState:
         """The pairs that gain given the present parents of the next columns, added to the rest."""
         children = np.repeat(np.arange(self.n), np.diff(state.parents_from))
@@ -176,13 +208,13 @@ class WideSearch(Search[WideState]):
         lists = state.parents.astype(np.int32), children[below].astype(np.int32)
 
         def screen(start: int) -> Array:
-            best = np.empty((min(SECOND_BATCH, self.n - start), FOUND), dtype=np.int32)
+            best = np.empty((min(self.thread_batch, stop - start), FOUND), dtype=np.int32)
             kernels.screen_families(self.data, state.parents_from, lists[0], children_from,
                                     lists[1], start, best)  # fmt: skip
             return best
 
         stop = min(first + self.batch, self.n)
-        starts = list(range(first, stop, SECOND_BATCH))
+        starts = list(range(first, stop, self.thread_batch))
         if self.card is None:
             best = np.concatenate(list(map_in_threads(screen, starts, self.n_jobs)))
         else:
@@ -257,8 +289,8 @@ def both_ways(pairs: Ints, gains: Floats, n: int) -> tuple[Ints, Array, Floats]:
 def _kept_gains(data: WideData, *, every: bool) -> Floats:
     """The gain from which a pair of d degrees of freedom is kept.
 
-    Where every column is tried later, only what gains by itself; else also the pairs of which
-    chance would show `WEAK_PAIRS` a column.
+    Where every column is tried, only what gains by itself; else also the pairs of which chance
+    would show `WEAK_PAIRS` a column.
     """
     keep: Floats = np.full(len(data.price), 1e-7)
     return keep if every else np.minimum(keep, chance_gains(data))

@@ -8,14 +8,13 @@ import pytest
 import counterpane as cp
 from counterpane.counts.engines import gpu
 from counterpane.counts.engines.bit_device import HostBits
-from counterpane.learn.bayesian import card_screens, structure_search, wide_search
+from counterpane.learn.bayesian import card_screens, wide_search
 
 
 @pytest.fixture(autouse=True)
 def _narrow_tables_are_wide(monkeypatch):
     monkeypatch.setattr(wide_search, "WIDE", 20)
     monkeypatch.setattr(wide_search, "EVERY_COLUMN", 10)
-    monkeypatch.setattr(structure_search, "EVERY_COLUMN", 10)
     monkeypatch.setattr(gpu, "SCREENED_COLUMNS", 16)
     monkeypatch.setattr(gpu, "BINARY_COLUMNS", 32)
     monkeypatch.setattr(card_screens, "TASKS", 16)

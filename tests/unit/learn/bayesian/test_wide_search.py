@@ -49,7 +49,7 @@ def test_few_edges_are_false(states, score):
     table, edges = table_of(states)
     learner = cp.StructureSearch(score).fit(table)
     precision, recall = shares(learner, edges)
-    assert learner.method_ == "wide"
+    assert learner.method_ == "screened"
     assert precision > 0.9
     assert recall > 0.45
     plain = cp.StructureSearch(score, false_edges=None).fit(table)
@@ -58,7 +58,7 @@ def test_few_edges_are_false(states, score):
 
 def test_wide_and_dense_searches_agree(monkeypatch):
     table, edges = table_of()
-    wide = cp.StructureSearch(false_edges=None).fit(table)
+    wide = cp.StructureSearch(false_edges=None, effort="thorough").fit(table)
     monkeypatch.setattr(wide_search, "WIDE", 1_000)
     dense = cp.StructureSearch(false_edges=None).fit(table)
     assert (wide.method_, dense.method_) == ("wide", "dense")
@@ -67,6 +67,23 @@ def test_wide_and_dense_searches_agree(monkeypatch):
     families = [(x, list(wide.model_.dag.parents(x))) for x in range(N)]
     by_counts = score_families(cp.BIC(), cp.MemoryCounts(table), families).sum()
     assert wide.score_ == pytest.approx(by_counts)
+
+
+def test_where_columns_are_functions_every_column_is_tried(monkeypatch):
+    """Genotypes of three states from two alleles each, of which others are copies with noise."""
+    rng = np.random.default_rng(3)
+    table, _ = table_of(n=120, rows=500)
+    alleles = rng.integers(0, 2, (60, 500))
+    alleles[2::3] = np.where(rng.random((20, 500)) < 0.5, alleles[::3], alleles[1::3])
+    codes = np.concatenate([table.codes, alleles, alleles[::2] + alleles[1::2]]).astype(np.uint8)
+    mixed = cp.Table(cp.Schema.from_cards([2] * 180 + [3] * 30), codes)
+    learner = cp.StructureSearch().fit(mixed)
+    assert learner.method_ == "wide"
+    assert [r["stage"] for r in learner.trace_].count("search") == 2
+    monkeypatch.setattr(wide_search, "EVERY_COLUMN", 150)
+    screened = cp.StructureSearch().fit(mixed)
+    assert screened.method_ == "screened"
+    assert learner.score_ >= screened.score_
 
 
 def test_results_do_not_depend_on_threads_order_or_weights():
@@ -84,7 +101,7 @@ def test_real_weights(monkeypatch):
     table, edges = table_of(n=120, rows=300)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 1.5], 300)
     weighted = cp.StructureSearch().fit(cp.Table(table.schema, table.codes, weights))
-    assert weighted.method_ == "wide"
+    assert weighted.method_ == "screened"
     assert shares(weighted, edges)[0] > 0.85
     # Weights that are all the same real number are a rescaled table.
     half = cp.Table(table.schema, np.tile(table.codes, 2), np.full(600, 0.5))
@@ -100,7 +117,7 @@ def test_missing_cells_are_a_state():
     learner = cp.StructureSearch().fit(cp.Table(table.schema, codes))
     assert learner.missing_ == "state"
     assert "EM is for tables" in learner.missing_note_
-    assert learner.method_ == "wide"
+    assert learner.method_ == "screened"
     assert len(learner.gains_) > 40
 
 
