@@ -30,6 +30,17 @@ extern "C" __global__ void pack_16(const unsigned short* codes, i64 n_rows, cons
   pack(codes, n_rows, first, last, cards, width, words);
 }
 
+// The set of each column's last state: the rows that are in no set of its others.
+extern "C" __global__ void last_states(i64 n_rows, const i64* first, const i64* last, const int* cards, i64 width, u32* words) {
+  const i64 word = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  const int column = blockIdx.y;
+  if (word >= width) return;
+  const i64 rows = n_rows - 32 * word;  // from this word on
+  u32 left = rows >= 32 ? 0xffffffffu : rows > 0 ? (1u << rows) - 1u : 0u;
+  for (int state = 0; state + 1 < cards[column]; ++state) left &= ~words[(first[column] + state) * width + word];
+  words[last[column] * width + word] = left;
+}
+
 // The sum of `value` over the threads of a block of whole warps, in thread 0.
 __device__ u32 block_sum(u32 value) {
   __shared__ u32 sums[32];
