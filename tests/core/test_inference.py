@@ -98,6 +98,32 @@ def test_expect_rows(logs):
 
 
 @pytest.mark.parametrize("logs", [False, True])
+def test_compare_rows(logs):
+    tables = random_tables(3, zeros=True)
+    weights = joint(CARDS, tables)
+    tree, values, least = compiled(tables, logs)
+    rows = np.array([[0, 3, 1, 2, 0, 3], [1, 3, 2, 4, 1, 0], [2, 3, 2, 4, 1, 3]])
+    masses = np.array([1.0, 0.5, 2.0])
+    rng = np.random.default_rng(1)
+    changed = [int(f) for f in tree.order[[0, 2, 2]]]  # one factor twice
+    shapes = [tuple(CARDS[v] for v in SCOPES[f]) for f in changed]
+    ratios = [rng.uniform(0.2, 3.0, shape) for shape in shapes]
+    change_from = np.searchsorted([0, 2, 2], np.arange(len(SCOPES) + 1))
+    ratio_from = np.cumsum([0, *[r.size for r in ratios[:-1]]])
+    out, log_weights = np.zeros(3), np.empty(3)
+    inference.compare_rows(
+        tree.arrays, tree.cards, rows, masses, values, least, change_from, ratio_from,
+        np.concatenate([r.ravel() for r in ratios]), out, log_weights, logs,
+    )  # fmt: skip
+    for f, ratio, total in zip(changed, ratios, out, strict=True):
+        shape = [CARDS[v] if v in SCOPES[f] else 1 for v in range(len(CARDS))]
+        order = np.argsort(SCOPES[f])
+        other = weights * ratio.transpose(order).reshape(shape)
+        shares = [given(other, row).sum() / given(weights, row).sum() for row in rows]
+        np.testing.assert_allclose(total, masses @ np.log(shares), rtol=1e-10)
+
+
+@pytest.mark.parametrize("logs", [False, True])
 def test_draw_rows(logs):
     tables = random_tables(4, zeros=True)
     weights = joint(CARDS, tables)

@@ -16,6 +16,7 @@ static const Area area("inference", {
     TUPLE(Tree),
     KERNEL(answer_rows, "tree cards[] columns[c] rows[r,c] targets[] homes[] values[] least[tree.f] out[r,] log_weights[r] logs"),
     KERNEL(expect_rows, "tree cards[n] rows[r,n] weights[r] values[v] least[tree.f] out[v] log_weights[r] logs"),
+    KERNEL(compare_rows, "tree cards[n] rows[r,n] weights[r] values[] least[tree.f] change_from[tree.f+1] ratio_from[c] ratios[] out[c] log_weights[r] logs"),
     KERNEL(draw_rows, "tree cards[n] rows[r,n] seeds[r] values[] least[tree.f] out[n,] log_weights[r] logs"),
 
     TUPLE(Scopes),

@@ -29,14 +29,14 @@ void for_each_row(TreeRun& run, Ints cards, Matrix<const Int> rows, Vector<doubl
   }
 }
 
-// Add weight × P(variables of factor f, in clique k | row) to the factor's place in `out`.
+// Call visit(place, share) with P(states of factor f, in clique k | row) at each place of the factor's table it can be at.
 //
 // `missing` and `answer` are scratch for the variables that the row lacks, and their joint probabilities.
-inline void add_family(TreeRun& run, Int k, Int f, double weight, Vector<Int> missing, Vector<double> answer,
-                       Vector<double> out) {
+template <class Visit>
+void for_each_state(TreeRun& run, Int k, Int f, Vector<Int> missing, Vector<double> answer, Visit visit) {
   const Tree& tree = run.tree;
   const Int first = tree.axis_from[f], last = tree.axis_from[f + 1];
-  Int at = tree.value_from[f], n = 0, cells = 1;
+  Int at = 0, n = 0, cells = 1;
   for (Int a = first; a < last; ++a) {
     const Int v = tree.axes[a];
     at += run.codes[v] * tree.strides[a];
@@ -45,10 +45,7 @@ inline void add_family(TreeRun& run, Int k, Int f, double weight, Vector<Int> mi
       cells *= run.cards[v];
     }
   }
-  if (n == 0) {
-    out[at] += weight;
-    return;
-  }
+  if (n == 0) return visit(at, 1.0);
   run.read(k, missing.part(0, n), answer.part(0, cells));
   for (Int cell = 0; cell < cells; ++cell) {
     Int place = at, rest = cell;
@@ -58,13 +55,14 @@ inline void add_family(TreeRun& run, Int k, Int f, double weight, Vector<Int> mi
       place += rest % card * tree.strides[a];
       rest /= card;
     }
-    out[place] += weight * answer[cell];
+    visit(place, answer[cell]);
   }
 }
 
-// Add each row's expected counts of all factors to `out`; fill `log_weights`, NaN: use logs.
-inline void expect_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Floats weights, Floats values, Floats least,
-                        Vector<double> out, Vector<double> log_weights, bool logs) {
+// Call visit(r, f, each) for each possible row and factor; each(fn) is `for_each_state` of both.
+template <class Visit>
+void for_each_family(const Tree& tree, Ints cards, Matrix<const Int> rows, Floats values, Floats least,
+                     Vector<double> log_weights, bool logs, Visit visit) {
   TreeRun run(tree, cards, values, least, logs);
   Int largest = 1;
   for (Int f = 0; f < least.size(); ++f)
@@ -75,7 +73,32 @@ inline void expect_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Fl
     run.distribute();
     for (Int k = 0; k < tree.size(); ++k)
       for (Int f = tree.factor_from[k]; f < tree.factor_from[k + 1]; ++f)
-        add_family(run, k, f, weights[r], missing, answer, out);
+        visit(r, f, [&](auto each) { for_each_state(run, k, f, missing, answer, each); });
+  });
+}
+
+// Add each row's expected counts of all factors to `out`; fill `log_weights`, NaN: use logs.
+inline void expect_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Floats weights, Floats values, Floats least,
+                        Vector<double> out, Vector<double> log_weights, bool logs) {
+  for_each_family(tree, cards, rows, values, least, log_weights, logs, [&](Int r, Int f, auto states) {
+    const Int first = tree.value_from[f];
+    states([&](Int place, double share) { out[first + place] += weights[r] * share; });
+  });
+}
+
+// Add weight × ln(P(row) with another table of one factor / P(row)) to `out`, one number a change of a table.
+//
+// Factor f's changes are change_from[f] … change_from[f + 1]. The ratios of new to old values of change c begin at
+// ratio_from[c]. P(row) with the new table is P(row) times the mean of the ratios over the factor's states given the row.
+inline void compare_rows(const Tree& tree, Ints cards, Matrix<const Int> rows, Floats weights, Floats values, Floats least,
+                         Ints change_from, Ints ratio_from, Floats ratios, Vector<double> out, Vector<double> log_weights,
+                         bool logs) {
+  for_each_family(tree, cards, rows, values, least, log_weights, logs, [&](Int r, Int f, auto states) {
+    for (Int c = change_from[f]; c < change_from[f + 1]; ++c) {
+      double mean = 0.0;
+      states([&](Int place, double share) { mean += share * ratios[ratio_from[c] + place]; });
+      out[c] += weights[r] * std::log(mean);
+    }
   });
 }
 

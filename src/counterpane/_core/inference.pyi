@@ -140,6 +140,21 @@ def expect_rows(
     logs: bool,
     /,
 ) -> None: ...
+def compare_rows(
+    tree: Tree,
+    cards: Ints,
+    rows: Ints,
+    weights: Floats,
+    values: Floats,
+    least: Floats,
+    change_from: Ints,
+    ratio_from: Ints,
+    ratios: Floats,
+    out: Floats,
+    log_weights: Floats,
+    logs: bool,
+    /,
+) -> None: ...
 def draw_rows(
     tree: Tree,
     cards: Ints,

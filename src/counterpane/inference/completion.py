@@ -13,6 +13,7 @@ from counterpane.inference.calibration import FactorTables
 from counterpane.inference.junction import CliqueTree
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
+from counterpane.ragged import join
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
@@ -73,6 +74,44 @@ class Completion:
             total += part
             log_weights[block] = log_p
         return total, log_weights
+
+    def compared(
+        self,
+        log_tables: Sequence[Floats],
+        weights: Floats,
+        changes: Sequence[tuple[int, Floats]],
+        *,
+        ctl: Control | None = None,
+    ) -> Floats:
+        """Σ over rows of weight × ln(P(row) with another table of one family / P(row)).
+
+        One number for each change: a family, and the ratios of its new to its old probabilities,
+        of the shape of its table. P(row) with the new table is P(row) times the mean of the ratios
+        over what the family may hold given the row, so that all changes take one pass. Impossible
+        rows add nothing.
+        """
+        factors = FactorTables.of(log_tables)
+        places = np.argsort(self.tree.order)[[family for family, _ in changes]]
+        by_factor = np.argsort(places, kind="stable")
+        factors_of = np.arange(self.tree.order.size + 1)
+        change_from = np.searchsorted(places[by_factor], factors_of)
+        ratios, ratio_from = join([changes[c][1] for c in by_factor], np.float64)
+        total: Floats = np.zeros(len(changes))
+
+        def run(block: Ints, values: Floats, logs: bool) -> tuple[Floats, Floats]:
+            part, log_p = np.zeros_like(total), np.empty(block.size)
+            kernels.compare_rows(
+                self.tree.arrays, self.tree.cards, self._rows[block], weights[block], values,
+                factors.least[self.tree.order], change_from, ratio_from[:-1], ratios,
+                part, log_p, logs,
+            )  # fmt: skip
+            return part, log_p
+
+        log_weights = np.full(len(self._rows), np.nan)
+        for block, part, log_p in self._run(run, factors, log_weights, ctl):
+            total[by_factor] += part
+            log_weights[block] = log_p
+        return total
 
     def draws(
         self, log_tables: Sequence[Floats], n: int, seed: Any, *, ctl: Control | None = None

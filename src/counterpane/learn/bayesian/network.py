@@ -247,7 +247,10 @@ class NetworkLearner(ScoreLearner):
             return Dag.from_bits(dag.parents)
 
         began = Dag.from_bits(start)
-        return self._run_em(source, rows, order, score, find, first, began, seed=self._seed)
+        required = Dag.from_bits(limits.required).edges
+        return self._run_em(
+            source, rows, order, score, find, first, began, fixed=required, seed=self._seed
+        )
 
 
 def make_moves(

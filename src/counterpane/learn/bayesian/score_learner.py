@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -136,11 +136,12 @@ class ScoreLearner(DensityLearner):
         first: Callable[[int, Control], Dag],
         start: Dag,
         *,
+        fixed: Collection[tuple[int, int]] | None = None,
         seed: int = 0,
     ) -> LearnedNetwork:
         """What structural EM finds on `rows`, those of `source` with its columns in `order`.
 
-        `find`, `first` and `start` are those of `StructuralEM`.
+        `find`, `first`, `start` and `fixed` are those of `StructuralEM`.
 
         The score and the gains are those of the counts that the model expects.
         """
@@ -150,6 +151,7 @@ class ScoreLearner(DensityLearner):
             find,
             first,
             start,
+            fixed=fixed,
             size=self.equivalent_sample_size,
             seed=seed,
             effort=EM_EFFORTS[self._em_effort or self.missing],

@@ -4,13 +4,14 @@ Friedman (1997, 1998): complete the rows as the present network expects them, le
 on the expected counts, and begin again with what it found, while the expected score rises. Each
 such round also raises the score of what was observed. It ends in a local optimum, and a network
 without an edge expects none in what it completes; so the first structure should rather have too
-many edges. See docs/design/missing.md.
+many edges. In the end edges for which the observed cells do not pay are dropped. See
+docs/design/missing.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
+from counterpane.learn.bayesian.observed_gains import Edge, without_weak_edges
 from counterpane.learn.driver import Search
 from counterpane.learn.parameters import EMSearch, EMState
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -67,12 +69,15 @@ class StructuralState(NamedTuple):
     log_likelihood: float
     gain: float
     steps: int
-    stage: str  # "first", "search" or "parameters"
+    stage: str  # "first", "search", "parameters" or "done"
     rounds: int
 
 
 class StructuralEM(Search[StructuralState]):
     """The first structure, then one search a step, then one iteration of EM a step.
+
+    When EM has converged, edges that the observed cells do not pay for are dropped, until all pay.
+    Edges of `fixed` and of hidden columns stay; if `fixed` is None, all do.
 
     `find(source, ctl)` is the learner's own search on a source without missing cells. `first(k,
     ctl)` gives the first structure, in which no node has more than k parents; `start` is returned
@@ -88,6 +93,7 @@ class StructuralEM(Search[StructuralState]):
         first: Callable[[int, Control], Dag],
         start: Dag,
         *,
+        fixed: Collection[Edge] | None = None,
         size: float,
         seed: int,
         effort: EMEffort = FULL,
@@ -100,6 +106,7 @@ class StructuralEM(Search[StructuralState]):
         self.find = find
         self.first = first
         self._start = start
+        self.fixed = fixed
         self.prior_size = size
         self.seed = seed
         cells = self.table.codes == self.table.schema.cards[:, None]
@@ -133,23 +140,42 @@ class StructuralEM(Search[StructuralState]):
         return _state(self._start, self.em(self._start).start(), "first", 0)
 
     def done(self, state: StructuralState) -> bool:
-        return state.stage == "parameters" and self.em(_dag(state)).done(_em_state(state))
+        return state.stage == "done"
 
     def size(self, state: StructuralState) -> tuple[float, float | None]:
         return state.rounds, None
 
     def step(self, state: StructuralState, ctl: Control) -> tuple[StructuralState, dict[str, Any]]:
-        if state.stage == "first":
+        stage = state.stage
+        if stage == "first":
             em = self._first(ctl)
             record: dict[str, Any] = {"edges": em.dag.n_edges}
             new = _state(em.dag, em.start(), "search", 0)
-        elif state.stage == "search":
+        elif stage == "search":
             new, record = self._round(state, ctl)
-        else:
+        elif not self.em(_dag(state)).done(_em_state(state)):
             em = self.em(_dag(state))
             parameters, record = em.step(_em_state(state), ctl)
             new = _state(em.dag, parameters, "parameters", state.rounds)
-        return new, {"stage": state.stage, **record}
+        else:
+            new, stage = self._pruned(state, ctl), "prune"
+            record = {"edges": _dag(new).n_edges}
+        return new, {"stage": stage, **record}
+
+    def _pruned(self, state: StructuralState, ctl: Control) -> StructuralState:
+        """EM begins again without some weak edges; all is done if there are none."""
+        em = self.em(_dag(state))
+        if self.fixed is None:
+            return state._replace(stage="done")
+        hidden = {(p, x) for p, x in em.dag.edges if p in self.hidden or x in self.hidden}
+        smaller = without_weak_edges(
+            em, _em_state(state), self.score, hidden.union(self.fixed), ctl
+        )
+        if smaller is None:
+            return state._replace(stage="done")
+        dag, counts = smaller
+        parameters = EMState(flatten(counts, np.float64), -np.inf, np.inf, 1)
+        return _state(dag, parameters, "parameters", state.rounds)
 
     def completed(self, model: BayesianNetwork, ctl: Control | None = None) -> MemoryCounts:
         """The counts that `model` expects."""
