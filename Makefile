@@ -86,7 +86,7 @@ papers: $(VENV)/bench.stamp  ## reproduce the papers' tables; hours, can be stop
 # A second environment with another build of the core; it borrows what the first has installed.
 $(VENV)-%/bin/python: pyproject.toml $(CORE) $(VENV)/test.stamp
 	$(PYTHON) -m venv --without-pip $(VENV)-$*
-	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" > \
+	$(BIN)/python -c "import sys; print(*(path for path in sys.path if path.endswith('site-packages')), sep='\n')" > \
 	    $$($(VENV)-$*/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth
 	$(VENV)-$*/bin/python -m pip --quiet --disable-pip-version-check install \
 	    --no-deps --no-build-isolation --force-reinstall -C build-dir=build/$* $(SETTINGS) .

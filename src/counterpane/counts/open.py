@@ -14,7 +14,7 @@ import numpy.typing as npt
 from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.engines.arrow import ArrowSource, FileSource, FrameSource
 from counterpane.counts.engines.dask import DaskSource
-from counterpane.counts.engines.file_readers import DELTA_LOG, file_kind
+from counterpane.counts.engines.file_readers import DELTA_LOG, is_large_file
 from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.counts.engines.partitioned import PartitionedSource
 from counterpane.counts.engines.spark import SparkSource
@@ -24,7 +24,6 @@ from counterpane.data.baskets import is_baskets, read_baskets
 from counterpane.data.encoder import Discretize, Unseen
 from counterpane.data.files import read_table
 from counterpane.data.remote import (
-    FilePath,
     is_url,
     list_remote,
     open_store,
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 else:
     nw = lazy("narwhals.stable.v2")
-
-LARGE_FILE = 2**29  # bytes; larger files are read block by block
 
 
 @within_memory
@@ -118,7 +115,8 @@ def read(
     -------
     Table or CountSource
         A `FileSource` for a folder, a pattern such as `"visits/*.parquet"`, a list of files, an
-        Arrow file, and any file of half a gigabyte or more; a `FrameSource` for a lazy frame of
+        Arrow file, any file of half a gigabyte or more, and a parquet file of long runs whose table
+        would be as large; a `FrameSource` for a lazy frame of
         polars, DuckDB or Ibis, a pyarrow dataset, a function that opens a stream of Arrow batches,
         and a Delta or Iceberg table, also for the folder of a Delta table; a `DaskSource` or
         `SparkSource` for a frame of Dask or Spark, whose numbers need explicit cuts; a
@@ -260,12 +258,6 @@ def is_large(source: Any) -> bool:
     if not path.is_file():
         return path.is_dir() or has_magic(str(path))
     return is_large_file(path)
-
-
-def is_large_file(path: FilePath) -> bool:
-    """Whether one file is read block by block."""
-    kind = file_kind(path)
-    return kind == "arrow" or (kind is not None and path.stat().st_size >= LARGE_FILE)
 
 
 def is_delta(source: Any) -> bool:

@@ -191,12 +191,18 @@ def _read_parquet(path: Path, options: FileOptions) -> Any:
 
 def _check_parquet(path: Path) -> None:
     """Refuse a file whose few pages stand for more cells than fit into memory, or than usual."""
-    facts = importlib.import_module("pyarrow.parquet").read_metadata(path)
+    rows, columns, need = parquet_size(path)
     advice = "read it block by block with counterpane.FileSource"
-    check_unpacked(path, facts.num_rows * facts.num_columns, advice)
+    check_unpacked(path, rows * columns, advice)
+    need_memory(need, f"the {rows:,} rows of {str(path)!r}", advice)
+
+
+def parquet_size(file: Any) -> tuple[int, int, int]:
+    """The rows and columns of a parquet file, and the bytes that it takes to make a table of it."""
+    facts = importlib.import_module("pyarrow.parquet").read_metadata(file)
+    rows, columns = int(facts.num_rows), int(facts.num_columns)
     # Measured: a column that is being encoded takes 64 bytes a row, the others 16.
-    need = facts.num_rows * (64 + 16 * facts.num_columns)
-    need_memory(need, f"the {facts.num_rows:,} rows of {str(path)!r}", advice)
+    return rows, columns, rows * (64 + 16 * columns)
 
 
 def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list[Any]]:

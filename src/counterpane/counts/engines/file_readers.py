@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.csv import DELIMITERS, open_text
+from counterpane.data.files import parquet_size
 from counterpane.data.remote import (
     FilePath,
     RemotePath,
@@ -27,6 +28,7 @@ from counterpane.data.remote import (
     no_remote_file,
     without_secrets,
 )
+from counterpane.disk import MAX_RATIO
 from counterpane.errors import (
     CounterpaneError,
     DataError,
@@ -40,7 +42,9 @@ Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 DELTA_LOG = "_delta_log"  # the folder that makes a folder a Delta table
 HEAD = 2**16  # bytes of a text file of a store that tell its delimiter
+LARGE_FILE = 2**29  # bytes; larger files are read block by block
 MAPPED = 2**26  # bytes; larger batches are memory-mapped
+RUNS = 32  # cells that a byte of a parquet file stands for, if it has long runs of equal cells
 _KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
     ".ipc": "arrow", ".csv": "text", ".tsv": "text", ".txt": "text",
@@ -114,6 +118,25 @@ def file_kind(path: Any) -> str | None:
     name = full.with_suffix("") if full.suffix.lower() == ".gz" else full
     kind = _KINDS.get(name.suffix.lower())
     return kind if name is full or kind == "text" else None
+
+
+def is_large_file(path: FilePath) -> bool:
+    """Whether one file is read block by block: its size, or what a few runs stand for, is large."""
+    kind = file_kind(path)
+    if kind == "arrow" or kind is None:
+        return kind is not None
+    return path.stat().st_size >= LARGE_FILE or (kind == "parquet" and _swells(path))
+
+
+def _swells(path: FilePath) -> bool:
+    """Whether a small parquet file makes a large table; False if that is refused, or no parquet."""
+    try:
+        with reading(path), opened(path) as file:
+            rows, columns, need = parquet_size(file)
+    except CounterpaneError:  # whoever reads it says what is wrong
+        return False
+    size = path.stat().st_size
+    return need >= LARGE_FILE and RUNS * size < rows * columns <= MAX_RATIO * size
 
 
 def open_files(paths: Paths, *, delimiter: str | None = None) -> FileReader:

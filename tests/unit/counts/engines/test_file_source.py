@@ -463,7 +463,7 @@ def test_read_chooses(tmp_path, monkeypatch):
         assert isinstance(cp.read(large, target=None), cp.FileSource)
     with pytest.raises(ParameterError, match=r"'unseen'.*allowed: .*max_memory"):
         cp.read(tmp_path, unseen="missing")
-    monkeypatch.setattr("counterpane.counts.open.LARGE_FILE", 100)
+    monkeypatch.setattr("counterpane.counts.engines.file_readers.LARGE_FILE", 100)
     assert isinstance(cp.read(one), cp.FileSource)
     with pytest.raises(NoFileError):
         cp.read(tmp_path / "part9.parquet")
