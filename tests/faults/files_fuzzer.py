@@ -12,7 +12,6 @@ import shutil
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +21,6 @@ import numpy as np
 import counterpane as cp
 from counterpane.models.formats import native
 from faults.outcomes import judge
-from faults.peak import peak_growth
 
 NETWORKS = (".cp", ".bif", ".xmlbif", ".uai", ".net", ".xdsl", ".bn")
 NUMBERS = (
@@ -32,7 +30,6 @@ NUMBERS = (
 )  # fmt: skip
 WORDS = [word.decode() for word in NUMBERS if word.isascii()] + ["é", "\u202e", "1e400", "-0.0"]
 BINARY = (".cp", ".parquet", ".feather", ".xlsx")
-MOST_BYTES = 2**30
 VALUES = (0, -1, 1, 2, 255, 65_535, 65_536, 2**31, 2**53, 2**63 - 1, -(2**63))
 REALS = (0.0, -0.0, 1.0, -1.0, 1e17, 1e308, -1e308, 5e-324, np.inf, -np.inf, np.nan)
 
@@ -270,24 +267,6 @@ def made_up(seed: int) -> tuple[str, bytes]:
 
 def try_once(seed: int) -> str | None:
     """What is wrong with how one made-up file is treated; None if nothing is."""
-    grown = peak_growth()
-    fault = _outcome(seed)
-    if fault is None and (size := grown()) > MOST_BYTES:
-        fault = f"file {made_up(seed)[0]}, seed {seed}: takes {size:,} bytes"
-    return fault
-
-
-def try_many(seeds: Iterable[int]) -> list[str]:
-    """The faults of many seeds; memory is measured once, and again one by one if it was much."""
-    grown = peak_growth()
-    listed = list(seeds)
-    faults = [fault for seed in listed if (fault := _outcome(seed)) is not None]
-    if grown() > MOST_BYTES:
-        faults = [fault for seed in listed if (fault := try_once(seed)) is not None]
-    return faults
-
-
-def _outcome(seed: int) -> str | None:
     name, data = made_up(seed)
     path = scratch() / name
     path.write_bytes(data)

@@ -18,6 +18,7 @@ from typing import Any
 
 import counterpane as cp
 from faults import interrupts, kills, totals_fuzzer
+from faults.campaign import read_record
 from faults.disk_errors import check_error, each_call
 
 ROOT = Path(__file__).parents[2]
@@ -102,10 +103,8 @@ def main() -> None:
                 warnings.simplefilter("ignore")
                 done[name] = {**run(), "commits": [circumstances()["commit"]]}
             kept.write_text(json.dumps(done, indent=1))
-    campaign = options.out / "campaign.json"
-    fuzzed = json.loads(campaign.read_text()) if campaign.exists() else {}
     where = circumstances()
-    for name, facts in fuzzed.items():
+    for name, facts in read_record(options.out).items():
         if name.endswith("_fuzzer"):
             done[f"fuzzed {name.removesuffix('_fuzzer')}"] = facts
     rows = [

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from counterpane.cli import app
-from faults import files_fuzzer, interrupts, kills
+from faults import campaign, files_fuzzer, interrupts, kills, peak, questions_fuzzer
 from faults.outcomes import judge
+from faults.peak import faults_of
 
 # Files that were not refused in one sentence, or answered what is no probability.
 FAILED = sorted((Path(__file__).parent / "data").iterdir())
@@ -17,13 +18,28 @@ FAILED = sorted((Path(__file__).parent / "data").iterdir())
 
 @pytest.mark.parametrize("part", range(4))
 def test_made_up_files_are_used_or_refused(part):
-    assert files_fuzzer.try_many(range(300 * part, 300 * (part + 1))) == []
+    assert faults_of(range(300 * part, 300 * (part + 1)), files_fuzzer.try_once) == []
 
 
 def test_memory_is_measured(monkeypatch):
-    monkeypatch.setattr(files_fuzzer, "MOST_BYTES", -(2**40))
-    assert all("takes" in fault for fault in files_fuzzer.try_many(range(5)))
-    assert len(files_fuzzer.try_many(range(5))) == 5
+    monkeypatch.setattr(peak, "MOST_BYTES", -(2**40))
+    faults = faults_of(range(5), files_fuzzer.try_once)
+    assert all("takes" in fault for fault in faults)
+    assert len(faults) == 5
+
+
+def test_inputs_come_in_their_mix_and_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "MIX", {"files_fuzzer": 3, "questions_fuzzer": 2})
+    tried = []
+    for module in (files_fuzzer, questions_fuzzer):
+        monkeypatch.setattr(module, "try_once", lambda seed: tried.append(seed))
+    for inputs in (5, 10):
+        assert campaign.try_inputs(tmp_path, inputs, 1000) == 0
+    assert tried == [1000, 1001, 1002, 1000, 1001, 1003, 1004, 1005, 1002, 1003]
+    done = campaign.read_record(tmp_path)
+    assert {name: facts["tries"] for name, facts in done.items()} == {
+        "files_fuzzer": 6, "questions_fuzzer": 4,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", FAILED, ids=lambda path: path.name)
