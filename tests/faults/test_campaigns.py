@@ -14,6 +14,7 @@ from faults.peak import faults_of
 
 # Files that were not refused in one sentence, or answered what is no probability.
 FAILED = sorted((Path(__file__).parent / "data").iterdir())
+TABLES = (".feather", ".parquet")
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -45,7 +46,7 @@ def test_inputs_come_in_their_mix_and_go_on(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", FAILED, ids=lambda path: path.name)
 def test_files_that_once_failed(path, tmp_path):
     copied = shutil.copy(path, tmp_path)  # beside it another file is written
-    use = files_fuzzer.use_table if path.suffix == ".feather" else files_fuzzer.use_model
+    use = files_fuzzer.use_table if path.suffix in TABLES else files_fuzzer.use_model
     assert judge(path.name, lambda: use(Path(copied))) is None
 
 

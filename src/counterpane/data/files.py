@@ -174,9 +174,12 @@ def _read_parquet(path: Path, options: FileOptions) -> Any:
         except ImportError:
             continue
         try:
-            if library != "polars":
-                _check_parquet(path)
-            return reader(path)
+            if library == "polars":
+                return reader(path)
+            _check_parquet(path)
+            frame = reader(path)
+            frame.validate(full=True)  # codes beyond their dictionary, for one
+            return frame
         except CounterpaneError:
             raise
         except Exception as error:  # the libraries' own errors, which share no base class

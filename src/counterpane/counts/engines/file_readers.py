@@ -282,6 +282,7 @@ class ParquetReader(FileReader):
         parquet_file = pyarrow_module("parquet").ParquetFile
         with opened(path) as stored, parquet_file(stored, read_dictionary=texts) as file:
             for batch in file.iter_batches(BLOCK_ROWS, chosen, columns=names, use_threads=False):
+                batch.validate(full=True)  # codes beyond their dictionary, for one
                 yield [batch.column(name) for name in names]
 
 

@@ -10,7 +10,7 @@ import threading
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -335,9 +335,10 @@ def _watched(work: Callable[[], Any], connection: Any, ctl: Control | None) -> A
                 ctl.check()
     except BaseException:
         cancelled.set()
-        connection.interrupt()
-        while begun.is_set() and not done.wait(WATCH):  # the statement may begin just now
-            connection.interrupt()
+        while begun.is_set() and not done.is_set():
+            with suppress(KeyboardInterrupt):  # pressed again: the thread must end all the same
+                connection.interrupt()  # again and again, as the statement may begin just now
+                done.wait(WATCH)
         raise
     if errors:
         raise errors[0]

@@ -7,6 +7,7 @@ import resource
 import signal
 import tempfile
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -238,6 +239,30 @@ def test_ctrl_c_while_the_thread_of_duckdb_starts(monkeypatch, late):
             lambda: connection.execute("SELECT 1").fetchall(), connection, None
         )
         assert one == [(1,)]
+
+
+def test_ctrl_c_again_while_the_thread_of_duckdb_ends():
+    class Connection:
+        presses, stopped = 0, threading.Event()
+
+        def interrupt(self):
+            self.presses += 1
+            if self.presses < 4:
+                raise KeyboardInterrupt
+            self.stopped.set()
+
+    class Pressed:
+        def check(self):
+            raise KeyboardInterrupt
+
+    connection, before = Connection(), threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        frame_readers._watched(lambda: connection.stopped.wait(60), connection, Pressed())
+    assert connection.stopped.is_set()
+    deadline = time.monotonic() + 60
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
 
 
 # ---- the command line -------------------------------------------------------------------------
