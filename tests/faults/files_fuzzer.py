@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 import zipfile
+from contextlib import suppress
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +30,7 @@ NUMBERS = (
     b"", b"\x00", b"\xff", b"\xed\xa0\x80", b"\n",
 )  # fmt: skip
 WORDS = [word.decode() for word in NUMBERS if word.isascii()] + ["é", "\u202e", "1e400", "-0.0"]
+BLOCKS = (".parquet", ".csv", ".tsv")  # files that a FileSource reads too
 BINARY = (".cp", ".parquet", ".feather", ".xlsx")
 VALUES = (0, -1, 1, 2, 255, 65_535, 65_536, 2**31, 2**53, 2**63 - 1, -(2**63))
 REALS = (0.0, -0.0, 1.0, -1.0, 1e17, 1e308, -1e308, 5e-324, np.inf, -np.inf, np.nan)
@@ -235,6 +237,9 @@ def use_model(path: Path) -> str | None:
 
 def use_table(path: Path) -> str | None:
     """What is wrong with a table that was read."""
+    if path.suffix in BLOCKS and path.stat().st_size % 3 == 0:
+        with suppress(cp.CounterpaneError):
+            cp.FileSource(path, discretize="quantile").counts([[0]])
     table = cp.read(path)
     if isinstance(table, cp.Table):
         codes, cards = table.codes, table.schema.cards
