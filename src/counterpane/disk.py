@@ -103,12 +103,13 @@ def open_bytes(path: str | os.PathLike[str], *, packed: bool) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path))
 
 
-def most_unpacked(path: str | os.PathLike[str]) -> int:
-    """The bytes that a packed file may unpack to."""
-    return max(SAFE_BYTES, MAX_RATIO * os.stat(path).st_size)
+def most_unpacked(path: Any) -> int:
+    """The bytes that a packed file, here or in a store, may unpack to."""
+    stored = path.stat() if hasattr(path, "stat") else os.stat(path)
+    return max(SAFE_BYTES, MAX_RATIO * int(stored.st_size))
 
 
-def check_unpacked(path: str | os.PathLike[str], size: int, advice: str) -> None:
+def check_unpacked(path: Any, size: int, advice: str) -> None:
     """Refuse a packed file of an unpacked `size` that no usual file has."""
     if size > most_unpacked(path):
         raise FileFormatError(

@@ -9,8 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 import counterpane as cp
+from counterpane.counts.engines.arrow_size import unpacked_size
 from faults.peak import peak_growth
 
 SHEET = "xl/worksheets/sheet1.xml"
@@ -98,6 +100,44 @@ def test_parquet_of_long_runs_is_counted_block_by_block(tmp_path):
     assert grown() < 2**28
     pq.write_table(pa.table({"a": rng.integers(0, 3, 10**5)}), path)
     assert isinstance(cp.read(path), cp.Table)
+
+
+@pytest.mark.parametrize("kind", ["zeros", "texts", "dictionary"])
+@pytest.mark.parametrize("packing", ["zstd", "lz4"])
+def test_arrow_of_packed_zeros(tmp_path, kind, packing):
+    """Arrow unpacks a batch as a whole: 31 kB took 1.2 GB."""
+    path = tmp_path / "t.feather"
+    n = 40_000_000
+    cells = {
+        "zeros": lambda: pa.array(np.zeros(n, dtype=np.int8)),
+        "texts": lambda: pa.array(["x" * n, "y"]),
+        "dictionary": lambda: pa.array(["x" * n, "y"]).dictionary_encode(),
+    }[kind]()
+    feather.write_feather(pa.table({"a": cells}), path, compression=packing, chunksize=n)
+    assert path.stat().st_size < 250_000
+    del cells
+    assert "unpacks to more than 200 times" in refusal(path)
+
+
+@pytest.mark.parametrize("packing", ["zstd", "lz4", "uncompressed"])
+def test_unpacked_sizes_of_arrow(tmp_path, packing):
+    path = tmp_path / "t.feather"
+    columns = {"a": ["x", "yy"] * 500, "b": pa.array(["p", "q"] * 500).dictionary_encode()}
+    table = pa.table(columns | {"c": np.arange(1000.0)})
+    feather.write_feather(table, path, compression=packing, chunksize=300)
+    with path.open("rb") as file:
+        size = unpacked_size(file)
+    expected = 0 if packing == "uncompressed" else table.nbytes
+    assert abs(size - expected) <= 64 * 4 * 4  # the ends of buffers
+    assert cp.read(path).counts([["a"], ["b"]])[1].tolist() == [500, 500]
+
+
+def test_parquet_of_one_long_text(tmp_path):
+    path = tmp_path / "t.parquet"
+    texts = pa.table({"a": ["x" * 60_000_000, "y"]})
+    pq.write_table(texts, path, use_dictionary=False, compression="zstd")
+    del texts
+    assert "unpacks to more than 200 times" in refusal(path)
 
 
 @pytest.mark.parametrize("tail", [b"", b"PAR1", b"\xff\xff\xff\x7fPAR1"])

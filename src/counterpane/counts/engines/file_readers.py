@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
+from counterpane.counts.engines.arrow_size import unpacked_size
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.csv import DELIMITERS, open_text
 from counterpane.data.files import parquet_size
@@ -28,7 +29,7 @@ from counterpane.data.remote import (
     no_remote_file,
     without_secrets,
 )
-from counterpane.disk import MAX_RATIO
+from counterpane.disk import MAX_RATIO, check_unpacked
 from counterpane.errors import (
     CounterpaneError,
     DataError,
@@ -132,11 +133,11 @@ def _swells(path: FilePath) -> bool:
     """Whether a small parquet file makes a large table; False if that is refused, or no parquet."""
     try:
         with reading(path), opened(path) as file:
-            rows, columns, need = parquet_size(file)
+            _, unpacked, need = parquet_size(file)
     except CounterpaneError:  # whoever reads it says what is wrong
         return False
     size = path.stat().st_size
-    return need >= LARGE_FILE and RUNS * size < rows * columns <= MAX_RATIO * size
+    return need >= LARGE_FILE and RUNS * size < unpacked <= MAX_RATIO * size
 
 
 def open_files(paths: Paths, *, delimiter: str | None = None) -> FileReader:
@@ -291,7 +292,12 @@ class ArrowReader(FileReader):
 
     def _schema(self, path: FilePath) -> Any:
         with opened(path) as stored, pyarrow_module("ipc").open_file(stored) as file:
-            return file.schema
+            schema = file.schema
+        # A batch is unpacked as a whole when it is asked for.
+        with closing(path.open("rb") if isinstance(path, Path) else path.open()) as raw:
+            advice = "write it again with compression='uncompressed'"
+            check_unpacked(path, unpacked_size(raw), advice)
+        return schema
 
     def _blocks(
         self, path: FilePath, names: Sequence[str], groups: range | None
