@@ -85,6 +85,35 @@ def test_separate_pairs(size):
         assert out.tolist() == expected
 
 
+@pytest.mark.parametrize("n", [5, 7, 8])
+@pytest.mark.parametrize("always", [(), (0,)])
+def test_smallest_separators(n, always):
+    """Beside all subsets of the candidates, the smallest first."""
+    for seed in range(25):
+        rng = np.random.default_rng([n, seed])
+        edges = random_dag(rng, n, 0.35)
+        ends = [p for p in combinations(range(n), 2) if not set(p) & set(always)]
+        near = [
+            [v for v in range(n) if v not in (*p, *always) and rng.random() < 0.7] for p in ends
+        ]
+        most = int(rng.integers(0, 4))
+        sizes, sets = np.empty(len(ends), np.int64), rows_of(len(ends), [])
+        graphs.smallest_separators(
+            parent_rows(n, edges), rows_of(n, edges), np.array(ends),
+            np.array([mask_of(n, some) for some in near]), mask_of(n, always), most, sizes, sets,
+        )  # fmt: skip
+        for (x, y), some, size, words in zip(ends, near, sizes.tolist(), sets, strict=True):
+            found = [
+                k
+                for k in range(len(some) + 1)
+                if any(trail_separated(edges, x, y, {*z, *always}) for z in combinations(some, k))
+            ]
+            assert size == (min(found[0], most + 1) if found else -1)
+            chosen = nodes_of(words)
+            assert chosen <= set(some) and len(chosen) == (size if 0 <= size <= most else 0)
+            assert not 0 <= size <= most or trail_separated(edges, x, y, {*chosen, *always})
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_moral(n):
     edges, out = some_dag(n), rows_of(n, [])

@@ -3,6 +3,7 @@
 #include "graphs/forest.hpp"
 #include "graphs/lists.hpp"
 #include "graphs/separation.hpp"
+#include "graphs/separators.hpp"
 #include "graphs/triangulation.hpp"
 
 using namespace cp;
@@ -13,6 +14,9 @@ static const Area area("graphs", {
     KERNEL(spread, "rows[n,words] blocked[words] seen[words]"),
     KERNEL(spread_active, "parent_rows[n,words] child_rows[n,words] observed[words] up[words] down[words]"),
     KERNEL(separate_pairs, "parent_rows[n,words] child_rows[n,words] pairs[q,2] conditions[q,] always[words] out[q]"),
+    KERNEL(smallest_separators,
+           "parent_rows[n,words] child_rows[n,words] pairs[q,2] candidates[q,words] always[words] most sizes[q] "
+           "sets[q,words]"),
     KERNEL(moral, "parent_rows[n,words] out[n,words]"),
     KERNEL(topological, "parent_rows[n,words] child_rows[n,words] order[n]"),
     KERNEL(label_compelled, "parent_rows[n,words] order[n] compelled[n,words]"),

@@ -19,6 +19,17 @@ def separate_pairs(
     out: Bools,
     /,
 ) -> None: ...
+def smallest_separators(
+    parent_rows: Words,
+    child_rows: Words,
+    pairs: Ints,
+    candidates: Words,
+    always: Words,
+    most: int,
+    sizes: Ints,
+    sets: Words,
+    /,
+) -> None: ...
 def moral(parent_rows: Words, out: Words, /) -> None: ...
 def topological(parent_rows: Words, child_rows: Words, order: Ints, /) -> int: ...
 def label_compelled(parent_rows: Words, order: Ints, compelled: Words, /) -> None: ...

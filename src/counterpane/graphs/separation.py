@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterpane._core.graphs import moral, separate_pairs, spread, spread_active
+from counterpane._core.graphs import (
+    moral,
+    separate_pairs,
+    smallest_separators,
+    spread,
+    spread_active,
+)
 from counterpane.errors import ScopeError
 from counterpane.graphs.bits import Nodes, mask, members
 from counterpane.graphs.dag import Dag
@@ -47,6 +53,29 @@ def d_separated_pairs(dag: Dag, pairs: Ints, conditions: Ints, always: Nodes = (
     separate_pairs(*rows, sorted_pairs, sorted_sets, mask(dag.n, always), sorted_out)
     out[order] = sorted_out
     return out
+
+
+def smallest_separating_sets(
+    dag: Dag, pairs: Ints, candidates: Words, most: int, always: Nodes = ()
+) -> tuple[Ints, Words]:
+    """(sizes, sets): the smallest set of `candidates` that d-separates each pair, as bit rows.
+
+    `candidates` has a bit row for each pair, and `always` are given in all. A size is −1 where no
+    set separates, and `most` + 1 where only larger ones do; these sets are empty. Cost of a pair:
+    a few searches of its ancestors for each member of the set.
+
+    >>> chain = Dag(3, [(0, 1), (1, 2)])
+    >>> sizes, sets = smallest_separating_sets(
+    ...     chain, np.array([[0, 2], [0, 1]]), np.array([[2], [4]], dtype=np.uint64), 1)
+    >>> sizes.tolist(), sets.tolist()
+    ([1, -1], [[2], [0]])
+    """
+    sizes: Ints = np.empty(len(pairs), dtype=np.int64)
+    sets: Words = np.empty((len(pairs), dag.parent_bits.shape[1]), dtype=np.uint64)
+    rows, fixed = (dag.parent_bits, dag.child_bits), mask(dag.n, always)
+    whole = np.ascontiguousarray(pairs, dtype=np.int64)
+    smallest_separators(*rows, whole, candidates, fixed, most, sizes, sets)
+    return sizes, sets
 
 
 def separated(graph: UndirectedGraph, x: Nodes, y: Nodes, given: Nodes = ()) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.errors import ScopeError, unknown_name
 from counterpane.progress import Control
-from counterpane.typing import Bools, Floats, Ints
+from counterpane.typing import Bools, Floats, Ints, Words
 
 ColumnKey: TypeAlias = int | str
 """A variable, by position or by name."""
@@ -139,6 +139,15 @@ class IndependenceTest(ABC):
         """
         questions = zip(pairs.tolist(), conditions.tolist(), strict=True)
         return VerdictColumns.of(self.answer([(x, y, tuple(z)) for (x, y), z in questions]))
+
+    def separating_sets(
+        self, pairs: Ints, candidates: Words, most: int
+    ) -> tuple[Ints, Words] | None:
+        """The smallest sets that separate pairs, if the test knows them without trying all.
+
+        See `smallest_separating_sets` for what comes back; None by default.
+        """
+        return None
 
     def question(self, x: ColumnKey, y: ColumnKey, given: ColumnKeys = ()) -> Question:
         """The checked normal form of a question.

@@ -11,10 +11,11 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, MixedGraph, UndirectedGraph, d_separated, separated
 from counterpane.graphs.mixed import canonical_dag
-from counterpane.graphs.separation import d_separated_pairs
+from counterpane.graphs.bits import n_words
+from counterpane.graphs.separation import d_separated_pairs, smallest_separating_sets
 from counterpane.independence.base import IndependenceTest, Question, Verdict, VerdictColumns
 from counterpane.progress import Control
-from counterpane.typing import Floats, Ints
+from counterpane.typing import Floats, Ints, Words
 
 
 class Oracle(IndependenceTest):
@@ -81,6 +82,17 @@ class Oracle(IndependenceTest):
         if conditions.shape[1]:
             return VerdictColumns(independent)
         return VerdictColumns(independent, 1.0 / np.maximum(_distances(self._dag, pairs), 1.0))
+
+    def separating_sets(
+        self, pairs: Ints, candidates: Words, most: int
+    ) -> tuple[Ints, Words] | None:
+        """The smallest sets that separate pairs, without trying all; of a `Dag` or `MixedGraph`."""
+        if isinstance(self._dag, UndirectedGraph):
+            return None
+        wide: Words = np.zeros((len(pairs), n_words(self._dag.n)), dtype=np.uint64)
+        wide[:, : candidates.shape[1]] = candidates  # the DAG may have hidden nodes beyond
+        sizes, sets = smallest_separating_sets(self._dag, pairs, wide, most, self._given)
+        return sizes, np.ascontiguousarray(sets[:, : candidates.shape[1]])
 
 
 def _distances(dag: Dag, pairs: Ints) -> Floats:

@@ -174,6 +174,8 @@ class SkeletonSearch(Search[SkeletonState]):
 
     def step(self, state: SkeletonState, ctl: Control) -> tuple[SkeletonState, dict[str, Any]]:
         batches = TestBatches(self.test, self.source, ctl)
+        if state.level and (answered := self._separated(state, batches.test)) is not None:
+            return answered
         more, last = False, 0
         if state.level == 0:
             pairs: Ints = np.argwhere(np.triu(self.possible)).astype(np.int64)
@@ -210,6 +212,46 @@ class SkeletonSearch(Search[SkeletonState]):
         else:
             before = rows if state.stage == "skeleton" else state.before
             state = state._replace(level=state.level + 1, taken=0, before=before, graph=rows)
+        return state._replace(**executed._asdict()), record
+
+    def _separated(
+        self, state: SkeletonState, test: IndependenceTest
+    ) -> tuple[SkeletonState, dict[str, Any]] | None:
+        """The level by one question a pair, where the test knows the smallest separating sets.
+
+        A pair whose smallest set among the neighbors of x, or of y, has as many members as the
+        level loses its edge, exactly as if all sets of this size were tested. Smaller ones were
+        found at earlier levels. When no set of any size separates a pair, no level is left.
+        """
+        ends = np.argwhere(np.triu(rows_of(state.graph, self.n) & ~self.required)).astype(np.int64)
+        allowed = ~(self.later[:, ends[:, 0]] & self.later[:, ends[:, 1]]).T
+        candidates = rows_of(state.before, self.n)[ends.T] & allowed
+        rows = np.arange(len(ends))
+        candidates[:, rows, ends[:, 0]] = candidates[:, rows, ends[:, 1]] = False
+        both = pack(candidates.reshape(-1, self.n))
+        answer = test.separating_sets(np.concatenate([ends, ends]), both, state.level)
+        if answer is None:
+            return None
+        sizes, sets = answer[0].reshape(2, -1), answer[1].reshape(2, len(ends), -1)
+        sizes = np.where(sizes < 0, self.n, sizes)
+        side, least = sizes.argmin(axis=0), sizes.min(axis=0, initial=self.n)
+        apart = least <= state.level
+        numbers = VerdictColumns(np.ones(int(apart.sum()), dtype=bool)).numbers
+        executed = ExecutedTests(
+            np.concatenate([state.pairs, ends[apart]]),
+            np.concatenate([state.given, sets[side, rows][apart].view(np.int64)]),
+            np.concatenate([state.numbers, numbers]),
+        )
+        graph = rows_of(state.graph, self.n)
+        x, y = ends[apart].T
+        graph[x, y] = graph[y, x] = False
+        bits = pack(graph).view(np.int64)
+        open_pairs = (least > state.level) & (least < self.n)
+        level = state.level + 1 if open_pairs.any() else self.most_given + 1
+        before = bits if state.stage == "skeleton" else state.before
+        record = {"stage": state.stage, "level": state.level, "n_tests": int(apart.sum()),
+                  "batches": 1, "edges": int(graph.sum()) // 2}  # fmt: skip
+        state = state._replace(level=level, before=before, graph=bits)
         return state._replace(**executed._asdict()), record
 
     def _questions(self, state: SkeletonState, first: int, last: int) -> tuple[Ints, Ints, bool]:

@@ -15,7 +15,15 @@ from counterpane.graphs import Dag, UndirectedGraph, cpdag
 from counterpane.graphs.orientation import colliders_of, orient
 
 DATA = os.environ.get("COUNTERPANE_DATA")
-NETWORKS = ["alarm", "asia", "cancer", "child", "earthquake", "insurance", "sachs", "survey"]
+NETWORKS = ["alarm", "andes", "asia", "cancer", "child", "earthquake", "hailfinder", "hepar2",
+            "insurance", "link", "pigs", "sachs", "survey", "win95pts"]  # fmt: skip
+
+
+class Asked(cp.Oracle):
+    """An oracle that must be asked about every set."""
+
+    def separating_sets(self, pairs, candidates, most):
+        return None
 
 
 def blank(n, rows=4):
@@ -43,6 +51,24 @@ def test_an_oracle_gives_the_class_of_a_random_graph(seed):
     dag = Dag(n, random_dag(rng, n, rng.uniform(0.2, 0.7)))
     learner = cp.PC(cp.Oracle(dag)).fit(blank(n))
     assert cpdag(learner.dag_) == cpdag(dag)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("learner", [cp.PC, cp.FCI])
+def test_smallest_sets_of_an_oracle_spare_tests_and_change_nothing(seed, learner):
+    rng = np.random.default_rng([7, seed])
+    n = int(rng.integers(4, 10))
+    graph = Dag(n, random_dag(rng, n, rng.uniform(0.2, 0.6)))
+    names = [f"x{i}" for i in range(n)]
+    knowledge = {"tiers": [names[: n // 2], names[n // 2 :]]} if seed % 3 == 0 else {}
+    if seed % 3 == 1:
+        knowledge = {"max_given": 1}
+    fast = learner(cp.Oracle(graph), **knowledge).fit(blank(n))
+    slow = learner(Asked(graph), **knowledge).fit(blank(n))
+    assert fast.dag_ == slow.dag_
+    assert learner is cp.PC or fast.pag_ == slow.pag_
+    stages = [[(t["stage"], t.get("level"), t["edges"]) for t in x.trace_] for x in (fast, slow)]
+    assert set(stages[0]) <= set(stages[1])  # the same edges after each level
 
 
 @pytest.mark.parametrize("seed", range(40))
