@@ -13,6 +13,7 @@ from reference.core_learn_independence import (
     bit_row,
     bit_rows,
     both_ways,
+    conditioning_sets,
     graph_of,
     members_of,
     pair_of,
@@ -437,3 +438,36 @@ def test_doubt_graph():
         elif i != j:
             expected = log_odds[i, j] + 0.5 * reading.rows[i, j] * 0.02 * way
         assert out[i, j] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [6, 9, 70])
+def test_list_conditions(n, size):
+    rng = np.random.default_rng([n, size])
+    joined = np.triu(rng.random((n, n)) < min(0.6, 8 / n), 1)
+    joined |= joined.T
+    later = rng.random((n, n)) < 0.2  # [x, z]: z comes after x
+    strength = np.round(rng.random((n, n)), 1)  # with ties
+    strength += strength.T
+    pairs = np.array([(x, y) for x in range(n) for y in range(x + 1, n)][:40])
+    expected = []
+    for x, y in pairs.tolist():
+        near = np.minimum(strength[x], strength[y])
+        sides = [
+            sorted(
+                (z for z in range(n) if joined[v, z] and z not in (x, y)
+                 and not (later[x, z] and later[y, z])),
+                key=lambda z: (-near[z], z),
+            )
+            for v in (x, y)
+        ]  # fmt: skip
+        expected.append([sorted(s) for s in conditioning_sets(*sides, size)])
+    rows = [
+        np.array([bit_row(np.flatnonzero(r), n) for r in m], np.uint64) for m in (joined, later)
+    ]
+    for first, last in ((0, 5), (5, 40)):
+        wanted = [some[first:last] for some in expected]
+        starts = np.cumsum([0, *map(len, wanted)])
+        out = np.empty((starts[-1], size), np.int64)
+        learn_independence.list_conditions(*rows, strength, pairs, first, starts, out)
+        assert out.tolist() == [s for some in wanted for s in some]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations, zip_longest
+
 import numpy as np
 
 
@@ -54,3 +56,23 @@ def pair_of(n, u, v):
     """The ordered pair for uniform numbers u and v."""
     a, b = int(u * n), int(v * (n - 1))
     return a, b + (b >= a)
+
+
+def conditioning_sets(left, right, level):
+    """The sets of `level` members of `left` or of `right`, each once, in turns."""
+    known = set(left)
+    others = (s for s in subsets_of(right, level) if not known.issuperset(s))
+    for one, two in zip_longest(subsets_of(left, level), others):
+        if one is not None:
+            yield one
+        if two is not None:
+            yield two
+
+
+def subsets_of(members, size):
+    """The subsets of one size, those of the first members first."""
+    if size == 0:
+        yield ()
+    for last in range(size - 1, len(members)):
+        for others in combinations(members[:last], size - 1):
+            yield (*others, members[last])

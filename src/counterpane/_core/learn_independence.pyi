@@ -41,6 +41,16 @@ class Tested(NamedTuple):
     pairs: Bools
     evidence: Floats
 
+def list_conditions(
+    graph: Words,
+    later: Words,
+    strength: Floats,
+    pairs: Ints,
+    first: int,
+    starts: Ints,
+    out: Ints,
+    /,
+) -> None: ...
 def measure(graphs: Words, tests: Tests, first: int, reached: Words, totals: Floats, /) -> None: ...
 def walk(
     graphs: Words,

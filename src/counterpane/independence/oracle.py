@@ -10,8 +10,8 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag, MixedGraph, UndirectedGraph, d_separated, separated
-from counterpane.graphs.mixed import canonical_dag
 from counterpane.graphs.bits import n_words
+from counterpane.graphs.mixed import canonical_dag
 from counterpane.graphs.separation import d_separated_pairs, smallest_separating_sets
 from counterpane.independence.base import IndependenceTest, Question, Verdict, VerdictColumns
 from counterpane.progress import Control

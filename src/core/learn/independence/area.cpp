@@ -1,6 +1,7 @@
 #include "base/binding.hpp"
 #include "learn/independence/choice.hpp"
 #include "learn/independence/class_walk.hpp"
+#include "learn/independence/conditions.hpp"
 #include "learn/independence/partial.hpp"
 #include "learn/independence/walk.hpp"
 
@@ -12,6 +13,7 @@ static const Area area("learn_independence", {
     TUPLE(Criterion),
     TUPLE(Reading),
     TUPLE(Tested),
+    KERNEL(list_conditions, "graph[n,words] later[n,words] strength[n,n] pairs[q,2] first starts[q+1] out[,]"),
     KERNEL(measure, "graphs[p,n,tests.words] tests first reached[p,,2,tests.words] totals[p]"),
     KERNEL(walk, "graphs[p,n,tests.words] tests reached[p,,2,tests.words] sizes[p] totals[p] log_prior[] shares[3] draws[p,m,4] ratios[p,m]"),
     KERNEL(class_walk, "graphs[p,n,tests.words] tests reached[p,,2,tests.words] sizes[p] totals[p] log_prior[] shares[3] draws[p,m,4] ratios[p,m]"),

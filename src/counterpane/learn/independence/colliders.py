@@ -9,7 +9,6 @@ a and c less often than the tests that are not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +21,8 @@ from counterpane.learn.independence.skeleton import (
     SkeletonSearch,
     SkeletonState,
     TestBatches,
-    conditioning_sets,
     determined,
     new_tests,
-    rows_of,
     separating,
     skeleton_of,
 )
@@ -74,25 +71,19 @@ class PatternSearch(SkeletonSearch):
         """Execute the tests for the votes."""
         batches = TestBatches(self.test, self.source, ctl)
         executed, n_before = ExecutedTests(*state[-3:]), len(state.pairs)
-        graph, strength = rows_of(state.graph, self.n), self.strengths(state)
+        strength = self.strengths(state)
         sizes = separating_sizes(state, skeleton_of(state))
-        for size in range(1, max(sizes.values(), default=-1) + 2):
-            ends, sets = [], []
-            for (a, c), smallest in sizes.items():
-                if size <= min(smallest + 1, self.most_given):
-                    near = self.ranked_neighbors(graph, strength, a, c)
-                    some = list(islice(conditioning_sets(*near, size), MOST_SETS))
-                    ends += [(a, c)] * len(some)
-                    sets += some
-            if not sets:
-                continue
-            pairs: Ints = np.array(ends, dtype=np.int64)
-            conditions: Ints = np.sort(np.array(sets, dtype=np.int64), axis=1)
+        all_ends: Ints = np.array(list(sizes), dtype=np.int64).reshape(-1, 2)
+        most = np.minimum(np.array(list(sizes.values()), dtype=np.int64) + 1, self.most_given)
+        for size in range(1, int(most.max(initial=0)) + 1):
+            pairs, conditions, _ = self.conditions(
+                state.graph, strength, all_ends[size <= most], size, 0, MOST_SETS
+            )
             new = new_tests(executed, self.n, pairs, conditions)
             executed = batches.execute(executed, pairs[new], conditions[new])
         n_tests = len(executed.pairs) - n_before
         record = {"stage": "colliders", "n_tests": n_tests, "batches": batches.n_batches,
-                  "edges": int(graph.sum()) // 2}  # fmt: skip
+                  "edges": skeleton_of(state).n_edges}  # fmt: skip
         return state._replace(**executed._asdict()), record
 
 

@@ -10,12 +10,12 @@ pair first, and the next batch eight times as many for the pairs that are still 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, combinations, islice, zip_longest
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane._core.learn_independence import list_conditions
 from counterpane.counts.source import CountSource
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import n_words, pack, unpack
@@ -33,6 +33,7 @@ MOST_SETS = 512  # of one pair and level; the strongest neighbors come first
 BATCH_CELLS = 2**24  # of the tables that are counted at once
 MOST_CELLS = 2**22  # of the table of one test; larger ones are not tested
 BATCH_TESTS = 2**18
+MANY = 2**60
 ROWS_PER_CELL = 1.0  # the fewest rows, on average, in a cell of a table that is tested
 
 
@@ -146,7 +147,7 @@ class SkeletonSearch(Search[SkeletonState]):
         self.source = source
         self.n = n = len(source.schema)
         self.most_given = n if most_given is None else most_given
-        self.most_sets = n**n
+        self.most_sets = MANY
         if isinstance(test, CountTest):  # beyond, a table of any columns has too few rows
             rows = max(float(source.total_weight or source.n_rows or 2.0**60) / ROWS_PER_CELL, 1.0)
             self.most_given = min(self.most_given, max(int(np.log2(rows)) - 2, 1))
@@ -256,35 +257,38 @@ class SkeletonSearch(Search[SkeletonState]):
 
     def _questions(self, state: SkeletonState, first: int, last: int) -> tuple[Ints, Ints, bool]:
         """The pairs and sets number first … last − 1 of each pair; whether some have more."""
-        level, before = state.level, rows_of(state.before, self.n)
-        strength = self.strengths(state)
-        ends = np.argwhere(np.triu(rows_of(state.graph, self.n) & ~self.required))
-        sets: list[tuple[int, ...]] = []
-        lengths, more = [], False
+        ends = np.argwhere(np.triu(rows_of(state.graph, self.n) & ~self.required)).astype(np.int64)
         last = min(last, self.most_sets)
-        for x, y in ends.tolist():
-            near = self.ranked_neighbors(before, strength, x, y)
-            some = list(islice(conditioning_sets(*near, level), first, last + 1))
-            more |= len(some) > last - first
-            lengths.append(min(len(some), last - first))
-            sets += some[: last - first]
-        flat = np.fromiter(chain.from_iterable(sets), dtype=np.int64, count=level * len(sets))
-        conditions = np.sort(flat.reshape(-1, level), axis=1)
-        more &= last < self.most_sets
-        return np.repeat(ends, lengths, axis=0).astype(np.int64), conditions, more
+        pairs, conditions, more = self.conditions(
+            state.before, self.strengths(state), ends, state.level, first, last
+        )
+        return pairs, conditions, more and last < self.most_sets
 
-    def ranked_neighbors(
-        self, graph: Bools, strength: Floats, x: int, y: int
-    ) -> tuple[list[int], list[int]]:
-        """The columns joined to x and to y that may be given, those near to both first."""
-        near = np.minimum(strength[x], strength[y])
-        allowed = ~(self.later[:, x] & self.later[:, y])
-        allowed[[x, y]] = False
-        sides = []
-        for v in (x, y):
-            places = np.flatnonzero(graph[v] & allowed)
-            sides.append(places[np.argsort(-near[places], kind="stable")].tolist())
-        return sides[0], sides[1]
+    def conditions(
+        self, graph: Ints, strength: Floats, ends: Ints, size: int, first: int, last: int
+    ) -> tuple[Ints, Ints, bool]:
+        """The sets number first … last − 1 of each pair, with the pairs; whether some have more.
+
+        They are `size` columns that `graph` joins to x, or to y, those near to both first; see
+        `list_conditions`.
+        """
+        joined, later = graph.view(np.uint64), pack(self.later.T)
+        allowed = ~(later[ends[:, 0]] & later[ends[:, 1]])
+        rows = np.arange(len(ends))
+        for column in ends.T:
+            allowed[rows, column >> 6] &= ~(np.uint64(1) << (column & 63).astype(np.uint64))
+        left, right = joined[ends[:, 0]] & allowed, joined[ends[:, 1]] & allowed
+        subsets = np.array([min(comb(k, size), MANY) for k in range(self.n + 1)])
+        n_left, n_right, n_both = (
+            subsets[np.bitwise_count(words).sum(axis=1, dtype=np.int64)]
+            for words in (left, right, left & right)
+        )
+        totals = n_left + n_right - n_both
+        lengths = np.maximum(np.minimum(totals, last) - first, 0)
+        starts: Ints = np.concatenate([[0], np.cumsum(lengths)])
+        sets: Ints = np.empty((int(starts[-1]), size), dtype=np.int64)
+        list_conditions(joined, later, strength, np.ascontiguousarray(ends), first, starts, sets)
+        return np.repeat(ends, lengths, axis=0), sets, bool((totals > last).any())
 
     def strengths(self, state: SkeletonState) -> Floats:
         """How strongly each pair depends, as far as the first level tells; larger is stronger."""
@@ -300,32 +304,6 @@ class SkeletonSearch(Search[SkeletonState]):
         x, y = state.pairs[:n_pairs].T
         strength[x, y] = strength[y, x] = np.nan_to_num(value)
         return strength
-
-
-def conditioning_sets(
-    left: Sequence[int], right: Sequence[int], level: int
-) -> Iterator[tuple[int, ...]]:
-    """The sets of `level` members of `left` or of `right`, each once, in turns.
-
-    >>> list(conditioning_sets([4, 5], [5, 6], 1))
-    [(4,), (6,), (5,)]
-    """
-    known = set(left)
-    others = (s for s in _subsets(right, level) if not known.issuperset(s))
-    for one, two in zip_longest(_subsets(left, level), others):
-        if one is not None:
-            yield one
-        if two is not None:
-            yield two
-
-
-def _subsets(members: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
-    """The subsets of one size, those of the first members first."""
-    if size == 0:
-        yield ()
-    for last in range(size - 1, len(members)):
-        for others in combinations(members[:last], size - 1):
-            yield (*others, members[last])
 
 
 def rows_of(bits: Ints, n: int) -> Bools:
@@ -354,10 +332,12 @@ def appended(
 
 
 def new_tests(executed: ExecutedTests, n: int, pairs: Ints, conditions: Ints) -> Bools:
-    """Which of some tests were not executed."""
+    """Which of some tests, all given as many columns, were not executed."""
     fresh = appended(ExecutedTests.none(n), n, pairs, conditions, np.zeros((len(pairs), 8)))
-    known = np.column_stack([executed.pairs, executed.given])
-    asked = np.column_stack([fresh.pairs, fresh.given])
-    both = np.concatenate([known, asked])
-    keys = np.ascontiguousarray(both).view(np.dtype((np.void, 8 * both.shape[1]))).ravel()
-    return ~np.isin(keys[len(known) :], keys[: len(known)])
+    sizes = np.bitwise_count(executed.given.view(np.uint64)).sum(axis=1)
+    alike = np.flatnonzero(sizes == conditions.shape[1])
+    ends = executed.pairs[alike]
+    alike = alike[np.isin(ends[:, 0] * n + ends[:, 1], pairs[:, 0] * n + pairs[:, 1])]
+    known = set(map(bytes, np.column_stack([executed.pairs[alike], executed.given[alike]])))
+    asked = map(bytes, np.column_stack([fresh.pairs, fresh.given]))
+    return np.fromiter((key not in known for key in asked), dtype=bool, count=len(pairs))
