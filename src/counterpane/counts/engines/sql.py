@@ -31,6 +31,7 @@ from counterpane.errors import DataError, ParameterError, WeightError, unknown_n
 from counterpane.progress import Control
 from counterpane.typing import Array, Codes, State
 
+FEW_STATEMENTS = 16  # up to which a call never reads the rows themselves
 SAME_TOTAL = 1e-9  # sums of real weights differ by their order
 
 
@@ -187,27 +188,39 @@ class SqlSource(CountSource):
     def _counts(
         self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
     ) -> CountBatch:
-        """The tables of several sets of columns, one GROUP BY each.
+        """The tables of several sets of columns, one GROUP BY each, or all from one SELECT.
 
-        A subset of another set of the same call is summed from the counts of that set.
+        A subset of another set of the same call is summed from the counts of that set. If more
+        statements than columns would be needed, the rows are read once instead.
         """
         sent = self.n_queries
         out = np.zeros(layout.n_cells, dtype=self._dtype)
         scopes = {q: layout.scope(q).tolist() for q in layout.dense.tolist()}
-        groups = _under_largest(scopes)
         with self._table.reading():
+            union = sorted({v for scope in scopes.values() for v in scope})
+            by_rows = self._least_statements(scopes) > max(len(union), FEW_STATEMENTS)
+            groups = [(union, list(scopes))] if by_rows else _under_largest(scopes)
             for done, (columns, members) in enumerate(groups):
+                place = {v: k for k, v in enumerate(columns)}
                 local = lay_out_counts(
-                    [[columns.index(v) for v in scopes[q]] for q in members],
+                    [[place[v] for v in scopes[q]] for q in members],
                     self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
                 )  # fmt: skip
                 share = (done / len(groups), (done + 1) / len(groups))
-                values = self._reduce(CountTask(local), columns, grouped=True, ctl=ctl, share=share)
+                values = self._reduce(
+                    CountTask(local), columns, grouped=not by_rows, ctl=ctl, share=share
+                )
                 for k, q in enumerate(members):
                     cells = values[local.out_from[k] : local.out_from[k + 1]]
                     out[layout.out_from[q] : layout.out_from[q + 1]] = cells
             sparse = self._sparse_tables(layout, missing, ctl)
         return self._settle(layout, out, sparse, self.n_queries - sent, missing)
+
+    def _least_statements(self, scopes: Mapping[int, Sequence[int]]) -> int:
+        """How many sets of columns need a statement of their own at least: the largest ones."""
+        size = max(map(len, scopes.values()), default=0)
+        largest = {tuple(sorted(scope)) for scope in scopes.values() if len(scope) == size}
+        return sum(self._cached_rows(columns) is None for columns in largest)
 
     def _pair_counts(
         self, left: list[int], right: list[int] | None, ctl: Control | None

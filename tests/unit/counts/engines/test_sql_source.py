@@ -388,3 +388,31 @@ def test_more_numbers_than_states_are_cut_by_a_schema():
     assert source._cells([0]) == 70_001
     assert source.counts([["x"]])[0].tolist() == [17_500, 52_500]
     assert source.counts([["x"]], missing="state")[0].tolist() == [17_500, 52_500, 1]
+
+
+def test_many_tables_come_from_one_scan_of_the_rows():
+    rng = np.random.default_rng(0)
+    columns = {f"x{i}": rng.integers(0, 3, 500).tolist() for i in range(12)}
+    columns["x3"][7] = None
+    weights = rng.integers(1, 4, 500).tolist()
+    connection = sqlite3.connect(":memory:")
+    names = [*columns, "w"]
+    connection.execute(f"CREATE TABLE many ({', '.join(names)})")
+    rows = list(zip(*columns.values(), weights, strict=True))
+    connection.executemany(f"INSERT INTO many VALUES ({', '.join('?' * len(names))})", rows)
+    source = cp.SqlSource(connection, "many", weights="w", keep_distinct=0)
+    scopes = [list(scope) for scope in combinations(range(12), 3)]
+    before, scanned = source.n_queries, source.rows_scanned
+    batch = source.counts(scopes)
+    assert source.n_queries == before + 1
+    assert source.rows_scanned == scanned + 500
+    for scope, table in zip(scopes[::20], list(batch)[::20], strict=True):
+        expected = np.zeros((3, 3, 3), dtype=int)
+        for row in rows:
+            cell = tuple(row[v] for v in scope)
+            if None not in cell:
+                expected[cell] += row[-1]
+        assert table.tolist() == expected.tolist()
+    before = source.n_queries
+    source.counts(scopes[:12])  # as many as columns: a statement each
+    assert source.n_queries == before + 12
