@@ -166,13 +166,13 @@ def opened_subject(subject: Any, graph: Any) -> Any:
     model = subject
     if hasattr(subject, "fit"):
         model = getattr(subject, "model_", None)
-        if hasattr(subject, "pag_"):
-            raise ParameterError(
-                f"{type(subject).__name__} allows for common causes that are missing, and its "
-                "graph leaves marks open; write the graph down and pass graph=… with <-> edges."
-            )
         if model is None:
             raise NotFittedError(f"{type(subject).__name__} has no model yet; call fit first.")
+    if graph is None and (getattr(model, "provenance", None) or {}).get("pag"):
+        raise ParameterError(
+            "FCI allows for common causes that are missing, and its graph leaves marks open, so it "
+            "does not give this effect; write the graph down and pass graph=… with <-> edges."
+        )
     if isinstance(model, Mixture) and not model.fixed:
         networks = [m for m in model.models if isinstance(m, BayesianNetwork)]
         if len(networks) == len(model.models):

@@ -382,6 +382,8 @@ def _facts(learner: Any, source: Any, method: str) -> dict[str, Any]:
             **(learner.to_dict() if method in POSTERIORS else {}),
         }
     facts["edges"] = [list(edge) for edge in learner.graph_.edges]
+    if isinstance(model, cp.BayesianNetwork):
+        facts["edges"] = _tested_edges(learner)
     return facts | {
         name.rstrip("_"): getattr(learner, name) for name in FACTS if hasattr(learner, name)
     }
@@ -391,6 +393,19 @@ def _has_parts(facts: dict[str, Any]) -> bool:
     """Whether a model has an edge or interaction; rankers and the like count as having some."""
     parts = [facts[name] for name in ("edges", "interactions") if name in facts]
     return not parts or any(parts)
+
+
+def _tested_edges(learner: Any) -> list[dict[str, Any]]:
+    """The edges of a network by tests, and their marks if common causes may be missing."""
+    edges = [
+        {"parent": e.parent, "child": e.child, "directed": e.directed, "strength_bits": e.bits}
+        for e in learner.model_.edge_strengths()
+    ]
+    if hasattr(learner, "pag_"):
+        texts = {frozenset((e.a, e.b)): str(e) for e in learner.pag_.edges}
+        for edge in edges:
+            edge["mark"] = texts[frozenset((edge["parent"], edge["child"]))]
+    return edges
 
 
 def _edge_records(learner: Any) -> list[dict[str, Any]]:

@@ -47,6 +47,8 @@ def show_learned(
         size = f"best network: {network_size(facts)}"
     elif method in METHODS:
         size = _show_network(learner.model_, facts)
+    elif "conflicts_" in vars(learner):
+        size = _show_tested(facts)
     else:
         if stopped_early and not facts["edges"]:
             console.print(nothing_found("edges", ""))
@@ -103,6 +105,22 @@ def _show_network(model: Any, facts: Mapping[str, Any]) -> str:
     return network_size(facts)
 
 
+def _show_tested(facts: Mapping[str, Any]) -> str:
+    """Print the edges of a network by independence tests, and return its size in words."""
+    edges = facts["edges"]
+    if edges:
+        console.print(_edge_list(None, edges, facts["target"]))
+        words = "a — b: tests leave the direction open."
+        if "mark" in edges[0]:
+            words = (
+                "a → b: a causes b; a ↔ b: a common cause is missing; o: tests leave this end open."
+            )
+        _show_dim(f"bits per row: what two columns tell about each other; {words}")
+    else:
+        console.print(nothing_found("edges", "no test shows a dependency"))
+    return f"{many(len(edges), 'edge')}, {facts['n_tests']:,} tests executed"
+
+
 def nothing_found(what: str, why: str) -> str:
     """A sentence about a model without edges or effects; a stopped search proves nothing."""
     if stopped_early:
@@ -151,6 +169,8 @@ def _edge_list(model: Any, edges: Sequence[Mapping[str, Any]], first: str | None
 
 def _edge_names(edge: Mapping[str, Any]) -> str:
     """The names with an arrow, or a line where the data do not show the direction."""
+    if "mark" in edge:
+        return f"[bold]{escape(edge['mark'])}[/bold]"
     sign = "→" if edge["directed"] else "—"
     return f"[bold]{escape(edge['parent'])}[/bold] {sign} [bold]{escape(edge['child'])}[/bold]"
 

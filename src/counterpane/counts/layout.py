@@ -77,12 +77,18 @@ def lay_out_counts(
     subsets: Iterable[Scope], schema: Schema, cards: Ints, max_cells: int = MAX_CELLS
 ) -> CountLayout:
     """The layout of `subsets` (column positions or names), checked."""
-    scope_list = [(s,) if isinstance(s, str) else s for s in subsets]
-    flat = list(chain.from_iterable(scope_list))
-    if not set(map(type, flat)) <= {int, np.int64}:
-        flat = [_position(column, schema) for column in flat]
-    scopes = np.array(flat, dtype=np.int64)
-    scope_from = offsets_of(map(len, scope_list))
+    if isinstance(subsets, np.ndarray) and subsets.dtype == np.int64 and subsets.ndim == 2:
+        scopes, size = subsets.ravel(), subsets.shape[1]
+        scope_from = (
+            np.arange(0, subsets.size + 1, size) if size else offsets_of([0] * len(subsets))
+        )
+    else:
+        scope_list = [(s,) if isinstance(s, str) else s for s in subsets]
+        flat = list(chain.from_iterable(scope_list))
+        if not set(map(type, flat)) <= {int, np.int64}:
+            flat = [_position(column, schema) for column in flat]
+        scopes = np.array(flat, dtype=np.int64)
+        scope_from = offsets_of(map(len, scope_list))
     out_from = np.empty_like(scope_from)
     bad = kernels.lay_out(cards, scopes, scope_from, max_cells, out_from)
     if bad >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from counterpane.drawing.layered import layered
 from counterpane.drawing.stress import routes_around, spread
 from counterpane.errors import GraphError
 from counterpane.graphs.dag import Dag
+from counterpane.graphs.mixed import ARROW, MixedEdge
 from counterpane.lazy import lazy
 from counterpane.typing import Floats
 
@@ -21,10 +22,13 @@ BOX_HEIGHT = 24.0
 MAX_NODES = 1_200  # of one component; a larger one stands in rows, as no drawing would be legible
 MAX_LETTERS = 32  # of a label
 MAX_ROOMY = 400  # edges of a component up to which more room is tried
+ASIDE = 8.0  # between two edges of one pair
 ASPECT = 1.6  # width over height that components are packed for
 
 Point = tuple[float, float]
 Edge = tuple[str, str]
+Marks = Mapping[Edge, tuple[int, int]]
+"""The marks at the first and at the second end of each edge: `TAIL`, `ARROW` or `CIRCLE`."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,37 @@ def lay_out_networkx(
     heads = frozenset((a, b) for a, b in edges if (b, a) not in arcs)
     lines = [(a, b) for a, b in edges if (a, b) in heads or a < b]
     return lay_out_graph(nodes, lines, directed=False), heads
+
+
+def lay_out_mixed(
+    nodes: Sequence[str], edges: Iterable[MixedEdge]
+) -> tuple[GraphLayout, dict[Edge, tuple[int, int]]]:
+    """(a layout of a graph with marks, the marks of its edges).
+
+    Edges → and o→ lead down, as far as there is no cycle. An edge a ↔ b beside a → b is an arc, and
+    stands in the layout as (b, a).
+
+    >>> from counterpane.graphs.mixed import TAIL
+    >>> layout, marks = lay_out_mixed("ab", [MixedEdge("a", "->", "b"), MixedEdge("a", "<->", "b")])
+    >>> marks == {("a", "b"): (TAIL, ARROW), ("b", "a"): (ARROW, ARROW)}
+    True
+    """
+    ordered = sorted(edges, key=lambda edge: edge.kind == "<->")
+    first: dict[frozenset[str], MixedEdge] = {}
+    marks: dict[Edge, tuple[int, int]] = {}
+    for edge in ordered:
+        beside = first.setdefault(frozenset((edge.a, edge.b)), edge)
+        marks[(edge.a, edge.b) if beside is edge else (beside.b, beside.a)] = edge.marks
+    pairs = [(edge.a, edge.b) for edge in first.values()]
+    pointed = any(ARROW in ends and ends != (ARROW, ARROW) for ends in marks.values())
+    layout = lay_out_graph(nodes, pairs, directed=pointed)
+    routes = dict(layout.routes)
+    for a, b in marks.keys() - routes.keys():
+        (x, y), (to_x, to_y) = ((u + ASIDE, v) for u, v in (routes[b, a][-1], routes[b, a][0]))
+        aside = 0.2 * max(abs(to_y - y), abs(to_x - x), layout.height)
+        middle = (x + to_x) / 2 + aside, (y + to_y) / 2 + aside * (abs(to_x - x) > abs(to_y - y))
+        routes[a, b] = ((x, y), middle, (to_x, to_y))
+    return replace(layout, routes=routes), marks
 
 
 @dataclass(frozen=True)

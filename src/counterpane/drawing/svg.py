@@ -8,7 +8,9 @@ from html import escape
 from itertools import pairwise
 from typing import NamedTuple
 
-from counterpane.drawing.layout import Edge, GraphLayout, Point, short_label
+from counterpane.drawing.layout import Edge, GraphLayout, Marks, Point, short_label
+from counterpane.graphs.mixed import ARROW as HEAD
+from counterpane.graphs.mixed import CIRCLE, TAIL
 
 
 class Arrow(NamedTuple):
@@ -59,6 +61,40 @@ def arrow(points: Sequence[Point], *, curved: bool, length: float) -> Arrow:
     return Arrow((*points[:-1], (x - dx, y - dy)), ((x, y), left, right))
 
 
+class MarkedLine(NamedTuple):
+    """An edge between the marks at its ends: the arrowheads, and the centers of the circles."""
+
+    points: tuple[Point, ...]
+    heads: tuple[tuple[Point, Point, Point], ...]
+    circles: tuple[Point, ...]
+    radius: float
+
+
+def marked_line(
+    points: Sequence[Point], marks: tuple[int, int], *, curved: bool, length: float
+) -> MarkedLine:
+    """The edge through `points` with these marks at its first and its last point.
+
+    >>> line = marked_line([(0, 0), (0, 10)], (CIRCLE, HEAD), curved=False, length=4)
+    >>> line.points, line.circles
+    (((0.0, 2.8), (0.0, 6.0)), ((0.0, 1.4),))
+    """
+    radius = 0.35 * length
+    path, heads, circles = tuple(points), [], []
+    for mark in marks[::-1]:  # the last point first; then the edge is turned
+        if mark != TAIL:
+            size = length if mark == HEAD else 2 * radius
+            shaft, corners = arrow(path, curved=curved, length=size)
+            (x, y), (tip_x, tip_y) = shaft[-1], corners[0]
+            path = shaft
+            if mark == HEAD:
+                heads.append(corners)
+            else:
+                circles.append(((x + tip_x) / 2, (y + tip_y) / 2))
+        path = path[::-1]
+    return MarkedLine(path, tuple(heads), tuple(circles), radius)
+
+
 ARROW = 7.0  # length of an arrowhead
 MARGIN = 10.0  # around a picture that is a file of its own
 
@@ -68,6 +104,7 @@ def graph_svg(
     *,
     strengths: Mapping[Edge, float] | None = None,
     arrows: Collection[Edge] | None = None,
+    marks: Marks | None = None,
     marked: Collection[str] = (),
     titles: Mapping[str | Edge, str] | None = None,
     page: bool = False,
@@ -75,8 +112,9 @@ def graph_svg(
     """The `<svg>` element of a graph, without scripts, styles or ids, so that many share a page.
 
     `strengths`, 0 to 1, are drawn as widths; `arrows` are the edges with an arrowhead, by default
-    all of a directed graph; `marked` nodes are filled more strongly; `titles` are shown over nodes
-    and edges. With `page` it is a file of its own: black on white, with margins.
+    all of a directed graph, or `marks` say what is at both ends of each edge; `marked` nodes are
+    filled more strongly; `titles` are shown over nodes and edges. With `page` it is a file of its
+    own: black on white, with margins.
 
     >>> from counterpane.drawing.layout import lay_out_graph
     >>> text = graph_svg(lay_out_graph(["<a>", "b"], [("<a>", "b")], directed=True))
@@ -88,7 +126,8 @@ def graph_svg(
     for edge, points in layout.routes.items():
         strength = 1.0 if strengths is None else strengths.get(edge, 0.0)
         pointed = layout.directed if arrows is None else edge in arrows
-        drawn = _edge(points, layout.curved, pointed, 0.6 + 1.6 * min(max(strength, 0.0), 1.0))
+        ends = (TAIL, HEAD if pointed else TAIL) if marks is None else marks[edge]
+        drawn = _edge(points, layout.curved, ends, 0.6 + 1.6 * min(max(strength, 0.0), 1.0))
         parts.append(_titled(drawn, titles.get(edge)))
     for name, (x, y) in layout.positions.items():
         width, height = layout.widths[name], layout.height
@@ -136,15 +175,20 @@ def _pair(point: Point) -> str:
     return ",".join(f"{value:.1f}".removesuffix(".0") for value in point)
 
 
-def _edge(points: Sequence[Point], curved: bool, pointed: bool, width: float) -> str:
-    head = ""
-    if pointed:
-        points, corners = arrow(points, curved=curved, length=ARROW)
-        triangle = "L".join(map(_pair, corners))
-        head = f'<path d="M{triangle}Z" fill="currentColor" fill-opacity="0.7"/>'
+def _edge(points: Sequence[Point], curved: bool, marks: tuple[int, int], width: float) -> str:
+    line = marked_line(points, marks, curved=curved, length=ARROW)
+    ends = [
+        f'<path d="M{"L".join(map(_pair, corners))}Z" fill="currentColor" fill-opacity="0.7"/>'
+        for corners in line.heads
+    ] + [
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{line.radius:.1f}" fill="none" '
+        'stroke="currentColor" stroke-opacity="0.7"/>'
+        for x, y in line.circles
+    ]
+    dashed = ' stroke-dasharray="5 3"' if marks == (HEAD, HEAD) else ""
     return (
-        f'<path d="{svg_path(points, curved=curved)}" fill="none" stroke="currentColor" '
-        f'stroke-opacity="0.7" stroke-width="{width:.2f}"/>{head}'
+        f'<path d="{svg_path(line.points, curved=curved)}" fill="none" stroke="currentColor" '
+        f'stroke-opacity="0.7" stroke-width="{width:.2f}"{dashed}/>{"".join(ends)}'
     )
 
 
@@ -152,15 +196,21 @@ def _titled(drawn: str, title: str | None) -> str:
     return f"<g>{drawn}</g>" if title is None else f"<g><title>{escape(title)}</title>{drawn}</g>"
 
 
+_DOT_MARKS = {TAIL: "none", HEAD: "normal", CIRCLE: "odot"}
+
+
 def graph_dot(
     nodes: Iterable[str],
     edges: Iterable[Edge],
     *,
     arrows: Collection[Edge],
+    marks: Marks | None = None,
     marked: Collection[str] = (),
     hubs: Collection[str] = (),
 ) -> Iterator[str]:
     """The lines of a DOT file: `arrows` among the edges have a head, the others have none.
+
+    `marks` say more than `arrows`: what is at both ends of each edge.
 
     `marked` nodes are filled; `hubs` are drawn as points, which join more than two others.
 
@@ -182,6 +232,10 @@ def graph_dot(
         yield f"  {_quoted(node)}{look};\n"
     for a, b in edges:
         look = "" if (a, b) in arrows else " [dir=none]"
+        if marks is not None:
+            tail, head = (_DOT_MARKS[mark] for mark in marks[a, b])
+            dashed = ", style=dashed" if marks[a, b] == (HEAD, HEAD) else ""
+            look = f" [dir=both, arrowtail={tail}, arrowhead={head}{dashed}]"
         yield f"  {_quoted(a)} -> {_quoted(b)}{look};\n"
     yield "}\n"
 

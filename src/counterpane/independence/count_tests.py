@@ -57,9 +57,9 @@ class CountTest(IndependenceTest):
         return self._judged([(*given, x, y) for x, y, given in questions]).verdicts()
 
     def judge_all(self, pairs: Ints, conditions: Ints) -> VerdictColumns:
-        return self._judged(np.column_stack([conditions, pairs]).tolist())
+        return self._judged(np.column_stack([conditions, pairs]))
 
-    def _judged(self, scopes: Sequence[Sequence[int]]) -> VerdictColumns:
+    def _judged(self, scopes: Sequence[Sequence[int]] | Ints) -> VerdictColumns:
         """The verdicts on tables of (given…, x, y)."""
         batch = self.source.counts(scopes, ctl=self._ctl)
         layout = batch.layout

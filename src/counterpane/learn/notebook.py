@@ -7,7 +7,7 @@ from typing import Any
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.markup import folded, framed, grid
 from counterpane.models.links import arrow_names
-from counterpane.models.pictures import edge_titles, graph_html
+from counterpane.models.pictures import DRAWN_NODES, edge_titles, graph_html, mixed_texts
 
 LISTED = 15
 
@@ -31,7 +31,9 @@ def learner_html(learner: Any) -> str:
     parts = [parameters, grid(("result", "value"), numbers[:LISTED])] if numbers else [parameters]
     target = getattr(results.get("target_"), "name", None)
     model = results.get("model_")
-    if "graph_" in results:
+    if "pag_" in results and len(results["pag_"].names) <= DRAWN_NODES:
+        parts.append("".join(mixed_texts(results["pag_"], ".svg", page=False)))
+    elif "graph_" in results:
         drawing = graph_html(
             results["graph_"], marked=target, arrows=arrow_names(model), titles=edge_titles(model)
         )

@@ -15,13 +15,16 @@ from counterpane.drawing.layout import (
     GraphLayout,
     label_width,
     lay_out_graph,
+    lay_out_mixed,
     lay_out_networkx,
 )
 from counterpane.drawing.svg import graph_dot, graph_svg
 from counterpane.errors import MissingExtraError, ParameterError
+from counterpane.graphs.mixed import MixedEdge, MixedGraph
 from counterpane.markup import folded, framed, grid, line
 from counterpane.models.formats.suffixes import suffix_of
 from counterpane.models.links import arrow_names, arrows_of, edge_text
+from counterpane.plotting import draw_plot
 
 DRAWN_NODES = 60
 DRAWN_EDGES = 250
@@ -101,9 +104,12 @@ class ModelPicture(NamedTuple):
 
 
 def write_picture(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write the graph of a model to a `.dot`, `.svg` or `.png` file, whole or not at all.
+    """Write the graph of a model, or a `MixedGraph`, to a `.dot`, `.svg` or `.png` file.
 
-    Arrows are the edges whose direction the data decide; the others are lines. The class that the
+    It is written whole or not at all.
+
+    Arrows are the edges whose direction the data decide; the others are lines. A model of `FCI` is
+    drawn as its partial ancestral graph. The class that the
     model was learned for is filled. PNG needs matplotlib.
     """
     suffix = suffix_of(path)
@@ -114,8 +120,34 @@ def write_picture(model: Any, path: str | os.PathLike[str]) -> None:
     if suffix == ".png":
         write_atomically(path, [_png(model)])
         return
-    drawn = drawn_of(model)
-    write_atomically(path, (text.encode() for text in _texts(drawn, suffix)))
+    mixed = mixed_graph_of(model)
+    texts = _texts(drawn_of(model), suffix) if mixed is None else mixed_texts(mixed, suffix)
+    write_atomically(path, (text.encode() for text in texts))
+
+
+def mixed_graph_of(model: Any) -> MixedGraph | None:
+    """The partial ancestral graph that a model came with, or a `MixedGraph` itself."""
+    if isinstance(model, MixedGraph):
+        return model
+    if hasattr(model, "pag_"):
+        return model.pag_  # type: ignore[no-any-return]
+    kept = (getattr(model, "provenance", None) or {}).get("pag")
+    if not kept or not hasattr(model, "schema"):
+        return None
+    return MixedGraph(model.schema.names, [MixedEdge(*edge) for edge in kept])
+
+
+def mixed_texts(graph: MixedGraph, suffix: str, *, page: bool = True) -> Iterator[str]:
+    """A graph with marks as DOT or SVG."""
+    if suffix == ".dot":
+        marks = {(e.a, e.b): e.marks for e in graph.edges if e.kind != "<->"}
+        both = {(e.a, e.b): e.marks for e in graph.edges if e.kind == "<->"}
+        both = {(b, a) if (a, b) in marks else (a, b): ends for (a, b), ends in both.items()}
+        yield from graph_dot(graph.names, [*marks, *both], arrows=(), marks=marks | both)
+        return
+    _check_size(len(graph.names))
+    layout, ends = lay_out_mixed(graph.names, graph.edges)
+    yield graph_svg(layout, marks=ends, page=page)
 
 
 def drawn_of(model: Any) -> ModelPicture:
@@ -155,11 +187,7 @@ def _texts(drawn: ModelPicture, suffix: str) -> Iterator[str]:
             drawn.nodes, drawn.edges, arrows=drawn.arrows, marked=drawn.marked, hubs=drawn.hubs
         )
         return
-    if len(drawn.nodes) > MAX_NODES:
-        raise ParameterError(
-            f"{len(drawn.nodes)} columns are too many for a picture of at most {MAX_NODES}; write "
-            ".dot for a layout of Graphviz, or a report."
-        )
+    _check_size(len(drawn.nodes))
     layout: GraphLayout = lay_out_graph(
         drawn.nodes,
         drawn.edges,
@@ -169,13 +197,21 @@ def _texts(drawn: ModelPicture, suffix: str) -> Iterator[str]:
     yield graph_svg(layout, arrows=drawn.arrows, marked=drawn.marked, page=True)
 
 
+def _check_size(n: int) -> None:
+    if n > MAX_NODES:
+        raise ParameterError(
+            f"{n} columns are too many for a picture of at most {MAX_NODES}; write .dot for a "
+            "layout of Graphviz, or a report."
+        )
+
+
 def _png(model: Any) -> bytes:
     if find_spec("matplotlib") is None:
         raise MissingExtraError(
             "a PNG picture needs matplotlib, which is not installed; install counterpane[plot], or "
             "write .svg or .dot, which need nothing."
         )
-    axes = model.plot()
+    axes = draw_plot("graph", model) if isinstance(model, MixedGraph) else model.plot()
     out = io.BytesIO()
     axes.figure.savefig(out, format="png", dpi=DOTS_PER_INCH)
     import matplotlib.pyplot as plt

@@ -8,12 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.drawing.layout import Edge, GraphLayout, Point, lay_out_networkx, short_label
-from counterpane.drawing.svg import arrow, edge_curve
+from counterpane.drawing.layout import (
+    Edge,
+    GraphLayout,
+    Marks,
+    Point,
+    lay_out_mixed,
+    lay_out_networkx,
+    short_label,
+)
+from counterpane.drawing.svg import edge_curve, marked_line
 from counterpane.errors import ParameterError
+from counterpane.graphs.mixed import ARROW as HEAD
+from counterpane.graphs.mixed import TAIL, MixedGraph
 from counterpane.independence.edge_strength import UNIT
+from counterpane.lazy import lazy
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.models.links import arrow_names, edge_text
+from counterpane.models.pictures import mixed_graph_of
 from counterpane.plots.axes import (
     axes_or_new,
     ink,
@@ -24,9 +36,12 @@ from counterpane.plots.axes import (
     write_note,
 )
 
+nx = lazy("networkx")
+
 MAX_NODES = 300
 MAX_LABELS = 30  # edges up to which numbers are written
 ARROW = 8.0
+RING = 1.2  # width of a circle's line; a wide one would fill it
 
 
 def graph(
@@ -39,14 +54,16 @@ def graph(
     title: str = "",
     ax: Any = None,
 ) -> Any:
-    """Matplotlib axes with the graph of a model, a learner, a bootstrap or networkx.
+    """Matplotlib axes with the graph of a model, a learner, a bootstrap, networkx or `MixedGraph`.
 
     An edge of a learned network has an arrowhead if the equivalence class or a constraint
-    determines its direction. Colors are those of the style in use, so that dark styles work.
+    determines its direction. What `FCI` learned is drawn as its partial ancestral graph: circles
+    where a mark is open, a dashed line with two heads for a common cause that was not measured.
+    Colors are those of the style in use, so that dark styles work.
 
     Parameters
     ----------
-    model : model, learner, BootstrapResult or networkx graph
+    model : model, learner, BootstrapResult, MixedGraph or networkx graph
         At most 300 nodes.
     strengths : mapping, optional
         0 to 1 by edge (of either direction), drawn as widths; by default a learned network's
@@ -81,7 +98,13 @@ def graph(
             f"{len(network)} nodes make no picture; at most {MAX_NODES} are drawn: pass a "
             "subgraph, such as model.graph.subgraph(names)."
         )
-    layout, arrows = lay_out_networkx(network, arrow_names(getattr(model, "model_", model)))
+    mixed = mixed_graph_of(model)
+    marks: Marks = {}
+    if mixed is None:
+        layout, arrows = lay_out_networkx(network, arrow_names(getattr(model, "model_", model)))
+        marks = {edge: (TAIL, HEAD if edge in arrows else TAIL) for edge in layout.routes}
+    else:
+        layout, marks = lay_out_mixed(mixed.names, mixed.edges)
     widths, numbers, meaning = edge_numbers(model, network)
     strengths = widths if strengths is None else strengths
     if labels is None:
@@ -99,7 +122,7 @@ def graph(
     for edge, points in layout.routes.items():
         strength = strengths.get(edge, strengths.get(edge[::-1], 0.0)) if strengths else 1.0
         width = unit * (0.5 + 2.5 * min(max(strength, 0.0), 1.0)) if strengths else 1.3 * unit
-        _draw_edge(ax, edge, points, layout.curved, edge in arrows, width)
+        _draw_edge(ax, edge, points, layout.curved, marks[edge], width)
     # Flat edges have least room for their labels, and come first.
     flat = sorted(layout.routes.items(), key=lambda route: abs(route[1][-1][1] - route[1][0][1]))
     for edge, points in flat:
@@ -137,6 +160,11 @@ def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge
 
 def networkx_of(model: Any) -> Any:
     """The networkx graph of a model, a fitted learner, a bootstrap, or the graph itself."""
+    if isinstance(model, MixedGraph):
+        network = nx.DiGraph()
+        network.add_nodes_from(model.names)
+        network.add_edges_from((edge.a, edge.b) for edge in model.edges)
+        return network
     for name in ("graph_", "graph", "averaged_graph"):
         if name != "graph" or not hasattr(model, "nodes"):
             graph = getattr(model, name, None)
@@ -150,23 +178,36 @@ def networkx_of(model: Any) -> Any:
 
 
 def _draw_edge(
-    ax: Any, edge: Edge, points: tuple[Point, ...], curved: bool, pointed: bool, width: float
+    ax: Any,
+    edge: Edge,
+    points: tuple[Point, ...],
+    curved: bool,
+    marks: tuple[int, int],
+    width: float,
 ) -> None:
-    from matplotlib.patches import PathPatch, Polygon
+    from matplotlib.patches import Circle, PathPatch, Polygon
     from matplotlib.path import Path
 
-    if pointed:
-        points, head = arrow(points, curved=curved, length=ARROW)
+    line = marked_line(points, marks, curved=curved, length=ARROW)
+    for head in line.heads:
         ax.add_patch(Polygon(head, closed=True, color=ink(), alpha=0.8, linewidth=0, zorder=2))
+    for center in line.circles:
+        ring = Circle(
+            center, line.radius, fill=False, color=ink(), alpha=0.8, linewidth=min(width, RING)
+        )
+        ax.add_patch(ring)
+    points = line.points
     pieces = edge_curve(points, curved=curved)
     codes = [Path.MOVETO]
     for piece in pieces:
         codes += [Path.CURVE4] * 3 if len(piece) == 3 else [Path.LINETO]
     path = Path([points[0], *(point for piece in pieces for point in piece)], codes)
-    label = edge_text(*edge, directed=pointed)
+    label = edge_text(*edge, directed=marks[1] == HEAD)
+    dashes = (0, (5, 3)) if marks == (HEAD, HEAD) else "solid"
     ax.add_patch(
-        PathPatch(path, fill=False, color=ink(), alpha=0.8, linewidth=width, label=label, zorder=1)
-    )
+        PathPatch(path, fill=False, color=ink(), alpha=0.8, linewidth=width, label=label, zorder=1,
+                  linestyle=dashes)
+    )  # fmt: skip
 
 
 def _label_edge(

@@ -191,3 +191,21 @@ def test_folds_that_chose_the_structure_do_not_measure_small_tables(run, tmp_pat
         assert held_out["how"] == "learned again without them"
         excess.append((held_out["auc"]["value"] - 0.5) / max(held_out["auc"]["error"], 0.01))
     assert np.mean(excess) < 1.0  # nothing can be predicted; the folds of the choice say 2 errors
+
+
+@pytest.mark.parametrize(
+    ("method", "shown", "legend"),
+    [
+        ("pc", " sex — survived|survived — sex", "tests leave the direction open"),
+        ("fci", "sex o–o survived", "tests leave it open"),
+    ],
+)
+def test_edges_by_tests_are_listed_with_their_marks(run, method, shown, legend) -> None:
+    _, out, _ = run("learn", "titanic", "--method", method, "-o", "m.cp")
+    assert any(words.strip() in out for words in shown.split("|"))
+    assert legend in " ".join(out.split())
+    assert "beside" not in out
+    if method == "fci":
+        code, _, err = run("effect", "m.cp", "sex", "survived")
+        assert code == 2
+        assert "FCI allows for common causes that are missing" in " ".join(err.split())

@@ -185,7 +185,7 @@ class NetworkLearner(ScoreLearner):
         rate = false_edge_rate(self.false_edges, len(order))
         total = float(source.total_weight or 0.0)  # known after the order's counts
         score = with_edge_price(score, inner.schema.cards, total, rate)
-        limits = make_limits(inner.schema, self.required_edges, self.forbidden_edges, self.tiers)
+        limits = self._limits(inner)
         cells = None if self._set is None else self._set.moved(inner, order)
         if cells is not None:
             limits = without_parents(limits, cells.always)
@@ -201,6 +201,10 @@ class NetworkLearner(ScoreLearner):
         model = self._with_parameters(source, dag, score)
         edges = named_gains(source.schema.names, gains)
         return LearnedNetwork(model, float(outcome.state.score), edges, outcome.trace)
+
+    def _limits(self, source: CountSource) -> Limits:
+        """Which edges are allowed and required."""
+        return make_limits(source.schema, self.required_edges, self.forbidden_edges, self.tiers)
 
     def _first_network(self, moves: Moves, start: Words) -> Words:
         """The parents that the search starts from: those of `start`, or of the Chow–Liu tree."""

@@ -13,11 +13,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from counterpane._core.bayesian import Limits
 from counterpane._core.wide import WideData
 from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.counts.source import CountSource
 from counterpane.errors import Advice, FitError, unknown_name
 from counterpane.graphs import Dag
+from counterpane.graphs.bits import pack, unpack
+from counterpane.learn.bayesian.candidates import candidate_pairs
 from counterpane.learn.bayesian.moves import Moves, dag_of, is_symmetric, pattern_of
 from counterpane.learn.bayesian.network import (
     NO_ROWS,
@@ -190,6 +193,11 @@ class StructureSearch(NetworkLearner):
         an edge of d degrees of freedom pays at least ½ χ²_d⁻¹(1 − 2α / columns) nats, which the
         score includes. "auto" is 0.02 from 100 columns on, and None, the plain score, below. Weak
         true edges are lost with the false ones: 3 to 4 in a hundred on the network ANDES.
+    candidates : mapping, graph or learner, optional
+        The only pairs of columns that may be joined: {column: its possible neighbors}, a networkx
+        graph, a `MixedGraph`, or a learner with a graph, such as `PC()`, which is fitted first
+        unless it is. Its directions do not count. With PC this is the idea of MMHC (Tsamardinos,
+        Brown and Aliferis, 2006).
     **options
         Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
         "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
@@ -228,10 +236,12 @@ class StructureSearch(NetworkLearner):
         score: str | LocalScore = "bic",
         *,
         effort: str = "default",
+        candidates: Any = None,
         **options: Unpack[NetworkOptions],
     ) -> None:
         super().__init__(score, **options)
         self.effort = effort
+        self.candidates = candidates
 
     def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         if self.effort not in ("fast", "default", "thorough"):
@@ -239,7 +249,7 @@ class StructureSearch(NetworkLearner):
         n = len(source.schema)
         limited = list(self.required_edges) or list(self.forbidden_edges) or self.tiers
         gaps = source.has_missing.any()
-        free = self.start is None and self._set is None and not gaps
+        free = self.start is None and self._set is None and self.candidates is None and not gaps
         narrow = not is_wide(n) or limited or not free
         self.method_ = "dense"
         if narrow or not can_be_wide(score, float(source.total_weight or 2.0)):
@@ -260,6 +270,14 @@ class StructureSearch(NetworkLearner):
         model = self._with_parameters(source, Dag(n, [(p, x) for p, x, _ in named]), score)
         gains = named_gains(source.schema.names, named)
         return LearnedNetwork(model, total, gains, outcome.trace)
+
+    def _limits(self, source: CountSource) -> Limits:
+        limits = super()._limits(source)
+        if self.candidates is None:
+            return limits
+        required = unpack(limits.required, len(source.schema))
+        pairs = candidate_pairs(self.candidates, source) | required | required.T
+        return limits._replace(allowed=limits.allowed & pack(pairs))
 
     def _wide_gains(
         self, source: CountSource, score: LocalScore, rate: float | None, columns: WideColumns,
@@ -283,8 +301,22 @@ class StructureSearch(NetworkLearner):
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         classes = is_symmetric(moves.limits) and moves.cache.score.is_score_equivalent
-        classes = classes and self._set is None  # else members of a class have different scores
-        return StagedSearch(moves, start, self.effort, classes=classes)
+        if self._set is None:
+            return StagedSearch(moves, start, self.effort, classes=classes)
+        # Members of a class have different scores, so the search is over DAGs, where it takes more
+        # effort to leave a local optimum.
+        effort = "thorough" if self.effort == "default" else self.effort
+        return StagedSearch(moves, start, effort, classes=False)
+
+    def _first_network(self, moves: Moves, start: Words) -> Words:
+        """With interventions, the network of the same rows if nothing had been set."""
+        if self._set is None or self.start is not None:
+            return super()._first_network(moves, start)
+        plain = type(self)(**self.get_params())
+        half = None if self.time_limit is None else self.time_limit / 2
+        plain.set_params(time_limit=half, checkpoint=None, progress=False, missing="state")
+        parents: Words = plain.fit(moves.cache.source).model_.dag.parent_bits
+        return parents & moves.limits.allowed
 
 
 class GES(NetworkLearner):

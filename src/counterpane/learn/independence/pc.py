@@ -152,6 +152,8 @@ class PatternLearner(DensityLearner):
         provenance = self._provenance(source, time.monotonic() - began)
         columns = source.schema.names
         known = known_directions(self._limits(source.schema), dag.edges)
+        if pag := getattr(self, "pag_", None):
+            provenance["pag"] = [list(edge) for edge in pag.edges]
         if known:
             provenance["known_directions"] = [[columns[p], columns[x]] for p, x in known]
         try:
