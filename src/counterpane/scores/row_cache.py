@@ -25,7 +25,7 @@ from counterpane.scores.base import Form, LocalScore, clogc_table, score_pairs
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
-SHARE = 2**15  # counts that one thread scores at least
+SHARE = 2**17  # counts that one thread scores at least
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ cupy = lazy("cupy")
 
 BUFFER_BYTES = 2**23  # of one thread
 MOST_THREADS = 8  # more do not copy faster
+SMALL_BYTES = 2**24  # up to so many, the array of the host is page-locked itself
 
 
 class PinnedBuffers:
@@ -25,6 +26,8 @@ class PinnedBuffers:
 
     def fetch(self, array: Any, n_threads: int) -> Array:
         """A contiguous array of the card as one of the host."""
+        if array.nbytes <= SMALL_BYTES:
+            return self._fetch_small(array)
         out = np.empty(array.shape, dtype=array.dtype)
         flat, source = out.reshape(-1), array.reshape(-1)
         step = BUFFER_BYTES // flat.itemsize
@@ -45,4 +48,12 @@ class PinnedBuffers:
         with self.card:
             cupy.cuda.get_current_stream().synchronize()
         list(map_in_threads(work, range(workers), workers))
+        return out
+
+    def _fetch_small(self, array: Any) -> Array:
+        """The same without a second copy: CuPy keeps the memory of arrays that are gone."""
+        with self.card:
+            memory = cupy.cuda.alloc_pinned_memory(max(1, array.nbytes))
+            out = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+            array.get(out=out)
         return out
