@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +21,10 @@ from counterpane.cli.app import run_program
 
 # An editable install builds the core again when it is imported; once is enough for all tests.
 os.environ.setdefault("SKBUILD_EDITABLE_SKIP", str(Path(_core.__file__).parents[3]))
+
+# A job in the background ignores Ctrl-C; tests that press it would then wait for ever.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Examples of laws have no deadline: a busy machine is no failure.
 settings.register_profile("counterpane", deadline=None)
