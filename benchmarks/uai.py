@@ -1,7 +1,7 @@
 """Marginals of the UAI 2014 competition: time, memory and error beside pyAgrum, one process each.
 
-`python benchmarks/uai.py [--limit-mb 1500] [--tools counterpane,pyagrum] [PATTERN …]` adds to
-benchmarks/results/uai.json; what is there already is not measured again.
+`python benchmarks/uai.py [--limit-mb 1500] [--tools counterpane,pyagrum] [PATTERN …]` adds a line
+for each problem to benchmarks/results/uai.jsonl; what is there already is not measured again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gzip
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -23,8 +24,8 @@ import numpy as np
 import harness
 
 DATA = Path(os.environ.get("COUNTERPANE_DATA", "shared/data")) / "uai2014"
-OUT = harness.RESULTS / "uai.json"
-SECONDS = 300  # of the processor that a process may take; four times that by the clock
+OUT = harness.RESULTS / "uai.jsonl"
+PATIENCE = 20  # times the seconds of the processor that are allowed, by the clock
 
 
 def published(name: str) -> np.ndarray:
@@ -115,28 +116,33 @@ def run(tool: str, name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The record of one problem, measured in a process of its own."""
     command = [sys.executable, __file__, "--one", tool, "--limit-mb", str(arguments.limit_mb)]
     command += ["--method", arguments.method, "--exact", arguments.exact, name]
+    allowed = arguments.cpu_seconds
     record = {
-        "problem": name,
-        "tool": tool,
-        "limit_mb": arguments.limit_mb,
-        "method": arguments.method,
-    }
-    record |= {"exact": arguments.exact, "commit": harness.commit()}
+        "problem": name, "tool": tool, "limit_mb": arguments.limit_mb, "cpu_limit_s": allowed,
+        "method": arguments.method, "exact": arguments.exact, "commit": harness.commit(),
+    }  # fmt: skip
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=4 * SECONDS, check=False,
-            env={**os.environ, "OMP_NUM_THREADS": "1"}, preexec_fn=lambda: _limit_memory(),
+            command, capture_output=True, text=True, timeout=PATIENCE * allowed, check=False,
+            env={**os.environ, "OMP_NUM_THREADS": "1"}, preexec_fn=lambda: _limit(allowed),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return record | {"failed": f"no answer in {4 * SECONDS} s"}
+        return record | {"failed": f"no answer in {PATIENCE * allowed} s by the clock"}
+    if done.returncode == -signal.SIGXCPU:
+        return record | {"failed": f"no answer in {allowed} s"}
     if done.returncode:
         return record | {"failed": (done.stderr.strip().splitlines() or ["killed"])[-1][:300]}
     return record | json.loads(done.stdout.splitlines()[-1])
 
 
-def _limit_memory() -> None:
+def _limit(cpu_seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
+
+
+def records() -> list[dict[str, Any]]:
+    """What is measured already."""
+    return [json.loads(line) for line in OUT.read_text().splitlines()] if OUT.exists() else []
 
 
 def main() -> None:
@@ -147,6 +153,7 @@ def main() -> None:
     parser.add_argument("--tools", default="counterpane,pyagrum")
     parser.add_argument("--method", default="auto")
     parser.add_argument("--exact", default="true", help="true, false, or seconds")
+    parser.add_argument("--cpu-seconds", type=int, default=300, help="that a process may take")
     parser.add_argument("--one")
     arguments = parser.parse_args()
     exact = {"true": True, "false": False}.get(arguments.exact)
@@ -158,21 +165,19 @@ def main() -> None:
         print(json.dumps(record))
         return
     names = sorted(p.name.removesuffix(".uai.gz") for p in DATA.glob("*.uai.gz"))
-    records = json.loads(OUT.read_text())["records"] if OUT.exists() else []
+    OUT.parent.mkdir(exist_ok=True)
     keys = ("problem", "tool", "limit_mb", "method", "exact")
     for tool in arguments.tools.split(","):
         for name in names:
             if not any(fnmatch.fnmatch(name, pattern) for pattern in arguments.patterns):
                 continue
             key = (name, tool, arguments.limit_mb, arguments.method, arguments.exact)
-            if key in {tuple(r[k] for k in keys) for r in records}:
+            if key in {tuple(r[k] for k in keys) for r in records()}:
                 continue
-            records.append(run(tool, name, arguments))
-            print(records[-1], flush=True)
-            OUT.parent.mkdir(exist_ok=True)
-            OUT.write_text(
-                json.dumps({**harness.circumstances(records), "records": records}, indent=1)
-            )
+            record = run(tool, name, arguments)
+            with OUT.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            print(record, flush=True)
 
 
 if __name__ == "__main__":

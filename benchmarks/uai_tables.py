@@ -70,12 +70,13 @@ def estimate_table(records: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Write the records, print the tables."""
-    marginals = json.loads(uai.OUT.read_text())
+    found = uai.records()
+    marginals = {**harness.circumstances(found), "records": found}
     lines = [json.loads(line) for line in uai_estimates.OUT.read_text().splitlines()]
     estimates = {**harness.circumstances(lines), "records": lines}
     for name, record in (("marginals", marginals), ("estimates", estimates)):
         (FIGURES / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-    exact_table(marginals["records"])
+    exact_table(found)
     estimate_table(lines)
 
 
