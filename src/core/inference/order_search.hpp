@@ -263,9 +263,11 @@ inline EliminationOrder best_order(const ScopeGraph& graph, double most_words, d
   for (Int start : {far, farthest(graph, far)}) take(sweep_order(graph, start));
   work = 0.0;
   const auto worth = [&] { return std::min(most_words, .5 * uses * best.total / CELLS_PER_SECOND * WORDS_PER_SECOND); };
+  const double least = 100.0 * double(graph.size() * (2 * graph.words + 20));  // below, a search hardly gets anywhere
+  if (worth() < least) return best;
   double slice = .2 * WORDS_PER_SECOND;
   for (Int turn = 0; work < worth(); ++turn, slice = std::min(1.5 * slice, 3 * WORDS_PER_SECOND)) {
-    const double budget = std::min(slice, std::max(.02 * WORDS_PER_SECOND, worth() - work)), begun = work;
+    const double budget = std::min(slice, std::max(least, worth() - work)), begun = work;
     EliminationOrder fresh;
     for (Int k = 0; work - begun < .3 * budget; ++k) {
       EliminationOrder other;
