@@ -81,12 +81,18 @@ struct BlockView {
   }
 };
 
-// How values are combined: numbers or logs, sums or maxima.
-template <bool LOGS, bool MAXIMIZE>
+// How values are combined: numbers or logs, sums or maxima; or only whether they are positive (1 or 0).
+enum class Values { numbers, logs, support };
+
+template <Values VALUES, bool MAXIMIZE>
 struct Algebra {
+  static constexpr bool LOGS = VALUES == Values::logs;
   static constexpr double ONE = LOGS ? 0.0 : 1.0, ZERO = LOGS ? -INF : 0.0;
   static double times(double a, double b) { return LOGS ? a + b : a * b; }
-  static double value(const BlockView& view, double x) { return LOGS && !view.logs ? std::log(x) : x; }
+  static double value(const BlockView& view, double x) {
+    if constexpr (VALUES == Values::support) return x > 0.0 ? 1.0 : 0.0;
+    return LOGS && !view.logs ? std::log(x) : x;
+  }
 
   static void multiply(double* __restrict block, const BlockView& view, Int size) {
     const double* const data = view.data;
@@ -99,9 +105,9 @@ struct Algebra {
         const double factor = value(view, data[at]);
         for (Int j = 0; j < run; ++j) block[start + j] = times(block[start + j], factor);
       });
-    } else if (LOGS && !view.logs) {
+    } else if ((LOGS && !view.logs) || VALUES == Values::support) {
       view.for_each_run([&](Int start, Int at) {
-        for (Int j = 0; j < run; ++j) block[start + j] += std::log(data[at + j]);
+        for (Int j = 0; j < run; ++j) block[start + j] = times(block[start + j], value(view, data[at + j]));
       });
     } else {
       view.for_each_run([&](Int start, Int at) {
@@ -167,9 +173,9 @@ struct BlockPlan {
 };
 
 // Go through all blocks of a plan; `base` is the product of the inputs that are the same in all.
-template <bool LOGS, bool MAXIMIZE>
+template <Values VALUES, bool MAXIMIZE>
 void run_blocks(BlockPlan plan, const std::vector<double>& base, double factor, Pulse* pulse) {
-  using A = Algebra<LOGS, MAXIMIZE>;
+  using A = Algebra<VALUES, MAXIMIZE>;
   std::vector<double> block(plan.size);
   std::vector<Int> states(plan.split, 0);
   for (Int b = 0; b < plan.blocks; ++b) {
@@ -179,7 +185,7 @@ void run_blocks(BlockPlan plan, const std::vector<double>& base, double factor, 
       for (Int j = 0; j < plan.size; ++j) block[j] = A::times(scale, base[j]);
       for (const BlockView& view : plan.full) A::multiply(block.data(), view, plan.size);
       for (const BlockView& view : plan.out) A::add(block.data(), view, plan.size);
-      if (pulse) (*pulse)(plan.size * Int(1 + plan.full.size() + plan.out.size()) * (LOGS ? 16 : 1));
+      if (pulse) (*pulse)(plan.size * Int(1 + plan.full.size() + plan.out.size()) * (A::LOGS ? 16 : 1));
     }
     for (Int a = plan.split - 1; a >= 0; --a) {
       plan.step(a, 1);
@@ -231,10 +237,10 @@ class Helpers {
 //
 // A large contraction is cut into pieces, which threads take in turn. A small output has a copy for each piece, and these
 // are added in order: so the number of threads changes no bit.
-template <bool LOGS, bool MAXIMIZE>
+template <Values VALUES, bool MAXIMIZE>
 void contract_blocks(const std::vector<Int>& axes, const std::vector<Int>& cards, const std::vector<Operand>& inputs,
                      const std::vector<Operand>& outputs, double factor, Pulse& pulse) {
-  using A = Algebra<LOGS, MAXIMIZE>;
+  using A = Algebra<VALUES, MAXIMIZE>;
   const BlockPlan plan(axes, cards, inputs, outputs);
   std::vector<double> base(plan.size, A::ONE);
   for (const BlockView& view : plan.still) A::multiply(base.data(), view, plan.size);
@@ -244,7 +250,7 @@ void contract_blocks(const std::vector<Int>& axes, const std::vector<Int>& cards
     for (Int v : *output.scope) cells.back() *= cards[v];
   }
   const std::vector<Int> cut = piece_axes(plan, cells);
-  if (cut.empty()) return run_blocks<LOGS, MAXIMIZE>(plan, base, factor, &pulse);
+  if (cut.empty()) return run_blocks<VALUES, MAXIMIZE>(plan, base, factor, &pulse);
   Int pieces = 1;
   for (Int a : cut) pieces *= plan.sizes[a];
   std::vector<std::vector<double>> copies(outputs.size());
@@ -261,7 +267,7 @@ void contract_blocks(const std::vector<Int>& axes, const std::vector<Int>& cards
       part.fix(a, rest % plan.sizes[a]);
       rest /= plan.sizes[a];
     }
-    run_blocks<LOGS, MAXIMIZE>(std::move(part), base, factor, own);
+    run_blocks<VALUES, MAXIMIZE>(std::move(part), base, factor, own);
   };
   {
     Helpers helpers(std::min(contraction_threads, pieces) - 1, pieces, work);
@@ -273,9 +279,15 @@ void contract_blocks(const std::vector<Int>& axes, const std::vector<Int>& cards
 
 inline void contract(const std::vector<Int>& axes, const std::vector<Int>& cards, const std::vector<Operand>& inputs,
                      const std::vector<Operand>& outputs, double factor, bool logs, bool maximize, Pulse& pulse) {
-  const auto run = logs ? maximize ? contract_blocks<true, true> : contract_blocks<true, false>
-                        : maximize ? contract_blocks<false, true> : contract_blocks<false, false>;
+  const auto run = logs ? maximize ? contract_blocks<Values::logs, true> : contract_blocks<Values::logs, false>
+                        : maximize ? contract_blocks<Values::numbers, true> : contract_blocks<Values::numbers, false>;
   run(axes, cards, inputs, outputs, factor, pulse);
+}
+
+// Set the cells of `output` that get a positive sum to 1; no input may be in logs.
+inline void contract_support(const std::vector<Int>& axes, const std::vector<Int>& cards, const std::vector<Operand>& inputs,
+                             const Operand& output, Pulse& pulse) {
+  contract_blocks<Values::support, true>(axes, cards, inputs, {output}, 1.0, pulse);
 }
 
 }  // namespace cp::inference

@@ -39,6 +39,9 @@ inline Int least_width(const ScopeGraph& graph) {
 }
 
 // A plan while columns to condition on are chosen.
+//
+// A column at a state may fix others by zeros, so the cost of a choice is that of the models that are left. Where these
+// are many, some of them stand for all.
 class ExactPlan {
  public:
   ScopeGraph graph;
@@ -47,7 +50,7 @@ class ExactPlan {
   double runs = 1.0, peak = 0.0, segment = INF, cells = 0.0, largest = 0.0, repeated = 0.0;
 
   ExactPlan(const ReducedModel& model, Ints stages, double most_words, double most_cells)
-      : graph(model, stages), model_(model), maximizes_(contains(stages, 1)) {
+      : graph(model, stages), stages_(stages), maximizes_(contains(stages, 1)), parts_{model} {
     const double least = std::exp2(double(least_width(graph)));
     if (least > std::min(most_cells, HOPELESS)) {  // no order can be good enough
       cells = largest = least;
@@ -59,56 +62,130 @@ class ExactPlan {
   void fit(double limit) {
     if (cells > 0.0) return;
     measure(limit);
-    while (peak > limit && Int(conditioned.size()) < MOST_CONDITIONED && runs * cells < HOPELESS) {
-      const Int v = cheapest_column();
-      if (v < 0) return;
-      runs *= double(graph.cards[v]);
-      conditioned.push_back(v);
-      graph.isolate(v);
-      std::erase(order.order, v);
-      order = weigh_order(graph, order.order);
-      Word random = 3;
-      if (order.total > 1e5)
-        for (double power : {.5, 1.0}) order = search_order(graph, order, .15 * WORDS_PER_SECOND, power, random);
+    while ((peak > limit || runs * cells > SLOW) && Int(conditioned.size()) < MOST_CONDITIONED && runs * cells < HOPELESS) {
+      const auto [v, total] = cheapest_column();
+      if (v < 0 || (peak <= limit && total > WORTHWHILE * (runs * cells))) return;
+      condition(v);
       measure(limit);
     }
   }
 
  private:
-  const ReducedModel& model_;
+  static constexpr std::size_t MOST_PARTS = 64, JUDGES = 2, FINALISTS = 6;
+  static constexpr double SLOW = 5e8, WORTHWHILE = .7;  // cells from which a column may save time, and what it must leave
+  Ints stages_;
   bool maximizes_;
+  std::vector<ReducedModel> parts_;  // some of the models that are left, in order of their runs
+  double share_ = 1.0;               // of all runs that they stand for: impossible ones are left out
 
   void measure(double limit) {
-    const SeparatorTree tree(graph, model_, order.order);
-    segment = tree.best_segment(limit, peak);
-    tree.peak_cells(segment, &repeated);
-    cells = tree.cells;
-    largest = tree.largest;
+    cells = largest = repeated = peak = 0.0;
+    std::vector<SeparatorTree> trees;
+    std::size_t worst = 0;
+    for (const ReducedModel& part : parts_) {
+      trees.push_back(tree_of(part));
+      if (trees.back().separator_cells > trees[worst].separator_cells) worst = trees.size() - 1;
+    }
+    segment = trees[worst].best_segment(limit, peak);
+    for (const SeparatorTree& tree : trees) {
+      double again = 0.0;
+      peak = std::max(peak, tree.peak_cells(segment, &again));
+      cells += tree.cells;
+      repeated += again;
+      largest = std::max(largest, tree.largest);
+    }
+    cells *= share_ / double(parts_.size());
+    repeated *= share_ / double(parts_.size());
   }
 
-  // The column of a large clique that multiplies the cells of all runs least; −1 if there is none.
-  Int cheapest_column() const {
+  SeparatorTree tree_of(const ReducedModel& part) const {
+    const ScopeGraph own(part, stages_);
+    return {own, part, nodes_in(own)};
+  }
+  // The order among the nodes of a model that is left.
+  std::vector<Int> nodes_in(const ScopeGraph& own) const {
+    std::vector<Int> node(stages_.size(), -1), nodes;
+    for (Int v = 0; v < own.size(); ++v) node[own.variables[v]] = v;
+    for (Int v : order.order) if (node[graph.variables[v]] >= 0) nodes.push_back(node[graph.variables[v]]);
+    return nodes;
+  }
+
+  // Split the runs by the states of v.
+  void condition(Int v) {
+    std::vector<ReducedModel> split;
+    const double tried = double(parts_.size()) * double(graph.cards[v]);
+    for (const ReducedModel& part : parts_) for_each_state(part, v, [&](ReducedModel&& at) { split.push_back(std::move(at)); });
+    share_ *= double(split.size()) / tried;
+    if (split.empty()) split.push_back(parts_[0]);  // all runs turn out impossible
+    parts_.clear();
+    const std::size_t step = (split.size() + MOST_PARTS - 1) / MOST_PARTS;
+    for (std::size_t k = 0; k < split.size(); k += step) parts_.push_back(std::move(split[k]));
+    runs *= double(graph.cards[v]);
+    conditioned.push_back(v);
+    graph.isolate(v);
+    std::erase(order.order, v);
+    order = weigh_order(graph, order.order);
+    Word random = 3;
+    if (order.total > 1e5)
+      for (double power : {.5, 1.0}) order = search_order(graph, order, .15 * WORDS_PER_SECOND, power, random);
+  }
+
+  // Call visit(model) for each possible state of node v; once if it has one state already.
+  template <class Visit>
+  void for_each_state(const ReducedModel& part, Int v, Visit visit) const {
+    const Int variable = graph.variables[v];
+    if (part.cards[variable] < 2) return visit(ReducedModel(part));
+    for (Int s = 0; s < part.cards[variable]; ++s) {
+      ReducedModel at = part;
+      at.fix({variable}, {s});
+      if (at.possible()) visit(std::move(at));
+    }
+  }
+
+  // The columns of large cliques, those first that multiply the cells least where nothing follows by zeros.
+  std::vector<Int> candidates() const {
     std::vector<char> candidate(graph.size(), 0);
-    const EliminationOrder now = weigh_order(graph, order.order);
     eliminate_in_order(graph, order.order, [&](Int k, Words row, Int) {
       double log2_cells = graph.bits[order.order[k]];
       for_each_row(row, [&](Int u) { log2_cells += graph.bits[u]; });
-      if (graph.cells(log2_cells) * 64 < now.largest) return;
+      if (graph.cells(log2_cells) * 64 < order.largest) return;
       candidate[order.order[k]] = 1;
       for_each_row(row, [&](Int u) { candidate[u] = 1; });
     });
-    Int best = -1;
-    double least = INF;
+    std::vector<std::pair<double, Int>> found;
     for (Int v : order.order) {
       if (!candidate[v] || (maximizes_ && graph.stages[v] == 0)) continue;  // a sum inside a maximum is not a sum of runs
       ScopeGraph rest = graph;
       rest.isolate(v);
       std::vector<Int> others = order.order;
       std::erase(others, v);
-      const double total = weigh_order(rest, std::move(others)).total * double(graph.cards[v]);
+      found.emplace_back(weigh_order(rest, std::move(others)).total * double(graph.cards[v]), v);
+    }
+    std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    std::vector<Int> out;
+    for (auto& [cost, v] : found) out.push_back(v);
+    return out;
+  }
+
+  // (the column that leaves the fewest cells in all runs, these cells); −1 if there is none.
+  std::pair<Int, double> cheapest_column() const {
+    Int best = -1;
+    double least = INF;
+    std::vector<Int> columns = candidates();
+    columns.resize(std::min(columns.size(), FINALISTS));
+    const std::size_t judges = std::min(parts_.size(), JUDGES), step = parts_.size() / judges;
+    double now = 0.0;
+    for (std::size_t k = 0; k < judges; ++k) now += cells_of(parts_[k * step]);
+    for (Int v : columns) {
+      double total = 0.0;
+      for (std::size_t k = 0; k < judges; ++k) for_each_state(parts_[k * step], v, [&](const ReducedModel& at) { total += cells_of(at); });
       if (total < least) least = total, best = v;
     }
-    return best;
+    return {best, runs * cells * (least / now)};
+  }
+  double cells_of(const ReducedModel& part) const {
+    const ScopeGraph own(part, stages_);
+    return weigh_order(own, nodes_in(own)).total;
   }
 };
 

@@ -238,11 +238,12 @@ inline EliminationOrder search_order(const ScopeGraph& graph, const EliminationO
 
 constexpr double CELLS_PER_SECOND = 1.5e8;  // of a plan, both passes and all marginals
 constexpr double WORDS_PER_SECOND = 4e8;    // of a search for an order
+constexpr double PATIENCE = 4 * WORDS_PER_SECOND;  // before a search that finds nothing is ended
 
 // The best of greedy rules, sweeps, restarts and local search, as long as it can save more than it costs.
 //
-// `most_words` limits the search; it is also ended when it has taken half of what the passes would take. Everything is
-// counted in words read, so that the same graph has the same order on every machine. `uses` is how often the passes run.
+// `most_words` limits the search; it is also ended when it has taken half of what the passes would take, or saves less
+// than it takes. Everything is counted in words read, so that the same graph has the same order on every machine. `uses` is how often the passes run.
 inline EliminationOrder best_order(const ScopeGraph& graph, double most_words, double uses = 1.0) {
   constexpr double CHEAP = 1 << 14;
   Word random = 7;
@@ -266,7 +267,12 @@ inline EliminationOrder best_order(const ScopeGraph& graph, double most_words, d
   const double least = 100.0 * double(graph.size() * (2 * graph.words + 20));  // below, a search hardly gets anywhere
   if (worth() < least) return best;
   double slice = .2 * WORDS_PER_SECOND;
-  for (Int turn = 0; work < worth(); ++turn, slice = std::min(1.5 * slice, 3 * WORDS_PER_SECOND)) {
+  std::vector<std::pair<double, double>> found;  // the work after each turn, and the cells then
+  const auto pays = [&] {  // whether the last half of the work has saved more time in the passes than it took
+    const auto half = std::find_if(found.begin(), found.end(), [&](auto& at) { return 2 * at.first >= work; });
+    return work < PATIENCE || (half->second - best.total) / CELLS_PER_SECOND * uses > (work - half->first) / WORDS_PER_SECOND;
+  };
+  for (Int turn = 0; work < worth() && pays(); ++turn, slice = std::min(1.5 * slice, 3 * WORDS_PER_SECOND)) {
     const double budget = std::min(slice, std::max(least, worth() - work)), begun = work;
     EliminationOrder fresh;
     for (Int k = 0; work - begun < .3 * budget; ++k) {
@@ -285,6 +291,7 @@ inline EliminationOrder best_order(const ScopeGraph& graph, double most_words, d
     for (double power : {.5, 1.0}) start = search_order(graph, start, .35 * budget, power, random);
     work += .7 * budget;
     take(std::move(start));
+    found.emplace_back(work, best.total);
   }
   return best;
 }

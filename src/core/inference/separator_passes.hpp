@@ -10,7 +10,7 @@
 
 namespace cp::inference {
 
-constexpr double UNDERFLOW_BOUND = 1e-290, WEAK = 1e-200;
+constexpr double UNDERFLOW_BOUND = 1e-290, SAFE = 1e-250, WEAK = 1e-200;
 
 // Freed tables wait for the next one of about their size: fresh pages cost as much as sums over them.
 class TablePool {
@@ -263,9 +263,25 @@ class SeparatorPasses {
     const SeparatorClique& clique = tree_.cliques[i];
     double log_factor, bound;
     const std::vector<Operand> inputs = inputs_of(i, log_factor, bound);
-    const bool logs = bound < UNDERFLOW_BOUND;
-    allocate(up_[i], clique.separator, logs);
-    contract(clique.axes, model_.cards, inputs, {up_[i].operand()}, logs ? log_factor : std::exp(log_factor), logs, clique.stage == 1, pulse_);
+    const auto form = [&](bool logs) {
+      contract(clique.axes, model_.cards, inputs, {up_[i].operand()}, logs ? log_factor : std::exp(log_factor), logs, clique.stage == 1, pulse_);
+    };
+    bool logs = bound < UNDERFLOW_BOUND;
+    const bool may_fit = std::none_of(inputs.begin(), inputs.end(), [](const Operand& input) { return input.logs; });
+    allocate(up_[i], clique.separator, logs && !may_fit);
+    if (logs && may_fit) {  // the bound is a rough one: two passes over numbers tell whether any cell is lost
+      contract_support(clique.axes, model_.cards, inputs, up_[i].operand(), pulse_);
+      double* const cells = up_[i].data.get();
+      const auto zeros = std::count(cells, cells + up_[i].size, 0.0);
+      std::fill_n(cells, up_[i].size, 0.0);
+      form(false);
+      logs = Spread(cells, up_[i].size).least < SAFE || std::count(cells, cells + up_[i].size, 0.0) != zeros;
+      up_[i].logs = logs;
+      if (logs) std::fill_n(cells, up_[i].size, -INF);
+      if (logs) form(true);
+    } else {
+      form(logs);
+    }
     here_[i] = 1;
     return up_[i].scale();
   }
