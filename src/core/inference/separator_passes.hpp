@@ -258,6 +258,10 @@ class SeparatorPasses {
     return inputs;
   }
 
+  static bool has_logs(const std::vector<Operand>& inputs) {
+    return std::any_of(inputs.begin(), inputs.end(), [](const Operand& input) { return input.logs; });
+  }
+
   // Compute the message of clique i to its parent; returns the log taken out of it.
   double send_up(Int i) {
     const SeparatorClique& clique = tree_.cliques[i];
@@ -267,7 +271,7 @@ class SeparatorPasses {
       contract(clique.axes, model_.cards, inputs, {up_[i].operand()}, logs ? log_factor : std::exp(log_factor), logs, clique.stage == 1, pulse_);
     };
     bool logs = bound < UNDERFLOW_BOUND;
-    const bool may_fit = std::none_of(inputs.begin(), inputs.end(), [](const Operand& input) { return input.logs; });
+    const bool may_fit = !has_logs(inputs);
     allocate(up_[i], clique.separator, logs && !may_fit);
     if (logs && may_fit) {  // the bound is a rough one: two passes over numbers tell whether any cell is lost
       contract_support(clique.axes, model_.cards, inputs, up_[i].operand(), pulse_);
@@ -333,7 +337,7 @@ class SeparatorPasses {
     double log_factor, bound;
     const std::vector<Operand> inputs = inputs_of(i, log_factor, bound);
     for (bool logs : {false, true}) {
-      if (!logs && bound == 0.0) continue;  // an input is in logs
+      if (!logs && has_logs(inputs)) continue;
       std::vector<Operand> outputs;
       for (Int c : clique.children) {
         release(down_[c]);
