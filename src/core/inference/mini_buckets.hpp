@@ -167,8 +167,8 @@ inline Int cut_columns(const FactorList& factors, Ints evidence, Ints order, dou
 }
 
 // The best elimination order for so many uses that a search of so many words finds, over the variables left by
-// simplification; returns their number, −1 if no row is possible. `report` gets the cells of its cliques, the number of variables, and that of
-// factors with zeros.
+// simplification; returns their number, −1 if no row is possible. `report` gets the cells of its cliques, those of the
+// largest, and the number of factors with zeros.
 inline Int plan_order(const FactorList& factors, Ints evidence, double most_words, double uses, Vector<Int> out, Vector<double> report) {
   ReducedModel model(factors, evidence);
   Array<Int, 1> stages = filled(Int(0), Int(model.cards.size()));
@@ -179,7 +179,7 @@ inline Int plan_order(const FactorList& factors, Ints evidence, double most_word
   if (graph.size() > 0) best = best_order(graph, most_words, uses);
   for (std::size_t k = 0; k < best.order.size(); ++k) out[k] = graph.variables[best.order[k]];
   report[0] = best.order.empty() ? 0.0 : best.total;
-  report[1] = double(graph.size());
+  report[1] = best.largest;
   report[2] = double(std::count_if(model.factors.begin(), model.factors.end(), [](const Factor& f) {
     return std::find(f.logs.begin(), f.logs.end(), -INF) != f.logs.end();
   }));

@@ -6,8 +6,9 @@ some rows are impossible) are both run. An answer is trusted only if the two kin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from counterpane.typing import Floats, Ints
 
 UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains
 CHAINS = 4
+MOST_SWEEPS = 5_000_000  # of a chain
+LEAST_BIAS = 1e-6  # the mean square error of propagation where chains see none
 SHARES = {"plan": 0.1, "loopy": 0.1, "join_graph": 0.4, "gibbs": 0.4}  # of the time
 
 
@@ -30,8 +33,9 @@ SHARES = {"plan": 0.1, "loopy": 0.1, "join_graph": 0.4, "gibbs": 0.4}  # of the 
 class Auto:
     """The settings of `method="auto"`: how an answer is estimated that cannot be exact.
 
-    Without impossible rows it is that of Gibbs sampling, if its chains agree; else that of a join
-    graph, or of loopy belief propagation where only that converges.
+    Without impossible rows it is that of Gibbs sampling if its chains agree, else the mean of
+    sampling and propagation, each weighed by its precision. With impossible rows it is that of a
+    join graph, or of loopy belief propagation where only that converges.
 
     Parameters
     ----------
@@ -58,13 +62,18 @@ class Auto:
 
 
 class Choice(NamedTuple):
-    """What the kinds of methods say of the marginals, and whose answer is taken."""
+    """What the kinds of methods say of the marginals, and the answer that is taken.
+
+    `settled` is whether chains agree in all columns; `errors` are the standard errors of an answer
+    to which both kinds contribute.
+    """
 
     sampled: dict[int, Estimate]
     propagated: Approximation
-    propagation: str
     settled: bool
-    takes_samples: bool
+    method: str
+    marginals: dict[int, Floats]
+    errors: dict[int, Floats] | None = None
 
 
 class Fallback:
@@ -85,20 +94,21 @@ class Fallback:
             parts, cards, coded.codes, plan_seconds=SHARES["plan"] * settings.seconds
         )
 
-    def propagate(self) -> tuple[Approximation, str]:
-        """(the answer of the join graph if it converges, else of loopy propagation; its name)."""
+    @cached_property
+    def propagated(self) -> dict[str, Approximation]:
+        """The answers of the join graph and of loopy propagation; first what is preferred."""
         seconds = self.settings.seconds
         loopy = self.run.propagate(JoinGraph(SHARES["loopy"] * seconds), loopy=True)
         joined = self.run.propagate(JoinGraph(SHARES["join_graph"] * seconds))
         if loopy.converged and not joined.converged:
-            return loopy, "bp"
-        return joined, "join_graph"
+            return {"bp": loopy, "join_graph": joined}
+        return {"join_graph": joined, "bp": loopy}
 
     def chains(self, propagated: Approximation) -> tuple[Gibbs, dict[int, Ints] | None]:
         """(the settings of Gibbs chains; where they start if some rows are impossible)."""
         free = max(1, self.cards.size - len(self.coded.codes))
         sweeps = SHARES["gibbs"] * self.settings.seconds * UPDATES_PER_SECOND / (free * CHAINS)
-        samples = int(min(max(sweeps, 100), 100_000))
+        samples = int(min(max(sweeps, 100), MOST_SWEEPS))
         seed = self.settings.random_state
         settings = Gibbs(CHAINS, max(50, samples // 10), samples, random_state=seed)
         if not self.run.has_zeros:
@@ -109,14 +119,49 @@ class Fallback:
         return settings, {v: rows[:, v] for v in range(self.cards.size)}
 
     def choose(self, sampler: Sampler) -> Choice:
-        """The marginals by both kinds."""
-        propagated, name = self.propagate()
+        """The marginals by both kinds, and the answer."""
+        name, propagated = next(iter(self.propagated.items()))
         settings, start = self.chains(propagated)
         sampled = sampler.marginals(*self.coded, settings=settings, start=start)
         worst = max((float(np.nanmax(e.rhat, initial=1.0)) for e in sampled.values()), default=1.0)
         settled = worst <= AGREED
-        takes = settled and not self.run.has_zeros
-        return Choice(sampled, propagated, name, settled, takes)
+        if self.run.has_zeros or propagated.exact:  # chains that are stuck do not know it
+            return Choice(sampled, propagated, settled, name, propagated.marginals)
+        if settled:
+            means = {v: e.probabilities for v, e in sampled.items()}
+            return Choice(sampled, propagated, settled, "gibbs", means)
+        bias = {n: squared_bias(sampled, p.marginals) for n, p in self.propagated.items()}
+        name = min(bias, key=bias.__getitem__)
+        pooled = pool(sampled, self.propagated[name].marginals, bias[name])
+        return Choice(sampled, propagated, settled, f"gibbs and {name}", *pooled)
+
+
+def squared_bias(sampled: Mapping[int, Estimate], propagated: Mapping[int, Floats]) -> float:
+    """The mean square error of propagation, as far as chains can tell.
+
+    Its mean square difference to sampling, less what is due to the standard errors of sampling
+    (the variance between studies of DerSimonian & Laird 1986).
+    """
+    excess = [(e.probabilities - propagated[v]) ** 2 - _variance(e) for v, e in sampled.items()]
+    return max(float(np.concatenate(excess).mean()), LEAST_BIAS)
+
+
+def pool(
+    sampled: Mapping[int, Estimate], propagated: Mapping[int, Floats], bias: float
+) -> tuple[dict[int, Floats], dict[int, Floats]]:
+    """(the mean of both kinds, each column weighed by its precision; its standard errors)."""
+    means, errors = {}, {}
+    for v, e in sampled.items():
+        variance = _variance(e)
+        share = bias / (bias + variance)
+        means[v] = share * e.probabilities + (1 - share) * propagated[v]
+        errors[v] = np.full(means[v].shape, np.sqrt(share * variance))
+    return means, errors
+
+
+def _variance(estimate: Estimate) -> float:
+    """The largest squared standard error of a column; that of a guess where it is unknown."""
+    return float(np.nan_to_num(estimate.standard_errors, nan=0.5).max() ** 2)
 
 
 def chosen_marginals(
@@ -129,18 +174,19 @@ def chosen_marginals(
 ) -> tuple[list[Floats], list[Certainty]]:
     """P(v | evidence) and how sure, for each v in `queried`, by the chosen method."""
     choice = Fallback(potentials, cards, coded, settings).choose(sampler)
-    each, sure = [], []
+    sure = []
     for v in queried:
-        estimate, other = choice.sampled[v], choice.propagated.marginals[v]
-        chains = Certainty.of_chains(estimate)
-        gap = float(np.abs(estimate.probabilities - other).max())
+        estimate = choice.sampled[v]
+        gap = float(np.abs(estimate.probabilities - choice.propagated.marginals[v]).max())
         trusted = gap <= TRUSTED and choice.settled  # chains that are stuck in one column are lost
-        certainty = chains
-        if not choice.takes_samples:
-            certainty = Certainty(choice.propagation, choice.propagated.converged)
-        each.append(estimate.probabilities if choice.takes_samples else other)
+        if choice.method == "gibbs":
+            certainty = Certainty.of_chains(estimate)
+        elif choice.errors is None:
+            certainty = Certainty(choice.method, choice.propagated.converged)
+        else:
+            certainty = Certainty(choice.method, converged=False, standard_errors=choice.errors[v])
         sure.append(certainty._replace(trusted=trusted, difference=gap))
-    return each, sure
+    return [choice.marginals[v] for v in queried], sure
 
 
 def chosen_joint(
@@ -156,7 +202,7 @@ def chosen_joint(
     Propagation tells of one variable at a time: it is compared with the marginals.
     """
     fallback = Fallback(potentials, cards, coded, settings)
-    propagated, _ = fallback.propagate()
+    propagated = next(iter(fallback.propagated.values()))
     gibbs, start = fallback.chains(propagated)
     estimate = sampler.joint(queried, *coded, settings=gibbs, start=start)
     p = estimate.probabilities

@@ -10,6 +10,8 @@ import pytest
 import counterpane as cp
 from counterpane.errors import EvidenceError, UntrustedError
 from counterpane.features import Potential
+from counterpane.inference.gibbs import Estimate
+from counterpane.models.fallback import LEAST_BIAS, pool, squared_bias
 
 N = 12
 
@@ -106,6 +108,27 @@ def test_the_weight_has_bounds_and_the_best_row_too():
     assert len(best) == N
     with pytest.warns(cp.InexactAnswer, match="not exact: .* probable one by one"):
         assert set(ring(1.0).map_query(["x1", "x2"], exact=1e-9)) == {"x1", "x2"}
+
+
+def test_chains_that_disagree_are_averaged_with_propagation_by_precision():
+    rng = np.random.default_rng(0)
+    true = {v: rng.dirichlet([1.0, 1.0]) for v in range(400)}
+    other = {v: p + 0.1 * rng.normal() * np.array([1, -1]) for v, p in true.items()}
+    sampled = {}
+    for v, p in true.items():
+        error = 0.01 if v % 2 else 0.3  # every second column has chains that disagree
+        noisy = p + error * rng.normal() * np.array([1, -1])
+        sampled[v] = Estimate(noisy, np.full(2, error), np.ones(2), np.ones(2))
+    bias = squared_bias(sampled, other)
+    assert 0.05 < np.sqrt(bias) < 0.2
+    means, errors = pool(sampled, other, bias)
+    gaps = np.array([[np.abs(p[v] - true[v]).max() for v in true] for p in (means, other)])
+    assert gaps[0, 1::2].mean() < 0.2 * gaps[1, 1::2].mean()
+    assert gaps[0, ::2].mean() < 1.1 * gaps[1, ::2].mean()
+    assert all(abs(p.sum() - 1) < 1e-12 for p in means.values())
+    assert errors[1].max() <= 0.01 and errors[0].max() < 0.2
+    same = {v: e.probabilities for v, e in sampled.items()}
+    assert squared_bias(sampled, same) == LEAST_BIAS
 
 
 def test_the_same_question_has_the_same_answer():
