@@ -62,7 +62,8 @@ class ExactPlan {
   void fit(double limit) {
     if (cells > 0.0) return;
     measure(limit);
-    while ((peak > limit || runs * cells > SLOW) && Int(conditioned.size()) < MOST_CONDITIONED && runs * cells < HOPELESS) {
+    const bool zeros = std::any_of(parts_[0].factors.begin(), parts_[0].factors.end(), [](const Factor& f) { return std::find(f.logs.begin(), f.logs.end(), -INF) != f.logs.end(); });
+    while ((peak > limit || (zeros && runs * cells > SLOW)) && Int(conditioned.size()) < MOST_CONDITIONED && runs * cells < HOPELESS) {
       const auto [v, total] = cheapest_column();
       if (v < 0 || (peak <= limit && total > WORTHWHILE * (runs * cells))) return;
       condition(v);

@@ -238,7 +238,7 @@ inline EliminationOrder search_order(const ScopeGraph& graph, const EliminationO
 
 constexpr double CELLS_PER_SECOND = 1.5e8;  // of a plan, both passes and all marginals
 constexpr double WORDS_PER_SECOND = 4e8;    // of a search for an order
-constexpr double PATIENCE = 4 * WORDS_PER_SECOND;  // before a search that finds nothing is ended
+constexpr double PATIENCE = WORDS_PER_SECOND;  // before a search that finds nothing is ended
 
 // The best of greedy rules, sweeps, restarts and local search, as long as it can save more than it costs.
 //
