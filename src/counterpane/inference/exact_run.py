@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,11 @@ import numpy.typing as npt
 from counterpane._core import inference as kernels
 from counterpane.errors import Advice, TableSizeError
 from counterpane.features import Potential, check_cells
-from counterpane.features.potential import leveled
+from counterpane.features.potential import LARGE, leveled
 from counterpane.inference.limits import Limits, current_limits
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
-from counterpane.ragged import flatten, join, offsets_of
+from counterpane.ragged import offsets_of
 from counterpane.typing import Floats, Ints
 
 CELLS_PER_SECOND = 1.5e8  # of a plan's cliques, for the passes in both directions
@@ -78,17 +79,27 @@ def coded_factors(
 
     A variable that is in no potential and not in `every` has one state.
     """
-    factors, shift = leveled(potentials)  # what was taken off comes back in the weight
+    factors, shift = list(potentials), 0.0
+    logs = _end_to_end(factors)
+    if not np.abs(logs, where=logs > -np.inf, out=np.zeros_like(logs)).max(initial=0.0) < LARGE:
+        factors, shift = leveled(factors)  # what was taken off comes back in the weight
+        logs = _end_to_end(factors)
+    scopes = list(chain.from_iterable(p.scope for p in factors))
+    involved = {*scopes, *every}
     present: Ints = np.ones_like(cards)
-    involved = {*(v for p in factors for v in p.scope), *every}
     present[list(involved)] = cards[list(involved)]
-    logs, value_from = join([p.log_values.reshape(-1) for p in factors], np.float64)
-    scope_from = offsets_of(len(p.scope) for p in factors)
-    scopes = flatten(p.scope for p in factors)
+    value_from = offsets_of([p.log_values.size for p in factors])
+    scope_from = offsets_of([len(p.scope) for p in factors])
     codes = np.full(cards.size, -1, dtype=np.int64)
     known = {v: code for v, code in evidence.items() if v in involved}
     codes[list(known)] = list(known.values())
-    return kernels.FactorList(present, scope_from, scopes, value_from, logs), codes, shift
+    columns = np.array(scopes, dtype=np.int64)
+    return kernels.FactorList(present, scope_from, columns, value_from, logs), codes, shift
+
+
+def _end_to_end(factors: Sequence[Potential]) -> Floats:
+    flat: Floats = np.concatenate([np.empty(0), *(p.log_values for p in factors)], axis=None)
+    return flat
 
 
 class ExactRun:

@@ -44,6 +44,26 @@ def test_less_memory_changes_no_answer(grid):
     assert max(runs) > 1
 
 
+@pytest.mark.parametrize("n", [6, 24, 40])
+def test_small_numbers_and_zeros_are_told_apart(n):
+    # Messages of 1e-15 each: their product is a number of 24 of them, and needs logs from 40 on.
+    parts = []
+    for k in range(n):
+        tie = np.array([[1.0, 1e-30], [1e-30, 1.0], [1e-15, 1e-15]])
+        tie[2] *= k > 0  # the first child forbids the third state of the hub
+        own = [1e-15, 1.0] if k % 2 else [1.0, 1e-15]
+        with np.errstate(divide="ignore"):
+            parts += [Potential((0, k + 1), np.log(tie)), Potential((k + 1,), np.log(own))]
+    cards = [3] + [2] * n
+    logs = np.zeros(3)
+    for pair, own in zip(parts[::2], parts[1::2], strict=True):
+        logs += np.logaddexp.reduce(pair.log_values + own.log_values, axis=1)
+    expected = np.exp(logs - np.logaddexp.reduce(logs))
+    (found,), log_weight = ExactRun(parts, cards, {}, every=range(n + 1)).marginals([0])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert found[2] == 0 and math.isclose(log_weight, np.logaddexp.reduce(logs), rel_tol=1e-12)
+
+
 def test_a_refusal_names_cells_memory_time_and_what_to_allow(grid):
     parts, cards = grid
     run = ExactRun(parts, cards, {}, limits=Limits(seconds=1e-6))
