@@ -13,6 +13,8 @@ namespace cp::inference {
 
 constexpr Int KEPT = 2;  // the stage of variables that are not eliminated
 constexpr double MOST_BITS = 1000;  // larger tables count as 2^1000 cells
+constexpr double BEYOND_HOPE = 0x1p100;  // cells of a greedy order from which no search finds a good one
+constexpr Int MOST_GREEDY = 1'200'000'000;  // words that a greedy order may read: about three seconds
 
 struct EliminationOrder {
   std::vector<Int> order;
@@ -116,7 +118,8 @@ inline EliminationOrder weigh_order(const ScopeGraph& graph, std::vector<Int> or
 
 enum class Rule { weighted_fill, fill, weight, fill_times_weight };
 
-// Always eliminate the node of the lowest score; gives up (total = ∞) when the cells exceed `bound`.
+// Always eliminate the node of the lowest score; gives up (total = ∞) when the cells exceed `bound`. Where the work
+// exceeds a limit, or the cells all hope, the rest follows as it comes, and the total is ∞.
 class GreedyOrder {
  public:
   Int work = 0;  // words read
@@ -160,6 +163,11 @@ class GreedyOrder {
       out.largest = std::max(out.largest, cells);
       total += cells;
       if (total > bound) return out;
+      if (total > BEYOND_HOPE || work > MOST_GREEDY) {
+        std::stable_sort(waiting.begin(), waiting.end(), [&](Int a, Int b) { return graph_.stages[a] < graph_.stages[b]; });
+        out.order.insert(out.order.end(), waiting.begin(), waiting.end());
+        return out;
+      }
       for_each_row(Words{touched_.data(), {graph_.words}}, [&](Int u) { if (left[u]) scores[u] = score(u); });
       pulse(graph_.words * 100);
     }

@@ -57,6 +57,7 @@ class ExactPlan {
       return;
     }
     order = best_order(graph, most_words);
+    if (order.total > BEYOND_HOPE) cells = order.total, largest = peak = order.largest;
   }
 
   void fit(double limit) {

@@ -256,7 +256,11 @@ inline EliminationOrder best_order(const ScopeGraph& graph, double most_words, d
     work += double(search.work);
     return out;
   };
-  for (Rule rule : {Rule::weighted_fill, Rule::fill, Rule::weight, Rule::fill_times_weight}) {
+  EliminationOrder first = greedy(Rule::weighted_fill, 0.0, INF);
+  if (first.total == INF) return weigh_order(graph, std::move(first.order));
+  take(std::move(first));
+  if (best.total < CHEAP) return best;
+  for (Rule rule : {Rule::fill, Rule::weight, Rule::fill_times_weight}) {
     take(greedy(rule, 0.0, best.total));
     if (best.total < CHEAP) return best;
   }
