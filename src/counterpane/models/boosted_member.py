@@ -98,7 +98,11 @@ class BoostedMember:
             np.empty((leaves, most), dtype=np.int64), np.empty((leaves, most, 4), dtype=np.uint64)
         )
         kernels.list_boxes(self.trees, boxes)
-        return boxes
+        used = max(1, int((boxes.columns >= 0).sum(axis=1).max(initial=0)))
+        return kernels.Boxes(
+            np.ascontiguousarray(boxes.columns[:, :used]),
+            np.ascontiguousarray(boxes.bins[:, :used]),
+        )
 
     @cached_property
     def box_values(self) -> Array:
@@ -138,8 +142,8 @@ class BoostedMember:
         The sum over all faces and `constant` is `predictor`.
         """
         bins = self.binning(codes, numbers)
-        for columns in self.parts.holders:
-            yield self._face(columns), self.by_class(self.parts.part(columns, bins))
+        for columns, part in self.parts.all_parts(bins):
+            yield self._face(columns), self.by_class(part)
 
     def fit_parts(self, face: Face, codes: Codes, numbers: Floats) -> tuple[Floats, Floats]:
         """(shares, values): what a purified face adds to the scores, by the fits alone.

@@ -9,6 +9,7 @@ over each of its columns; all parts together are the boxes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -54,20 +55,47 @@ class BoxParts:
         By a table over the bins that occur, or box by box where that is less work. `among` tells
         which boxes count; by default all do.
         """
-        n_rows, n_scores = len(bins), self.values.shape[1]
         which = self.holders.get(columns)
         if which is not None and among is not None:
             which = which[among[which]]
-        if which is None or not n_rows:
-            return np.zeros((n_rows, n_scores))
-        at = [np.unique(bins[:, c]) for c in columns]
-        entries = math.prod(len(bins_of) + 1 for bins_of in at) * n_scores
-        direct = n_rows * len(which) * (len(columns) + n_scores)
-        if entries > MOST_ENTRIES or entries * (2 * len(columns) + 1) > direct:
-            return self._box_by_box(columns, which, bins)
-        table = self._table(columns, which, at)
-        cells = tuple(np.searchsorted(b, bins[:, c]) for b, c in zip(at, columns, strict=True))
-        return table[cells] if columns else np.repeat(table[None], n_rows, axis=0)
+        if which is None or not len(bins):
+            return np.zeros((len(bins), self.values.shape[1]))
+        at = {c: np.unique(bins[:, c]) for c in columns}
+        if self._table_pays(columns, which, at, len(bins)):
+            return self._by_table(columns, which, at, bins)
+        return self._box_by_box([columns], bins, which)[0]
+
+    def all_parts(self, bins: Array) -> Iterator[tuple[Columns, Floats]]:
+        """(set of columns, its part) of all sets; those that are summed box by box are together."""
+        if not len(bins):
+            yield from ((columns, self.part(columns, bins)) for columns in self.holders)
+            return
+        at = {c: np.unique(column) for c, column in enumerate(bins.T)}
+        direct = []
+        for columns, which in self.holders.items():
+            if self._table_pays(columns, which, at, len(bins)):
+                yield columns, self._by_table(columns, which, at, bins)
+            else:
+                direct.append(columns)
+        size = max(1, MOST_ENTRIES // (len(bins) * self.values.shape[1]))
+        for low in range(0, len(direct), size):
+            sets = direct[low : low + size]
+            which = np.unique(np.concatenate([self.holders[columns] for columns in sets]))
+            yield from zip(sets, self._box_by_box(sets, bins, which), strict=True)
+
+    def _table_pays(self, columns: Columns, which: Ints, at: Mapping[int, Array], n: int) -> bool:
+        """Whether a table over the bins that occur is less work than n rows, box by box."""
+        n_scores = self.values.shape[1]
+        entries = math.prod(len(at[c]) + 1 for c in columns) * n_scores
+        direct = n * len(which) * (len(columns) + n_scores)
+        return entries <= MOST_ENTRIES and entries * (2 * len(columns) + 1) <= direct
+
+    def _by_table(
+        self, columns: Columns, which: Ints, at: Mapping[int, Array], bins: Array
+    ) -> Floats:
+        table = self._table(columns, which, [at[c] for c in columns])
+        cells = tuple(np.searchsorted(at[c], bins[:, c]) for c in columns)
+        return table[cells] if columns else np.repeat(table[None], len(bins), axis=0)
 
     def _table(self, columns: Columns, which: Ints, at: list[Array]) -> Floats:
         """The part by cell: bins `at` of each column, then scores."""
@@ -83,13 +111,21 @@ class BoxParts:
             table = np.moveaxis(np.cumsum(ahead[:-1], axis=0) - ahead[-1:], 0, axis)
         return table
 
-    def _box_by_box(self, columns: Columns, which: Ints, bins: Array) -> Floats:
+    def _box_by_box(self, sets: Sequence[Columns], bins: Array, which: Ints) -> Floats:
+        """The parts of some sets of columns, (sets, rows, scores), by some of the boxes."""
         boxes = kernels.Boxes(self.boxes.columns[which], self.boxes.bins[which])
-        inside = np.isin(boxes.columns, columns)
-        subsets = inside @ (1 << np.arange(inside.shape[1]))
-        parts = np.full((len(which), 1 << inside.shape[1]), -1, dtype=np.int64)
-        parts[np.arange(len(which)), subsets] = 0
-        out: Floats = np.zeros((1, len(bins), self.values.shape[1]))
-        kernels.add_parts(bins, boxes, self.shares[which], self.values[which], parts, out)
-        total: Floats = out[0]
-        return total
+        kinds, kind = np.unique(boxes.columns, axis=0, return_inverse=True)
+        place = {columns: k for k, columns in enumerate(sets)}
+        parts = np.full((len(kinds), 1 << boxes.columns.shape[1]), -1, dtype=np.int64)
+        for row, columns in zip(parts, kinds.tolist(), strict=True):
+            known = [(1 << j, c) for j, c in enumerate(columns) if c >= 0]
+            subsets: list[tuple[int, Columns]] = [(0, ())]
+            for bit, c in known:  # columns rise, and so do those of subsets
+                subsets += [(bits | bit, (*subset, c)) for bits, subset in subsets]
+            for bits, subset in subsets:
+                row[bits] = place.get(subset, -1)
+        out: Floats = np.zeros((len(sets), len(bins), self.values.shape[1]))
+        kernels.add_parts(
+            bins, boxes, self.shares[which], self.values[which], parts[kind.reshape(-1)], out
+        )
+        return out

@@ -72,24 +72,28 @@ inline Int list_boxes(const TreesView& trees, const Boxes& boxes) {
 // `out` of the subset T of the box's columns (bit j for its column j), −1 where it is not wanted.
 inline void add_parts(Matrix<const Bin> rows, const Boxes& boxes, Matrix<const double> shares, Matrix<const float> values,
                       Matrix<const Int> parts, View<double, 3> out) {
-  const Int n_scores = values.shape(1);
+  const Int n = rows.shape(0), n_scores = values.shape(1);
+  Array<double, 2> factors(MOST_BOX_COLUMNS, n);  // 1_j − p_j of each row
+  Array<double, 1> products(n);
   Pulse pulse;
   for (Int b = 0; b < boxes.columns.shape(0); ++b) {
     Int q = 0;
     while (q < boxes.columns.shape(1) && boxes.columns(b, q) >= 0) ++q;
-    pulse(rows.shape(0) << q);
+    pulse(n << q);
+    for (Int j = 0; j < q; ++j)
+      for (Int i = 0; i < n; ++i) factors(j, i) = double(holds(&boxes.bins(b, j, 0), rows(i, boxes.columns(b, j)))) - shares(b, j);
     for (Int subset = 0; subset < Int(1) << q; ++subset) {
       const Int part = parts(b, subset);
       if (part < 0) continue;
       double constant = 1.0;
       for (Int j = 0; j < q; ++j)
         if (!(subset >> j & 1)) constant *= shares(b, j);
-      for (Int i = 0; i < rows.shape(0); ++i) {
-        double product = constant;
-        for (Int j = 0; j < q; ++j)
-          if (subset >> j & 1) product *= double(holds(&boxes.bins(b, j, 0), rows(i, boxes.columns(b, j)))) - shares(b, j);
-        for (Int c = 0; c < n_scores; ++c) out(part, i, c) += product * double(values(b, c));
-      }
+      products.fill(constant);
+      for (Int j = 0; j < q; ++j)
+        if (subset >> j & 1)
+          for (Int i = 0; i < n; ++i) products[i] *= factors(j, i);
+      for (Int i = 0; i < n; ++i)
+        for (Int c = 0; c < n_scores; ++c) out(part, i, c) += products[i] * double(values(b, c));
     }
   }
 }
