@@ -63,7 +63,8 @@ class BoxParts:
         at = {c: np.unique(bins[:, c]) for c in columns}
         if self._table_pays(columns, which, at, len(bins)):
             return self._by_table(columns, which, at, bins)
-        return self._box_by_box([columns], bins, which)[0]
+        part: Floats = self._box_by_box([columns], bins, which)[0]
+        return part
 
     def all_parts(self, bins: Array) -> Iterator[tuple[Columns, Floats]]:
         """(set of columns, its part) of all sets; those that are summed box by box are together."""
@@ -88,7 +89,7 @@ class BoxParts:
         n_scores = self.values.shape[1]
         entries = math.prod(len(at[c]) + 1 for c in columns) * n_scores
         direct = n * len(which) * (len(columns) + n_scores)
-        return entries <= MOST_ENTRIES and entries * (2 * len(columns) + 1) <= direct
+        return bool(entries <= MOST_ENTRIES and entries * (2 * len(columns) + 1) <= direct)
 
     def _by_table(
         self, columns: Columns, which: Ints, at: Mapping[int, Array], bins: Array

@@ -62,8 +62,11 @@ def effect_slices(
     slices = []
     for k in shown_cells(axes[2], SLICES):
         own = {2: k} | cells
-        words = ", ".join(f"{axes[j].name} {cell_text(axes[j], c)}" for j, c in own.items())
-        slices.append(EffectSlice(axis_label(words), values[..., k], cell_rows(model, axes, own)))
+        words = "\n".join(  # a line for each name and each cell: both may be long
+            f"{axis_label(axes[j].name)}\n{axis_label(cell_text(axes[j], c))}"
+            for j, c in own.items()
+        )
+        slices.append(EffectSlice(words, values[..., k], cell_rows(model, axes, own)))
     return slices
 
 

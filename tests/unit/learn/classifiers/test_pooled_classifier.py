@@ -242,3 +242,9 @@ def test_a_pool_of_nothing_says_so():
     held = HeldOut(np.log(np.full((3, 2), 0.5)), np.array([0, 1, 0]), np.ones(3), np.zeros(3, int))
     pool = Pool(0.0, 0.0, "small", FoldFits([], 1, 0.0), held, 0.9, 0.9, "")
     assert "all classes the same probability" in pool.to_dict(used=True)["note"]
+
+
+def test_no_shares_of_selection_where_trees_weigh_more():
+    fitted = cp.InteractionClassifier(bootstrap=20).fit(crescents(300), "y")
+    assert fitted.pool_["trees"] > fitted.pool_["tables"]
+    assert not any("share" in record for record in fitted.interactions_)

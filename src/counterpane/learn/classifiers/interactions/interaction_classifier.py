@@ -74,7 +74,8 @@ class InteractionClassifier(AdditiveLearner):
     bootstrap : int or "auto"
         The number of random halves of the rows on which the search of the chosen structure runs
         again, to measure how often it selects each interaction; "auto" means 20 if distinct rows ×
-        columns² is at most 524,288, about a second of work, and 0 otherwise.
+        columns² is at most 524,288, about a second of work, and 0 otherwise. None where boosted
+        trees weigh more than the tables, whose interactions are searched.
     keep_rows : bool
         Whether the model keeps the distinct training rows: all, or a sample of at most 32,768 rows
         and 4 MB. If a query has evidence on some columns only, the answer is averaged over these
@@ -162,7 +163,9 @@ class InteractionClassifier(AdditiveLearner):
         shares: dict[Interaction, float] = {}
         samples = 0
         left = None if self.time_limit is None else self.time_limit + began - time.monotonic()
-        if outcome.stopped is None and (left is None or left > 0):
+        # Halves of the rows select interactions of tables: they tell little of a model of trees.
+        of_tables = pool is None or pool.table_weight >= pool.tree_weight
+        if of_tables and outcome.stopped is None and (left is None or left > 0):
             shares, samples = self._shares(rows, rng, left)
         members, weights = self._members(search, outcome, rows, fits, pool)
         provenance = self._provenance(source, time.monotonic() - began)
@@ -170,7 +173,6 @@ class InteractionClassifier(AdditiveLearner):
             provenance["pool"] = self.pool_ or {"note": self.pool_note_}
         model = self._build(training, rows, members, weights, provenance)
         by_columns = {table_interaction(s, rows.layout): share for s, share in shares.items()}
-        # Halves of the rows select interactions of tables; of those of trees nothing is known.
         unknown = np.nan if pool is not None else 0.0
         selected = [by_columns.get(s, unknown) if len(s) > 1 else np.nan for s in model.faces]
         assert model.effects is not None
