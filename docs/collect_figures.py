@@ -44,6 +44,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "classifier_synthetic": ("benchmarks/classifier_tables.py", None),
     "classifier_speed": ("benchmarks/classifier_tables.py", None),
     "classifier_readability": ("benchmarks/classifier_tables.py", None),
+    "fresh_tables": ("benchmarks/fresh_tables.py", None),
     "tree_cuts": ("benchmarks/tree_cuts.py", None),
 }
 DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
@@ -55,7 +56,7 @@ DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide ta
     ),
     **dict.fromkeys((
         "classifiers", "classifier_sets", "classifier_synthetic", "classifier_speed",
-        "classifier_readability",
+        "classifier_readability", "fresh_tables",
     )),
     "tree_cuts": (
         "set", "NaiveBayes_mdl", "NaiveBayes_trees", "TAN_mdl", "TAN_trees",
