@@ -340,7 +340,7 @@ def summary(records: list[dict[str, Any]]) -> None:
     rows: dict[tuple[str, int], dict[str, Any]] = {}
     for r in records:
         row = rows.setdefault((r["kind"], r["seed"]), {
-            "table": f"{r['kind']} {r['seed']}", "half": part_of(r), "rows": r["rows"],
+            "table": f"{part_of(r)}: {r['kind']} {r['seed']}", "rows": r["rows"],
             "columns": r["columns"], "classes": r["classes"],
         })  # fmt: skip
         row[WORDS[r["method"]]] = round(r["log_loss"], 4)
@@ -349,7 +349,9 @@ def summary(records: list[dict[str, Any]]) -> None:
     for row in known:
         row["difference"] = round(row[WORDS["pool"]] - row[WORDS["lgbm-tuned"]], 4)
     ours = [r for r in records if r["method"] != "lgbm-tuned"]
-    halves = [figures(half, [row for row in known if row["half"] == half]) for half in SEEDS]
+    halves = [
+        figures(half, [row for row in known if row["table"].startswith(half)]) for half in SEEDS
+    ]
     publish("fresh_tables", [figure for half in halves for figure in half], known, ours)
 
 
@@ -369,7 +371,7 @@ def figures(half: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
          "unit": of},
         {"what": f"{half}: tables worse by at most 0.03 nats, or better",
          "value": int((gap <= 0.03).sum()), "unit": of, "limit": len(rows), "sign": "≥"},
-        {"what": f"{half}: largest difference, {worst}", "value": float(gap.max()),
+        {"what": f"largest difference, {worst}", "value": float(gap.max()),
          "unit": "nats", "limit": 0.03},
         *({"what": f"{half}: CPU of all, {WORDS[m]}", "unit": "s",
            "value": float(sum(row[f"CPU, {WORDS[m]} (s)"] for row in rows))} for m in METHODS),
