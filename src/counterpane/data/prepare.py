@@ -19,6 +19,8 @@ from counterpane.errors import DataError, unknown_name
 from counterpane.typing import Array
 
 MOST = 0.95  # share of cells that must be numbers or dates for a column to be read as such
+HALF = 0.5  # share of cells that suffices where the others are a few words, such as "unknown"
+FEW_WORDS = 3  # different ones
 MAX_LABELS = 256  # most states of a text column
 FEW_LABELS = 20  # states that are never too many
 ROWS_A_LABEL = 5  # rows that each state of a column of texts needs on average
@@ -228,12 +230,16 @@ def _typed(column: Column, done: Prepared) -> Column:
         numbers = _from_texts(column, dated=dated, day_first=order, form=form)
         n_others = n_known - int((~numbers.missing).sum())
         few = not dated and n_others and len(numbers.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
-        if n_others <= (1 - MOST) * n_known and not few:
+        gap_words = _gap_words(column, numbers)
+        most = HALF if gap_words else MOST
+        if n_others <= (1 - most) * n_known and not few:
             words = "dates" if dated else "numbers" if form.is_plain else form.words()
             if order is not None:
                 words += f", the {'day' if order else 'month'} first"
             if n_others:
-                words += f", {n_others:,} other cells taken as missing"
+                named = f" ({', '.join(map(repr, gap_words))})" if gap_words else ""
+                cells = "cell" if n_others == 1 else "cells"
+                words += f", {n_others:,} other {cells}{named} taken as missing"
             if n_others or dated or not form.is_plain:
                 done.read_as[column.name] = words
             if not form.is_plain:
@@ -242,6 +248,14 @@ def _typed(column: Column, done: Prepared) -> Column:
                 done.day_first[column.name] = order
             return numbers
     return column
+
+
+def _gap_words(column: Labels, numbers: Numbers) -> list[str]:
+    """The texts that are no numbers or dates, if they are few words without digits; else none."""
+    others = np.setdiff1d(column.codes[numbers.missing], [-1])
+    words = [text for text in map(str, (column.states[i] for i in others)) if text not in NO_NUMBER]
+    plain = not any(c.isdigit() for word in words for c in word)  # 90+ and <5 are numbers of a kind
+    return words if len(words) <= FEW_WORDS and plain else []
 
 
 def formats_of(provenance: Mapping[str, Any]) -> dict[str, NumberFormat]:

@@ -85,11 +85,24 @@ def test_texts_that_are_nearly_all_numbers() -> None:
     assert isinstance(column, Numbers)
     assert np.flatnonzero(column.missing).tolist() == [4, 5]
     assert column.values[6] == 6 * 37 % 91 + 0.5
-    assert found.read_as == {"x": "numbers, 1 other cells taken as missing"}
-    texts[:10] = ["broken"] * 10
+    assert found.read_as == {"x": "numbers, 1 other cell ('broken') taken as missing"}
+    texts[:10] = [f"broken {word}" for word in "abcdefghij"]
     assert isinstance(prepare({"x": texts[:90], "y": KIND[:90]}, keep=["x"]).columns[0], Labels)
     marks = ["0", "1"] * 49 + ["unknown"] * 2
     assert isinstance(prepare({"x": marks, "kind": KIND}).columns[0], Labels)
+
+
+@pytest.mark.parametrize("word", ["n/a", "-", "none", "#N/A", "not known"])
+def test_a_word_for_missing_numbers(word: str) -> None:
+    """It may stand in up to half of the cells, if it has no digit."""
+    texts = [str(i * 37 % 91 + 0.5) for i in range(N)]
+    texts[::3] = [word] * len(texts[::3])
+    found = prepare({"x": texts, "kind": KIND})
+    assert isinstance(found.columns[0], Numbers)
+    assert np.flatnonzero(found.columns[0].missing).tolist() == list(range(0, N, 3))
+    assert f"({word!r}) taken as missing" in found.read_as["x"]
+    texts[::3] = ["90+"] * len(texts[::3])
+    assert isinstance(prepare({"x": texts, "y": KIND}, keep=["x"]).columns[0], Labels)
 
 
 def test_texts_that_are_dates() -> None:

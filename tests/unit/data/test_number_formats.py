@@ -134,7 +134,7 @@ def test_gaps_and_odd_cells() -> None:
     assert np.flatnonzero(column.missing).tolist() == [98, 99]
     texts[3] = "call us"
     again = prepare({"x": texts, "y": list("ab") * 50})
-    assert "1 other cells taken as missing" in again.read_as["x"]
+    assert "1 other cell ('call us') taken as missing" in again.read_as["x"]
     assert isinstance(prepare({"x": ["$5", "none"] * 50, "y": list("ab") * 50}).columns[0], Labels)
 
 
