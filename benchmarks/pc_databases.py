@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from contract.postgres_server import binaries, server
 
 NETWORKS = Path(os.environ["COUNTERPANE_DATA"]) / "networks"
-TABLES = (("child", 20_000), ("alarm", 20_000), ("alarm", 200_000))
+TABLES = (("child", 20_000), ("alarm", 20_000), ("alarm", 100_000))
 
 
 class NotedSearch(PatternSearch):
