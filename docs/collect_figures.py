@@ -26,6 +26,10 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "missing": ("benchmarks/micro/missing.py", "^distance|^seconds|^false"),
     "weights": ("benchmarks/micro/weights.py", None),
     "causal": ("benchmarks/causal.py", None),
+    "pc": ("benchmarks/pc.py", None),
+    "pc_quality": ("benchmarks/pc.py", None),
+    "pc_databases": ("benchmarks/pc_databases.py", None),
+    "interventions": ("benchmarks/interventions.py", None),
     "wide": ("benchmarks/wide.py", None),
     "baskets": ("benchmarks/baskets.py", None),
     "explorer": ("benchmarks/explorer.py", None),
@@ -50,6 +54,9 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
 DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
     "explorer": None,
     "sources": None,
+    "pc_quality": None,
+    "pc_databases": None,
+    "interventions": None,
     "questions": (
         "learner", "domains", "f1", "precision", "recall", "auc", "cost", "table_cost",
         "contradictions", "seconds",

@@ -80,5 +80,7 @@ def wide_table(rows: list[dict[str, Any]]) -> list[str]:
 def shown(row: dict[str, Any]) -> str:
     """A figure with its unit, to four digits."""
     value = row["value"]
+    if isinstance(value, str):
+        return value
     text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
     return f"{text}\N{NO-BREAK SPACE}{row['unit']}" if "unit" in row else text

@@ -136,6 +136,13 @@ class Model(ABC):
         """Whether the model knows P(class | other columns) and nothing else."""
         return False
 
+    def update(self, X: Any, sample_weight: Any = None) -> Any:
+        """Refuses: only a Bayesian network keeps the counts that further rows are added to."""
+        raise ParameterError(
+            f"a {type(self).__name__} does not keep the counts that further rows would be added "
+            "to; learn it again from all rows, or update a Bayesian network."
+        )
+
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
         return draw_plot("graph", self, **options)

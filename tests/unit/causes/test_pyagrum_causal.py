@@ -70,3 +70,26 @@ def test_both_refuse_an_unobserved_confounder(pyagrum: Any) -> None:
     assert causal.causalImpact(theirs, on="cancer", doing="smoking")[1] is None
     with pytest.raises(cp.CounterpaneError, match="not identified"):
         cp.effect(model, "smoking", "cancer", graph="smoking -> cancer; smoking <-> cancer")
+
+
+@pytest.mark.parametrize("seen", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_counterfactuals_agree(pyagrum: Any, seen: tuple[int, int]) -> None:
+    """y = u xor x: what y would have been, had x been the other."""
+    causal = pytest.importorskip("pyagrum.causal")
+    bn = pyagrum.fastBN("u->y;x->y", 2)
+    table = np.zeros((2, 2, 2))
+    for u, x in np.ndindex(2, 2):
+        table[u, x, u ^ x] = 1.0
+        bn.cpt("y")[{"u": u, "x": x}] = table[u, x].tolist()
+    for name, shares in (("u", [0.3, 0.7]), ("x", [0.4, 0.6])):
+        bn.cpt(name).fillWith(shares)
+    schema = cp.Schema([cp.Variable(name, (0, 1)) for name in "uxy"])
+    dag = cp.Dag(3, [(0, 2), (1, 2)])
+    model = cp.BayesianNetwork(schema, dag, [[0.3, 0.7], [0.4, 0.6], table])
+    x, y = seen
+    theirs = causal.counterfactual(
+        cm=causal.CausalModel(bn), profile={"x": x, "y": y}, whatif={"x"}, on={"y"},
+        values={"x": 1 - x},
+    )  # fmt: skip
+    ours = cp.counterfactual(model, "y", do={"x": 1 - x}, evidence={"x": x, "y": y})
+    np.testing.assert_allclose(ours.probabilities, [theirs[{"y": code}] for code in (0, 1)])

@@ -1,0 +1,14 @@
+"""Models without counts of their own refuse further rows."""
+
+import pytest
+
+import counterpane as cp
+from counterpane.errors import ParameterError
+
+
+def test_only_bayesian_networks_take_further_rows():
+    titanic = cp.load_dataset("titanic")
+    network = cp.ChowLiu().fit(titanic).model_
+    for model in (cp.Mixture([network, network], [0.5, 0.5]), cp.GSMN().fit(titanic).model_):
+        with pytest.raises(ParameterError, match="learn it again from all rows"):
+            model.update(titanic)
