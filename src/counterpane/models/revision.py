@@ -32,6 +32,12 @@ def cut_network(model: BayesianNetwork, codes: Mapping[int, int]) -> BayesianNet
     >>> cut.dag.edges, cut.tables[1].tolist()
     ((), [0.0, 1.0])
     """
+    if (model.provenance or {}).get("pag"):
+        raise ParameterError(
+            "the network of FCI answers questions about the columns, not about causes: common "
+            "causes may be missing from it, so do does not apply; use cp.effect with graph=… and "
+            "<-> edges."
+        )
     dag = Dag.from_parents([() if v in codes else model.dag.parents(v) for v in range(model.dag.n)])
     tables: list[Any] = list(model.tables)
     strengths = None if model.strengths is None else list(model.strengths)

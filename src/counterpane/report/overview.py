@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import counterpane
+from counterpane.graphs.mixed import MixedEdge
 from counterpane.models.links import Link, ModelLinks, edge_text
 
 SHOWN = 3  # interactions or uncertain edges that are named
@@ -207,6 +208,10 @@ def how_learned(model: Any) -> list[list[str]]:
     if directions:
         words = _first_names([edge_text(p, x, True) for p, x in directions])
         lines.append(["directions known beforehand", words])
+    pag = record.pop("pag", None)
+    if pag:
+        words = _first_names([str(MixedEdge(*edge)) for edge in pag])
+        lines.append(["marks by FCI (o: open; ↔: a common cause is missing)", words])
     lines += [[TITLES.get(str(k), str(k)), _value_words(v)[:400]] for k, v in record.items() if v]
     cut = [v.name for v in model.schema if v.cuts is not None]
     if cut:

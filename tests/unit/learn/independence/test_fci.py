@@ -82,3 +82,16 @@ def test_knowledge_gives_marks():
     frame = pd.DataFrame({"cause": cause, "effect": effect}).astype(str)
     learner = cp.FCI(tiers=[["cause"], ["effect"]]).fit(frame)
     assert str(learner.pag_) == "cause o→ effect"
+
+
+def test_the_network_of_fci_tells_no_causes(tmp_path):
+    learner = cp.FCI().fit(cp.load_dataset("titanic"))
+    learner.model_.save(tmp_path / "m.cp")
+    model = cp.load(tmp_path / "m.cp")
+    assert [tuple(edge) for edge in model.provenance["pag"]] == list(learner.pag_.edges)
+    with pytest.raises(cp.CounterpaneError, match="not about causes"):
+        model.query("survived", do={"sex": "male"})
+    with pytest.raises(cp.CounterpaneError, match="leaves marks open"):
+        cp.effect(model, "sex", "survived")
+    graph = "sex -> survived; status -> survived; status <-> sex"
+    assert cp.effect(model, "sex", "survived", graph=graph).determined
