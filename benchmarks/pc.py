@@ -212,12 +212,14 @@ def main() -> None:
     parser.add_argument("--part", default="all")
     parser.add_argument("--peers")
     parser.add_argument("--tools", nargs="*", default=TOOLS, help="only these of the tools")
+    parser.add_argument("--networks", nargs="*", help="only these of the networks")
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     kept = [json.loads(line) for line in LINES.read_text().splitlines()] if LINES.exists() else []
     for unit in units(arguments.part, arguments.peers):
         known = any(unit.items() <= record.items() for record in kept)
-        if known or unit["tool"] not in arguments.tools:
+        left_out = unit["network"] not in (arguments.networks or [unit["network"]])
+        if known or left_out or unit["tool"] not in arguments.tools:
             continue
         record = unit | run_unit(unit, arguments.peers) | {"commit": commit()}
         kept.append(record)
