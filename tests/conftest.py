@@ -22,13 +22,18 @@ from counterpane.cli.app import run_program
 # An editable install builds the core again when it is imported; once is enough for all tests.
 os.environ.setdefault("SKBUILD_EDITABLE_SKIP", str(Path(_core.__file__).parents[3]))
 
-# A job in the background ignores Ctrl-C; tests that press it would then wait for ever.
-if threading.current_thread() is threading.main_thread():
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
 # Examples of laws have no deadline: a busy machine is no failure.
 settings.register_profile("counterpane", deadline=None)
 settings.load_profile("counterpane")
+
+
+def pytest_runtest_setup() -> None:
+    """Ctrl-C is an interrupt at the start of each test, or one that presses it waits for ever.
+
+    A job in the background ignores it, and so does a command that was stopped: in this process too.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
