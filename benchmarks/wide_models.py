@@ -73,7 +73,7 @@ def rows_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for step in steps:
             share = (last[step] / first[step]) / (last["columns"] / first["columns"])
             name = step.removesuffix("_mb").replace("_", " ")
-            rows.append({"what": f"{name}: growth over that of the columns", "value": share})
+            rows.append({"what": f"{name}: growth over the columns'", "value": share, "unit": ""})
     return rows
 
 

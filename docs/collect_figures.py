@@ -31,6 +31,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "pc_databases": ("benchmarks/pc_databases.py", None),
     "interventions": ("benchmarks/interventions.py", None),
     "wide": ("benchmarks/wide.py", None),
+    "wide_models": ("benchmarks/wide_models.py", "100,000|growth"),
     "baskets": ("benchmarks/baskets.py", None),
     "explorer": ("benchmarks/explorer.py", None),
     "bayesian": ("benchmarks/peers/bayesian.py", None),

@@ -147,9 +147,8 @@ def columns_of(
         return _each(_of_values, frame.items(), unusable)
     try:
         wrapped = nw.from_native(frame)
-    except nw.exceptions.DuplicateError as error:
-        words = " ".join(str(error).split())
-        raise DataError(f"column names must differ: {words}; rename or drop the copies.") from None
+    except nw.exceptions.DuplicateError:
+        raise DataError(_twice(frame)) from None
     except TypeError:
         raise DataError(
             f"a table cannot be read from {type(frame).__name__}; pass a pandas, polars or pyarrow "
@@ -178,6 +177,13 @@ def _each(
                 raise
             unusable[str(name)] = f"{error.kind} values, which have no states"
     return columns
+
+
+def _twice(frame: Any) -> str:
+    """What is wrong with the column names of a frame that has one of them more than once."""
+    names = list(map(str, getattr(frame, "column_names", None) or frame.columns))
+    name = next((name for name in names if names.count(name) > 1), "")
+    return f"the column name {name!r} occurs {names.count(name)} times; rename or drop the copies."
 
 
 def _of_array(array: Array, names: Sequence[str] | None) -> list[Column]:
