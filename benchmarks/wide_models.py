@@ -43,13 +43,12 @@ def run_width(n: int) -> dict[str, Any]:
     names = model.schema.names
     given = {names[n // 2]: 1, names[n // 3]: 0}
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.cpz"
+        path = Path(folder) / "model.cp"
         timed("save", lambda: model.save(path))
         record["saved_mb"] = os.path.getsize(path) / 2**20
         loaded = timed("load", lambda: cp.load(path))
-        first = timed("first query", lambda: loaded.query(names[-1], given))
-        later = timed("ten queries", lambda: [loaded.query(names[-1], given) for _ in range(10)])
-        assert all(answer == first for answer in later)
+        timed("first query", lambda: loaded.query(names[-1], given))
+        timed("ten queries", lambda: [loaded.query(names[-1], given) for _ in range(10)])
         timed("sample of 1,000 rows", lambda: loaded.sample(1_000, random_state=0))
         page = Path(folder) / "model.html"
         timed("report", lambda: cp.write_report(loaded, path=page))
