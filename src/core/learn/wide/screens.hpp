@@ -23,6 +23,11 @@ class PairScreen {
       alone_[v] = score_(Floats{counts.data(), {r}}, 1, r, 1);
       for (double c : counts) total_ = v == 0 ? total_ + c : total_;
     }
+    for (Int k = 0; k < (to - from) * LANES; ++k) {
+      const Node j = data.lanes(from + k / LANES, k % LANES);
+      shares_.push_back(j < 0 ? 0.0 : double(data.ones[data.first[j]]) / total_);
+      spreads_.push_back(shares_.back() * (1.0 - shares_.back()));
+    }
   }
 
   // Screen block `left`; keep(i, j, gain) for each pair with a gain above the limit, i before j in the lanes.
@@ -31,17 +36,22 @@ class PairScreen {
     const Int r = data_.card_of_block(left);
     if (r < 2) return;
     masks_.clear();
-    for (Int i = 0; i < LANES && data_.lanes(left, i) >= 0; ++i)
+    for (Int i = 0; i < LANES && data_.lanes(left, i) >= 0; ++i) {
+      left_[i] = double(data_.ones[data_.first[data_.lanes(left, i)]]);
       for (Int x = 0; x + 1 < r; ++x) masks_.push_back(data_.bits(data_.lanes(left, i), x));
+    }
     for (Int b = std::max(left, from_); b < to_; ++b) {
       const Int card = data_.card_of_block(b);
       if (card < 2 || double(r) * double(card) > double(data_.max_cells)) continue;
-      // What a pair must have in log-likelihood, beyond what it gains when kept.
-      const Int d = (r - 1) * (card - 1);
-      const double least = keep_[std::min<Int>(d, keep_.size() - 1)] + data_.bar(r, card, 1.0, 0);
+      if (b == std::max(left, from_) || card != data_.card_of_block(b - 1)) {
+        // What a pair must have in log-likelihood, beyond what it gains when kept.
+        const Int d = (r - 1) * (card - 1);
+        const double least = keep_[std::min<Int>(d, keep_.size() - 1)] + data_.bar(r, card, 1.0, 0);
+        limit_ = chi_limit(least);
+      }
       if (!data_.weights.empty()) weigh(left, b, keep, pulse);
-      else if (r == 2 && card == 2) screen_binary(left, b, least, keep, pulse);
-      else screen_states(left, b, least, keep, pulse);
+      else if (r == 2 && card == 2) screen_binary(left, b, keep, pulse);
+      else screen_states(left, b, keep, pulse);
     }
   }
 
@@ -56,6 +66,9 @@ class PairScreen {
   std::vector<const Word*> masks_;
   std::vector<Int> counts_, ones_;
   std::vector<double> table_, cells_;
+  std::vector<double> shares_, spreads_;  // of the first state of each column of the planes
+  double left_[LANES] = {};               // rows of the first state of the columns of the present block
+  double limit_ = 0.0;                    // χ² above which a pair may be kept
 
   double state_weight(Int v, Int s) const {
     if (data_.weights.empty()) return double(data_.ones[data_.first[v] + s]);
@@ -79,22 +92,16 @@ class PairScreen {
   }
 
   template <class Keep>
-  void screen_binary(Int left, Int b, double least, Keep& keep, Pulse& pulse) {
+  void screen_binary(Int left, Int b, Keep& keep, Pulse& pulse) {
     counts_.resize(LANES * LANES);
     const Int n_left = Int(masks_.size());
     const Word* masks[LANES];
     for (Int m = 0; m < LANES; ++m) masks[m] = masks_[std::min(m, n_left - 1)];
-    double ones[LANES], scales[LANES], shares[LANES], spreads[LANES];
-    const double limit = chi_limit(least);
-    for (Int m = 0; m < LANES; ++m) {
-      const Node i = data_.lanes(left, m), j = data_.lanes(b, m);
-      ones[m] = i < 0 ? 0.0 : double(data_.ones[data_.first[i]]);
-      scales[m] = limit * ones[m] * (1.0 - ones[m] / total_);
-      shares[m] = j < 0 ? 0.0 : double(data_.ones[data_.first[j]]) / total_;
-      spreads[m] = shares[m] * (1.0 - shares[m]);
-    }
+    double scales[LANES];
+    for (Int m = 0; m < LANES; ++m) scales[m] = limit_ * left_[m] * (1.0 - left_[m] / total_);
     u8 hits[LANES];
-    loops->pair_hits(masks, planes_->of(b, 0), data_.width(), ones, scales, shares, spreads, counts_.data(), hits);
+    const Int at = (b - from_) * LANES;
+    loops->pair_hits(masks, planes_->of(b, 0), data_.width(), left_, scales, shares_.data() + at, spreads_.data() + at, counts_.data(), hits);
     pulse(LANES * (data_.width() + 8));
     table_.resize(4);
     for (Int m = 0; m < n_left; ++m) {
@@ -102,7 +109,7 @@ class PairScreen {
         const Int lane = lowest_bit(Word(mask));
         const Node i = data_.lanes(left, m), j = data_.lanes(b, lane);
         if (j < 0 || (left == b && lane <= m)) continue;
-        const double both = double(counts_[m * LANES + lane]), n_i = ones[m], n_j = double(data_.ones[data_.first[j]]);
+        const double both = double(counts_[m * LANES + lane]), n_i = left_[m], n_j = double(data_.ones[data_.first[j]]);
         table_[0] = both;
         table_[1] = n_i - both;
         table_[2] = n_j - both;
@@ -113,7 +120,7 @@ class PairScreen {
   }
 
   template <class Keep>
-  void screen_states(Int left, Int b, double least, Keep& keep, Pulse& pulse) {
+  void screen_states(Int left, Int b, Keep& keep, Pulse& pulse) {
     const Int r = data_.card_of_block(left), card = data_.card_of_block(b), s = card - 1;
     const Int n_masks = Int(masks_.size());
     counts_.resize(n_masks * s * LANES);
@@ -126,7 +133,6 @@ class PairScreen {
       }
     }
     pulse(n_masks * s * data_.width() + LANES * 20 * r * card);
-    const double limit = chi_limit(least);
     double chi[LANES];
     cells_.resize(r);
     for (Int m = 0; m < n_masks / (r - 1); ++m) {
@@ -136,7 +142,7 @@ class PairScreen {
       loops->lane_chi_squares(ones_.data(), joint, &total_, cells_.data(), 1, r, s, chi);
       for (Int lane = 0; lane < LANES; ++lane) {
         const Node j = data_.lanes(b, lane);
-        if (j < 0 || chi[lane] <= limit || (left == b && lane <= m)) continue;
+        if (j < 0 || chi[lane] <= limit_ || (left == b && lane <= m)) continue;
         table_.assign(r * card, 0.0);
         for (Int x = 0; x < r; ++x) {
           double rest = cells_[x];
