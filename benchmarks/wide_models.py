@@ -61,19 +61,25 @@ def rows_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The figures; growth is the exponent of a cost in the columns."""
     rows = []
     steps = [k for k in records[0] if k not in ("columns", "commit", "edges")]
+    names = {step: _name(step) for step in steps}
     for record in records:
         for step in steps:
-            name = step.removesuffix("_mb").replace("_", " ")
-            what = f"{record['columns']:,} columns: {'size ' if step != name else ''}{name}"
             unit = "MB" if step.endswith("_mb") else "s"
+            what = f"{record['columns']:,} columns: {names[step]}"
             rows.append({"what": what, "value": record[step], "unit": unit})
     if len(records) > 1:
         first, last = records[0], records[-1]
         for step in steps:
             share = (last[step] / first[step]) / (last["columns"] / first["columns"])
-            name = step.removesuffix("_mb").replace("_", " ")
-            rows.append({"what": f"{name}: growth over the columns'", "value": share, "unit": ""})
+            what = f"{names[step]}: growth over the columns'"
+            rows.append({"what": what, "value": share, "unit": ""})
     return rows
+
+
+def _name(step: str) -> str:
+    """What a key of a record stands for."""
+    sizes = {"saved_mb": "file", "report_mb": "file of the report", "peak_mb": "peak memory"}
+    return sizes.get(step, step)
 
 
 def main() -> None:
