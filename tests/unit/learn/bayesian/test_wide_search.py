@@ -192,3 +192,18 @@ def test_bootstrap_follows():
     samples = cp.bootstrap(cp.StructureSearch(), table, n=3, random_state=0)
     plain = cp.bootstrap(cp.StructureSearch(false_edges=None), table, n=3, random_state=0)
     assert len(samples.strength) < len(plain.strength)
+
+
+@pytest.mark.parametrize("most", [1, 3, 6])
+def test_strongest_pairs_are_among_the_strongest_of_one_column(most):
+    rng = np.random.default_rng(most)
+    pairs = np.unique(np.sort(rng.integers(0, 25, (150, 2)), axis=1), axis=0)
+    pairs = rng.permutation(pairs[pairs[:, 0] < pairs[:, 1]])
+    gains = rng.random(len(pairs))
+    kept, theirs = wide_search.strongest_pairs(pairs, gains, 25, most)
+    expected = set()
+    for v in range(25):
+        own = [(g, *p) for p, g in zip(pairs.tolist(), gains.tolist(), strict=True) if v in p]
+        expected |= {(a, b, g) for g, a, b in sorted(own, reverse=True)[:most]}
+    assert list(map(tuple, kept.tolist())) == sorted((a, b) for a, b, _ in expected)
+    assert theirs.tolist() == [g for _, _, g in sorted(expected)]
