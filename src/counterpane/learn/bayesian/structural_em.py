@@ -140,6 +140,8 @@ class StructuralEM(Search[StructuralState]):
         return _state(self._start, self.em(self._start).start(), "first", 0)
 
     def done(self, state: StructuralState) -> bool:
+        if self.fixed is None and state.stage == "parameters":
+            return self.em(_dag(state)).done(_em_state(state))
         return state.stage == "done"
 
     def size(self, state: StructuralState) -> tuple[float, float | None]:
@@ -164,9 +166,8 @@ class StructuralEM(Search[StructuralState]):
 
     def _pruned(self, state: StructuralState, ctl: Control) -> StructuralState:
         """EM begins again without some weak edges; all is done if there are none."""
+        assert self.fixed is not None
         em = self.em(_dag(state))
-        if self.fixed is None:
-            return state._replace(stage="done")
         hidden = {(p, x) for p, x in em.dag.edges if p in self.hidden or x in self.hidden}
         smaller = without_weak_edges(
             em, _em_state(state), self.score, hidden.union(self.fixed), ctl
