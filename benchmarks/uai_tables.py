@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
-from statistics import mean
+from statistics import geometric_mean, mean
 from typing import Any
 
 import harness
@@ -41,16 +41,30 @@ def exact_table(records: list[dict[str, Any]]) -> None:
         row(family, len(list_), f"{mean(seconds):.1f}", max(seconds), max(peaks), f"{worst:.0e}")
     print()
     own = {r["problem"]: r for r in ours}
-    for r in records:
-        if r["tool"] == "pyagrum":
-            other = own[r["problem"]]
-            theirs = [r.get("cpu_s", r.get("failed", "")[:60]), r.get("peak_mb", "")]
-            row(r["problem"], other["cpu_s"], theirs[0], other["peak_mb"], theirs[1])
+    peers = [r for r in records if r["tool"] == "pyagrum" and r["problem"] in own]
+    for family, list_ in by_family(peers).items():
+        solved = [r for r in list_ if "cpu_s" in r]
+        wrong = sum(not r["max_error"] <= 1e-6 for r in solved)
+        ratios = [(r["cpu_s"] / own[r["problem"]]["cpu_s"]) for r in solved]
+        sizes = [(r["peak_mb"] / own[r["problem"]]["peak_mb"]) for r in solved]
+        late = sum("no answer" in r.get("failed", "") for r in list_)
+        means = [f"{geometric_mean(x):.1f}" if x else "" for x in (ratios, sizes)]
+        failed = len(list_) - len(solved) - late
+        row(family, len(list_), len(solved) - wrong, wrong, failed, late, *means)
     print()
-    for r in records:
-        if r["tool"] == "counterpane" and r["limit_mb"] != 1500:
-            error = f"{r['max_error']:.0e}" if "max_error" in r else r["failed"][:80]
-            row(r["problem"], r["limit_mb"], r.get("cpu_s", ""), r.get("peak_mb", ""), error)
+    limited = [r for r in records if r["tool"] == "counterpane"]
+    for family, list_ in by_family(limited).items():
+        cells = []
+        for limit in (25, 50, 100, 200):
+            part = [r for r in list_ if r["limit_mb"] == limit]
+            solved = [r for r in part if "cpu_s" in r]
+            most = f"{max(r['cpu_s'] for r in solved)} / " if solved else ""
+            most += f"{max(r['peak_mb'] for r in solved)}" if solved else ""
+            cells.append(f"{len(solved)} of {len(part)}: {most}" if part else "")
+        row(family, *cells)
+    for r in limited:
+        if "failed" in r:
+            row(r["problem"], r["limit_mb"], r["failed"][:200])
 
 
 def estimate_table(records: list[dict[str, Any]]) -> None:

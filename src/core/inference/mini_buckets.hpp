@@ -147,7 +147,7 @@ inline Int cut_columns(const FactorList& factors, Ints evidence, Ints order, dou
   for (Int v : order) if (node[v] >= 0) nodes.push_back(node[v]);
   Int n = 0;
   Pulse pulse;
-  while (!nodes.empty() && weigh_order(graph, nodes).total > most) {
+  for (double total; !nodes.empty() && (total = weigh_order(graph, nodes).total) > most;) {
     std::vector<double> saved(graph.size(), 0.0);
     eliminate_in_order(graph, nodes, [&](Int k, Words row, Int) {
       double log2_cells = graph.bits[nodes[k]];
@@ -158,10 +158,13 @@ inline Int cut_columns(const FactorList& factors, Ints evidence, Ints order, dou
       for_each_row(row, save);
     });
     pulse(100 * graph.size() * graph.words);
-    const Int v = std::max_element(saved.begin(), saved.end()) - saved.begin();
-    out[n++] = graph.variables[v];
-    graph.isolate(v);
-    std::erase(nodes, v);
+    for (Int left = 1 + Int(std::log2(total / most) / 4); left > 0 && !nodes.empty(); --left) {  // several, while far off
+      const Int v = std::max_element(saved.begin(), saved.end()) - saved.begin();
+      out[n++] = graph.variables[v];
+      graph.isolate(v);
+      std::erase(nodes, v);
+      saved[v] = -1.0;
+    }
   }
   return n;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -153,7 +154,9 @@ def _uai_result(
         ]
         return str(uai_tasks.uai_marginals(tables))
     if task == "PR":
-        return str(uai_tasks.uai_partition(_partition(model, evidence, limits)))
+        only = limits.pop("strict", False) or method == "exact"
+        weigh = model.log_weight if only else partial(_partition, model)
+        return str(uai_tasks.uai_partition(float(weigh(evidence, **limits))))
     if task == "MMAP" and not columns:
         raise cp.CounterpaneError("MMAP needs columns: pass --query FILE, or name them.")
     asked = columns if task == "MMAP" else None
@@ -163,10 +166,8 @@ def _uai_result(
     )
 
 
-def _partition(model: Any, evidence: dict[str, Any], limits: dict[str, Any]) -> float:
+def _partition(model: Any, evidence: dict[str, Any], **limits: Any) -> float:
     """ln of the partition function; if it is not exact, the middle of its bounds, with a note."""
-    if limits.pop("strict", False):
-        return float(model.log_weight(evidence, **limits))
     lower, upper = model.log_weight_bounds(evidence, **limits)
     if upper - lower <= 1e-9 * max(1.0, abs(upper)) or lower == upper:
         return float(lower)

@@ -137,6 +137,9 @@ def test_a_partition_function_beyond_the_limit_has_bounds(run, grid, monkeypatch
     assert code == 0, err
     assert "Not exact: log10 Z lies between" in err
     low, high = (float(x) for x in re.findall(r"[\d.]+(?= and|;)", err)[:2])
+    for only in (("--strict",), ("--method", "exact")):
+        code, _, err = run("query", str(grid), "--task", "PR", "--exact", "1e-9", *only)
+        assert code and err.startswith("Error: an exact answer needs") and "--exact" in err
     exact = float(run("query", str(grid), "--task", "PR")[1].split()[1])
     assert low < exact < high
     assert low < float(out.split()[1]) < high
