@@ -149,8 +149,7 @@ class ClusterRun:
         free = [v for v in range(self.cards.size) if v not in self.evidence]
         marginals = {v: flat[self._starts[v] : self._starts[v + 1]] for v in free}
         weight = None if np.isnan(log_weight) else log_weight + self._shift
-        exact = converged and self._plan[1][1] <= most
-        return Approximation(marginals, weight, int(n_iter), abs(change), converged, exact)
+        return Approximation(marginals, weight, int(n_iter), abs(change), converged)
 
     def solution(self, beliefs: Floats | None = None, *, seed: int | None = None) -> Ints:
         """A row of positive probability that agrees with the evidence; `beliefs` guide the search.

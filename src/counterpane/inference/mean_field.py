@@ -47,7 +47,6 @@ class Approximation(NamedTuple):
 
     `log_weight` is a bound on, or an estimate of, ln of the weight of the evidence (ln Z without
     evidence); None if there is no joint distribution. `change` is the last change of a probability.
-    `exact` is whether it is no approximation at all: the clusters of propagation are cliques.
     """
 
     marginals: dict[int, Floats]
@@ -55,7 +54,6 @@ class Approximation(NamedTuple):
     n_iter: int
     change: float
     converged: bool
-    exact: bool = False
 
     def flat(self, cards: Ints) -> Floats:
         """The marginals of all variables end to end; uniform where a variable has evidence."""

@@ -33,9 +33,10 @@ SHARES = {"plan": 0.1, "loopy": 0.1, "join_graph": 0.4, "gibbs": 0.4}  # of the 
 class Auto:
     """The settings of `method="auto"`: how an answer is estimated that cannot be exact.
 
-    Without impossible rows it is that of Gibbs sampling if its chains agree, else the mean of
-    sampling and propagation, each weighed by its precision. With impossible rows it is that of a
-    join graph, or of loopy belief propagation where only that converges.
+    Without impossible rows it is that of Gibbs sampling if its chains agree, else that of a join
+    graph if it converges, else the mean of sampling and propagation, each weighed by its precision.
+    With impossible rows it is that of a join graph, or of loopy belief propagation where only that
+    converges.
 
     Parameters
     ----------
@@ -125,7 +126,8 @@ class Fallback:
         sampled = sampler.marginals(*self.coded, settings=settings, start=start)
         worst = max((float(np.nanmax(e.rhat, initial=1.0)) for e in sampled.values()), default=1.0)
         settled = worst <= AGREED
-        if self.run.has_zeros or propagated.exact:  # chains that are stuck do not know it
+        stuck = not settled and self.propagated["join_graph"].converged
+        if self.run.has_zeros or stuck:  # chains that are stuck do not know it
             return Choice(sampled, propagated, settled, name, propagated.marginals)
         if settled:
             means = {v: e.probabilities for v, e in sampled.items()}
