@@ -14,7 +14,7 @@ static const Area area("scores", {
     KERNEL(claim_missing, "store children[m] families[m,store.words] slots[m]"),
     KERNEL(rank_row, "store slot"),
     KERNEL_BY_CODE(fill_slots, "data store slots[] ; data.n=store.n"),
-    KERNEL_BY_CODE(fill_counted, "data store slots[m] cells_from[m+1] totals[c] kept_from[] counts[c,] from to ; data.n=store.n"),
+    KERNEL_BY_CODE(fill_counted, "data store slots[m] cells_from[m+1] totals[c] kept_from[] counts[c,] first stop ; data.n=store.n"),
     KERNEL_BY_CODE(finish_counted, "data store slots[m] cells_from[m+1] totals[c] ; data.n=store.n"),
     structure<RowData<u8>>("RowData"),
     TUPLE(RowStore),

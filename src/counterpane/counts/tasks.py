@@ -74,10 +74,10 @@ class PairTask:
     def __call__(self, codes: Codes, weights: Array | None) -> Array:
         left = list(range(self.n_left))
         right = left if self.symmetric else list(range(self.n_left, len(codes)))
+        codes, cards = solid(codes), solid(self.cards)
         if weights is not None:
-            codes, weights = solid(codes), solid(weights)
-            return weighted_pairs(codes, weights, self.cards, left, right, 0, codes.shape[1])
-        bits = BitColumns(codes, self.cards)
+            return weighted_pairs(codes, solid(weights), cards, left, right, 0, codes.shape[1])
+        bits = BitColumns(codes, cards)
         bits.pack(range(len(codes)))
         rows = bits.kept_rows(left), bits.kept_rows(right)
         joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)

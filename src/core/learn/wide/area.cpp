@@ -18,6 +18,6 @@ static const Area area("wide", {
     KERNEL(score_lists, "data parents_from[data.n+1] parents[edges] scores[data.n] gains[edges]"),
     KERNEL(fill_left, "data parents_from[data.n+1] parents[edges] left[data.n]"),
     KERNEL(join_pairs, "pairs[m,2] root[] kept[m]"),
-    KERNEL(list_partners, "pairs[m,2] gains[m] from[n+1] partners[m,2] theirs[m,2]"),
+    KERNEL(list_partners, "pairs[m,2] gains[m] partner_from[n+1] partners[m,2] theirs[m,2]"),
     KERNEL(find_arrows, "parents_from[] parents[edges] arrows[edges]"),
 });
