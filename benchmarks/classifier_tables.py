@@ -1,7 +1,7 @@
 """Classifiers on synthetic tables, their speed on large ones, and how many tables one must read.
 
     python benchmarks/classifier_tables.py synthetic [--methods pool faces lgbm-tuned] [--noise 40]
-    python benchmarks/classifier_tables.py speed [--sizes 26 million] [--methods pool lgbm-tuned]
+    python benchmarks/classifier_tables.py speed [--sizes "26 classes"] [--methods pool lgbm-tuned]
     python benchmarks/classifier_tables.py readability [--sets cmc bupa glass]
 
 Every task is one line of `results/classifier_tables.jsonl`, and is not run again. Speed is measured
@@ -258,7 +258,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("mode", choices=[*RUNS, "one", "summary"])
     parser.add_argument("--methods", nargs="+")
-    parser.add_argument("--sizes", nargs="+", default=list(SIZES))
+    parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=SIZES)
     parser.add_argument("--sets", nargs="+", default=list(READ))
     parser.add_argument("--noise", type=int, nargs="+", default=[0, 40])
     options = parser.parse_args()
