@@ -76,8 +76,8 @@ def marked_line(
     """The edge through `points` with these marks at its first and its last point.
 
     >>> line = marked_line([(0, 0), (0, 10)], (CIRCLE, HEAD), curved=False, length=4)
-    >>> line.points, line.circles
-    (((0.0, 2.8), (0.0, 6.0)), ((0.0, 1.4),))
+    >>> line.points[-1], len(line.heads), len(line.circles)
+    ((0.0, 6.0), 1, 1)
     """
     radius = 0.35 * length
     path, heads, circles = tuple(points), [], []

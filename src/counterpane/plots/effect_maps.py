@@ -14,6 +14,7 @@ from counterpane.typing import Array, Floats
 
 COLORS = "RdBu"
 SLICES = 3  # of a third column
+WIDE_TITLE = 22  # letters that fit above a slice
 STRIP = 0.06  # of the range of numbers: the width of the strip of missing cells
 MAX_RUG = 300  # training rows that are marked
 MAX_WRITTEN = 40  # cells of states that have their number written
@@ -62,12 +63,17 @@ def effect_slices(
     slices = []
     for k in shown_cells(axes[2], SLICES):
         own = {2: k} | cells
-        words = "\n".join(  # a line for each name and each cell: both may be long
-            f"{axis_label(axes[j].name)}\n{axis_label(cell_text(axes[j], c))}"
+        words = "\n".join(
+            _slice_title(axis_label(axes[j].name), axis_label(cell_text(axes[j], c)))
             for j, c in own.items()
         )
         slices.append(EffectSlice(words, values[..., k], cell_rows(model, axes, own)))
     return slices
+
+
+def _slice_title(name: str, cell: str) -> str:
+    """A name and its cell: on a line each where both together would be cut off."""
+    return f"{name}{' ' if len(name) + len(cell) < WIDE_TITLE else chr(10)}{cell}"
 
 
 def draw_map(ax: Any, axes: Sequence[EffectAxis], shown: EffectSlice, most: float) -> Any:

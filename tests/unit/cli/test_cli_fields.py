@@ -197,7 +197,7 @@ def test_folds_that_chose_the_structure_do_not_measure_small_tables(run, tmp_pat
     ("method", "shown", "legend"),
     [
         ("pc", " sex — survived|survived — sex", "tests leave the direction open"),
-        ("fci", "sex o–o survived", "tests leave it open"),
+        ("fci", "sex o–o survived", "tests leave this end open"),
     ],
 )
 def test_edges_by_tests_are_listed_with_their_marks(run, method, shown, legend) -> None:
