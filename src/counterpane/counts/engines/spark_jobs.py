@@ -129,6 +129,7 @@ def run_job(
     """
     answers: list[Any] = []
     errors: list[Exception] = []
+    finished = threading.Event()  # Ctrl-C in Thread.join can mark a thread as ended that still runs
     jobs = RemoteJobs(spark) if _is_remote(spark) else LocalJobs(spark)
 
     def work() -> None:
@@ -137,6 +138,8 @@ def run_job(
             answers.extend(collect())
         except Exception as error:
             errors.append(error)
+        finally:
+            finished.set()
 
     done = -1.0
 
@@ -152,13 +155,12 @@ def run_job(
     thread.daemon = True
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(WATCH)
+        while not finished.wait(WATCH):
             if ctl is not None:
                 ctl.check()
                 report(jobs.share())
     except BaseException:
-        jobs.cancel(thread)
+        jobs.cancel(finished)
         raise
     finally:
         jobs.end()
@@ -184,8 +186,8 @@ class SparkJobs(ABC):
         """The share of tasks that are done."""
 
     @abstractmethod
-    def cancel(self, thread: threading.Thread) -> None:
-        """Cancel the jobs until the thread that waits for them ends."""
+    def cancel(self, finished: threading.Event) -> None:
+        """Cancel the jobs until the thread that waits for them has finished."""
 
     def end(self) -> None:  # noqa: B027 (nothing to do for most)
         """Stop watching."""
@@ -209,10 +211,10 @@ class LocalJobs(SparkJobs):
                 done += 0 if info is None else info.numCompletedTasks
         return done / tasks if tasks else 0.0
 
-    def cancel(self, thread: threading.Thread) -> None:
-        while thread.is_alive():  # a new job may just begin
+    def cancel(self, finished: threading.Event) -> None:
+        while not finished.is_set():  # a new job may just begin
             self._spark.sparkContext.cancelJobGroup(self._name)
-            thread.join(WATCH)
+            finished.wait(WATCH)
 
 
 class RemoteJobs(SparkJobs):
@@ -234,11 +236,11 @@ class RemoteJobs(SparkJobs):
     def share(self) -> float:
         return self._share
 
-    def cancel(self, thread: threading.Thread) -> None:
+    def cancel(self, finished: threading.Event) -> None:
         until = time.monotonic() + PATIENCE
-        while thread.is_alive() and time.monotonic() < until:  # the operation may just begin
+        while not finished.is_set() and time.monotonic() < until:  # the operation may just begin
             _soon(lambda: self._spark.interruptTag(self._name))
-            thread.join(WATCH)
+            finished.wait(WATCH)
 
     def end(self) -> None:
         self._spark.removeProgressHandler(self._hear)
