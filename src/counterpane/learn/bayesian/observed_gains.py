@@ -41,8 +41,11 @@ def observed_gains(
         fewer = parents[:axis] + parents[axis + 1 :]
         summed = counts[child].sum(axis=axis)
         strengths = summed + em.alpha[child].sum(axis=axis)
-        without = np.expand_dims(strengths / strengths.sum(axis=-1, keepdims=True), axis)
-        ratios = without / model.tables[child]
+        rows_of = np.maximum(strengths.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
+        without = np.expand_dims(strengths / rows_of, axis)
+        ratios = np.ones(counts[child].shape)  # also in cells that no row can be in
+        table = model.tables[child]
+        np.divide(without, table, out=ratios, where=(table > 0) & (without > 0))
         changes.append((child, ratios))
         rows = _shown_weight(em, [parent, child])
         more = _penalty(score, counts[child], rows, child, parents)
