@@ -17,6 +17,8 @@ from counterpane.counts.engines.cuda import CudaBits
 from counterpane.counts.engines.device_table import LEAST_MEMORY
 from counterpane.counts.engines.gpu import GpuCounts
 from counterpane.errors import DeviceError, ParameterError
+from counterpane.scores import as_score
+from counterpane.scores.row_cache import RowCache
 
 CARD = os.environ.get("COUNTERPANE_CARD")
 
@@ -108,3 +110,29 @@ def test_cells_by_states_of_a_card_are_those_of_any_source():
     ((_, on_card),) = resident(table).state_counts(scopes)
     assert (np.concatenate([found.counts for found in plain]) == on_card.counts).all()
     assert (np.concatenate([found.totals for found in plain]) == on_card.totals).all()
+
+
+@pytest.mark.parametrize("most", [2**20, 12], ids=["all summed", "some counted"])
+@pytest.mark.parametrize("score", ["bic", "bdeu"])
+def test_rows_of_scores_are_those_of_the_host_to_the_last_bit(score, most, monkeypatch):
+    table = random_table(np.random.default_rng(5), 9, 1500)
+    on_card = resident(table)
+    on_card.prepare()
+    monkeypatch.setattr(GpuCounts, "summed_cells", most)
+    caches = [RowCache(source, as_score(score)) for source in (on_card, cp.MemoryCounts(table))]
+    for child, parents in [(0, ()), (3, (1,)), (8, (0, 2)), (5, (1, 4, 7)), (2, (3, 6, 7, 8))]:
+        rows = [cache.row(child, parents) for cache in caches]
+        assert (rows[0].toggled == rows[1].toggled).all()
+        assert (rows[0].improving == rows[1].improving).all()
+
+
+def test_likelihoods_of_a_card_are_those_of_any_source():
+    table = random_table(np.random.default_rng(6), 7, 1100)
+    scopes = [np.array([1]), np.array([0, 4]), np.array([2, 3, 5]), np.array([6, 0, 1, 4])]
+    plain = list(cp.MemoryCounts(table).state_likelihoods(scopes))
+    ((part, on_card),) = resident(table).state_likelihoods(scopes)
+    assert part == range(4)
+    for i, (_, found) in enumerate(plain):
+        others = np.setdiff1d(np.arange(7), scopes[i])
+        assert (found.sums[0, others] == on_card.sums[i, others]).all()
+    assert (np.concatenate([found.totals for _, found in plain]) == on_card.totals).all()

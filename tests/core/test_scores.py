@@ -143,7 +143,7 @@ def test_rank_row():
     store.scores[slot] = rng.integers(0, 9, n)
     store.scores[slot, [1, 40]] = -np.inf
     store.scores[slot, 66] = 4
-    scores.rank_row(store, slot)
+    scores.rank_rows(store, np.array([slot]))
     found = store.improving[slot, : store.n_improving[slot]].tolist()
     assert found == ranked(store.scores[slot], 66, (2, 65))
 
@@ -186,7 +186,9 @@ def check_rows(codes, weights, kind, gaps=(), **limits):
         data = make_data(codes, weights, kind, 0.3, gaps, priors=priors, **limits)
         store = make_store(N, 8)
         slots = [scores.claim_slot(store, c, bits_of(N, parents)) for c, parents in FAMILIES]
-        scores.fill_slots(data, store, np.array(slots))
+        for first, stop in ((0, 2), (2, N)):
+            scores.fill_slots(data, store, np.array(slots), first, stop)
+        scores.rank_rows(store, np.array(slots))
         for slot, (child, parents) in zip(slots, FAMILIES, strict=True):
             expected = row_scores(
                 codes, weights, CARDS, kind, 0.3, child, parents, priors, *limits.values()
@@ -243,7 +245,7 @@ def test_fill_counted(kind, limits):
         totals.append(inside.sum(axis=1))
     stores = [make_store(N, 8) for _ in range(2)]
     slots = [[scores.claim_slot(s, c, bits_of(N, p)) for c, p in FAMILIES] for s in stores]
-    scores.fill_slots(data, stores[0], np.array(slots[0]))
+    scores.fill_slots(data, stores[0], np.array(slots[0]), 0, N)
     cells_from = np.concatenate([[0], np.cumsum([len(t) for t in totals])])
     rows = np.array(slots[1]), cells_from, np.concatenate(totals)
     for first, stop in ((0, 3), (3, N)):
@@ -251,3 +253,24 @@ def test_fill_counted(kind, limits):
     scores.finish_counted(data, stores[1], *rows)
     for a, b in zip(*slots, strict=True):
         assert (stores[0].scores[a] == stores[1].scores[b]).all()
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_parents": 1}, {"max_cells": 24}])
+def test_fill_summed(limits):
+    """Sums without penalties, which the rows of a score with a = 0 have."""
+    codes = some_codes(np.uint8)
+    limits = {"max_parents": N, "max_cells": 2**20} | limits
+    none = np.zeros(N + 1), np.empty((0, 0)), 0.0
+    priors = np.zeros(N + 1), np.empty((0, 0)), -0.01
+    store, plain, summed = (make_store(N, 8) for _ in range(3))
+    for rows in (store, plain, summed):
+        slots = np.array([scores.claim_slot(rows, c, bits_of(N, p)) for c, p in FAMILIES])
+    data = make_data(codes, None, scores.LIKELIHOOD, 0.0, (), priors=none, **limits)
+    scores.fill_slots(data, store, slots, 0, N)
+    data = make_data(codes, None, scores.LIKELIHOOD, 0.3, (), priors=priors, **limits)
+    scores.fill_slots(data, plain, slots, 0, N)
+    scores.fill_summed(data, summed, slots, store.scores[slots].copy())
+    for slot, (child, parents) in zip(slots, FAMILIES, strict=True):
+        others = [y for y in range(N) if y != child and y not in parents]
+        assert (summed.scores[slot, others] == plain.scores[slot, others]).all()
+        assert (summed.scores[slot, [child, *parents]] == -np.inf).all()

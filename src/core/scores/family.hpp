@@ -65,6 +65,9 @@ struct Family {
   // The score of a table with axes (parents, child, one more parent of s states).
   double score(Floats table, Int s) const { return score_of(table, table.size() / (r * s), r, s); }
 
+  // The likelihood score of Σ N_jk ln(N_jk / N_j) with one more parent of s states.
+  double penalized(double sum, Int s) const { return sum - data.a * double(cells / r) * double(s) * double(r - 1); }
+
   // The structure prior of the family with `toggled` added (+1), removed (−1), or as is (0).
   double prior(Int toggled, Int change) const {
     double edges = 0.0;

@@ -97,7 +97,7 @@ double score_likelihood(const Family<Code>& family, Matrix<const Int> counts, Fl
     }
     total -= clogc(row, logs);
   }
-  return total - family.data.a * double(q) * double(kept + 1) * double(r - 1);
+  return family.penalized(total, kept + 1);
 }
 
 // Fill `scores` of added parents from their counts: those of parent i begin at start_of(i), counted_of(i) states of it.
@@ -226,11 +226,11 @@ void score_removals(const Family<Code>& family, Floats table, Vector<double> sco
   }
 }
 
-// Fill `table` with the counts of the family, and `scores` of the parents that may be added; the others get −∞.
+// Fill `table` with the counts of the family, and `scores` of those of the columns from … to − 1 that may be added; others outside of
+// the family get −∞.
 template <bool GAPS, class Code>
-void score_additions(const Family<Code>& family, Vector<double> table, Vector<double> scores, Pulse& pulse) {
+void score_additions(const Family<Code>& family, Int from, Int to, Vector<double> table, Vector<double> scores, Pulse& pulse) {
   const RowData<Code>& data = family.data;
-  const Int n = scores.size();
   const bool with_masks = data.weights.empty() && family.cells <= MAX_MASKS;
   const Int width = with_masks ? family.mask_words() : 0;
   Array<Word, 2> masks(with_masks ? family.cells : 0, width);
@@ -240,9 +240,10 @@ void score_additions(const Family<Code>& family, Vector<double> table, Vector<do
     family.fill_masks(0, width, masks, ones);
     n_dense = std::count_if(ones.begin(), ones.end(), [](Int rows) { return rows > 0; });
   }
-  Array<Int, 1> by_bits(n), by_rows(n);
+  Array<Int, 1> by_bits(to - from), by_rows(to - from);
   Int n_bits = 0, n_rows = 0;
-  for (Int y = 0; y < n; ++y) {
+  for (Int y = from; y < to; ++y) {
+    if (contains(family.scope, y)) continue;
     scores[y] = -INF;
     if (!family.may_add(y)) continue;
     if (with_masks && n_dense * (data.cards[y] - 1) <= BIT_PASSES) by_bits[n_bits++] = y;
@@ -258,11 +259,9 @@ void score_additions(const Family<Code>& family, Vector<double> table, Vector<do
   }
 }
 
-// Fill `scores` for all single-parent toggles of the family.
+// Fill `scores` of the family as it is, and with each parent removed; `table` has the family's counts.
 template <bool GAPS, class Code>
-void fill_row(const Family<Code>& family, Vector<double> scores, Pulse& pulse) {
-  Array<double, 1> table(family.cells);
-  score_additions<GAPS>(family, table, scores, pulse);
+void score_family(const Family<Code>& family, Vector<double> table, Vector<double> scores, Pulse& pulse) {
   scores[family.child] = family.score(table, 1) + family.prior(family.child, 0);
   if constexpr (!GAPS) return score_removals<Code>(family, table, scores);
   Array<Int, 1> fewer(family.parents.size());
@@ -270,7 +269,7 @@ void fill_row(const Family<Code>& family, Vector<double> scores, Pulse& pulse) {
     std::remove_copy(family.scope.begin(), family.scope.end(), fewer.begin(), p);
     const Family<Code> smaller(family.data, family.score_of, fewer);
     const Vector<double> counts = table.part(0, smaller.cells);
-    score_additions<GAPS>(smaller, counts, scores.part(0, 0), pulse);
+    score_additions<GAPS>(smaller, 0, 0, counts, scores, pulse);
     scores[p] = smaller.score(counts, 1) + family.prior(p, -1);
   }
 }
@@ -283,22 +282,29 @@ inline Ints family_of(const RowStore& store, Int slot, Vector<Int> scope) {
   return scope.part(0, size);
 }
 
-// Fill rows whose slots were claimed; different slots may be filled by different threads.
+// Fill the columns from … to − 1 of rows whose slots were claimed. Different slots, and different columns of a slot, may be filled by
+// different threads; what is in the family is filled with its child. Rows are complete after rank_rows.
 template <class Code>
-void fill_slots(const RowData<Code>& data, const RowStore& store, Ints slots) {
+void fill_slots(const RowData<Code>& data, const RowStore& store, Ints slots, Int from, Int to) {
   TableScorer scorer(data.kind, data.a, data.logs);
   Array<Int, 1> scope(data.cards.size() + 1);
   Pulse pulse;
+  from = std::max<Int>(from, 0);
+  to = std::min(to, data.cards.size());
+  const auto fill = [&]<bool GAPS>(const Family<Code>& family, Vector<double> scores) {
+    Array<double, 1> table(family.cells);
+    score_additions<GAPS>(family, from, to, table, scores, pulse);
+    if (from <= family.child && family.child < to) score_family<GAPS>(family, table, scores, pulse);
+  };
   for (Int slot : slots) {
     const Family<Code> family(data, scorer, family_of(store, slot, scope));
-    if (data.gaps.empty()) fill_row<false>(family, store.scores[slot], pulse);
-    else fill_row<true>(family, store.scores[slot], pulse);
-    rank_row(store, slot);
+    if (data.gaps.empty()) fill.template operator()<false>(family, store.scores[slot]);
+    else fill.template operator()<true>(family, store.scores[slot]);
   }
 }
 
-// The same from counts that were made elsewhere, without gaps: the scores of rows with one of the columns from … to − 1 added. Rows
-// are complete after finish_counted.
+// The same from counts that were made elsewhere, without gaps: the scores of rows with one of the columns from … to − 1 added.
+// What is left is for finish_counted.
 //
 // The cells of the family of slots[i], in the order of its table, are the rows cells_from[i] … of `counts`, and have `totals`
 // rows; their counts with all states but the last of column v begin at kept_from[v].
@@ -325,7 +331,21 @@ void fill_counted(const RowData<Code>& data, const RowStore& store, Ints slots, 
   }
 }
 
-// The scores of rows as they are and with each parent removed, and what improves them.
+// The same from sums of N_jk ln(N_jk / N_j) that were made elsewhere: sums(i, y) is that of the family of slots[i] with y added, summed in
+// the order of score_likelihood.
+template <class Code>
+void fill_summed(const RowData<Code>& data, const RowStore& store, Ints slots, Matrix<const double> sums) {
+  TableScorer scorer(data.kind, data.a, data.logs);
+  Array<Int, 1> scope(data.cards.size() + 1);
+  for (Int i = 0; i < slots.size(); ++i) {
+    const Family<Code> family(data, scorer, family_of(store, slots[i], scope));
+    const Vector<double> scores = store.scores[slots[i]];
+    for (Int y = 0; y < scores.size(); ++y)
+      scores[y] = family.may_add(y) ? family.penalized(sums(i, y), data.cards[y]) + family.prior(y, 1) : -INF;
+  }
+}
+
+// The scores of rows as they are and with each parent removed.
 template <class Code>
 void finish_counted(const RowData<Code>& data, const RowStore& store, Ints slots, Ints cells_from, Ints totals) {
   TableScorer scorer(data.kind, data.a, data.logs);
@@ -337,7 +357,6 @@ void finish_counted(const RowData<Code>& data, const RowStore& store, Ints slots
     for (Int c = 0; c < family.cells; ++c) table[c] = double(totals[cells_from[i] + c]);
     scores[family.child] = family.score(table, 1) + family.prior(family.child, 0);
     score_removals<Code>(family, table, scores);
-    rank_row(store, slots[i]);
   }
 }
 

@@ -3,6 +3,8 @@
 // A row belongs to a child x and a set of parents P. Its entry y is the score of x given P with y
 // added, or with y taken out if it is in P; entry x is the score of (x, P) itself.
 #pragma once
+#include <algorithm>
+
 #include "base/bits.hpp"
 
 namespace cp::scores {
@@ -77,13 +79,15 @@ inline void rank_row(const RowStore& store, Int slot) {
   const Vector<Int> improving = store.improving[slot];
   const Int child = store.child[slot];
   Int count = 0;
-  for (Int y = 0; y < scores.size(); ++y) {
-    if (y == child || !(scores[y] > scores[child]) || has(store.parents[slot], y)) continue;
-    Int place = count++;
-    for (; place > 0 && scores[improving[place - 1]] < scores[y]; --place) improving[place] = improving[place - 1];
-    improving[place] = y;
-  }
+  for (Int y = 0; y < scores.size(); ++y)
+    if (y != child && scores[y] > scores[child] && !has(store.parents[slot], y)) improving[count++] = y;
+  const Vector<Int> some = improving.part(0, count);
+  std::sort(some.begin(), some.end(), [&](Int a, Int b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
   store.n_improving[slot] = count;
+}
+
+inline void rank_rows(const RowStore& store, Ints slots) {
+  for (Int slot : slots) rank_row(store, slot);
 }
 
 }  // namespace cp::scores

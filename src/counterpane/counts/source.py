@@ -23,7 +23,9 @@ from counterpane.counts.layout import (
     Scope,
     SparseCounts,
     StateCounts,
+    StateLikelihoods,
     lay_out_counts,
+    likelihood_sums,
 )
 from counterpane.counts.tasks import CountTask, HeadTask, PairTask
 from counterpane.data.schema import Schema, code_dtype
@@ -217,6 +219,27 @@ class CountSource(ABC):
                 counts[:, kept_from[v] : kept_from[v + 1]] = totals[:, None] * inside
             cells_from = np.array([0, len(totals)])
             yield range(i, i + 1), StateCounts(counts, totals, cells_from, kept_from)
+
+    @property
+    def summed_cells(self) -> int:
+        """The cells up to which `state_likelihoods` is faster than counts; 0: never."""
+        return 0
+
+    def state_likelihoods(self, scopes: Sequence[Ints]) -> Iterator[tuple[range, StateLikelihoods]]:
+        """The log-likelihood of each scope's last column given its others and one more column.
+
+        Equal to that of the kernels to the last bit. Which scopes, and their sums: as many at a
+        time as fit into memory.
+        """
+        cards = self.schema.cards
+        for part, (counts, totals, cells_from, kept_from) in self.state_counts(scopes):
+            places = kept_from[: len(cards)], cards
+            cells = [slice(*cells_from[i : i + 2]) for i in range(len(part))]
+            sums = [
+                likelihood_sums(counts[some], totals[some], int(cards[scopes[i][-1]]), *places)
+                for i, some in zip(part, cells, strict=True)
+            ]
+            yield part, StateLikelihoods(np.array(sums), totals, cells_from)
 
     def prepare(self) -> None:  # noqa: B027 (most sources have nothing to do)
         """Prepare for many counts over all columns."""

@@ -26,6 +26,7 @@ from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
 SHARE = 2**17  # counts that one thread scores at least
+WORDS_PER_COUNT = 16  # words of bit sets that are counted while one count is scored
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ class RowCache:
         self.fused = self.data.codes.shape[1] > 0  # else rows are filled by batches of counts
         form = score.form(self.total_weight)
         self.by_states = source.counts_states and form is not None and not source.has_missing.any()
+        likely = form is not None and form.kind == kernels.LIKELIHOOD
+        self.summed_cells = source.summed_cells if likely else 0
 
     def row(self, child: int, parents: Iterable[int] = ()) -> ScoreRow:
         """The row of a family, filled if it is not kept."""
@@ -134,11 +137,33 @@ class RowCache:
         elif not self.fused:
             self._fill_by_counts(slots)
         else:
-            parts = np.array_split(slots, min(self.n_jobs, max(len(slots), 1)))
-            self._in_threads(self._fill_fused, parts)
+            self._in_threads(self._fill_fused, self._fused_parts(slots))
+        kernels.rank_rows(self.store, slots)
 
-    def _fill_fused(self, slots: Ints) -> None:
-        kernels.fill_slots(self.data, self.store, slots)
+    def _fill_fused(self, part: tuple[Ints, int, int]) -> None:
+        kernels.fill_slots(self.data, self.store, *part)
+
+    def _fused_parts(self, slots: Ints) -> list[tuple[Ints, int, int]]:
+        """Rows, or where they are fewer than threads, columns of each, for one thread each."""
+        n, jobs = len(self.names), min(self.n_jobs, len(slots))
+        if jobs == self.n_jobs:
+            return [(some, 0, n) for some in np.array_split(slots, jobs)]
+        words = self.data.words.shape[1] * int(self.data.cards.sum())
+        return [
+            (slots[i : i + 1], first, stop)
+            for i, cells in enumerate(self._cells_of(slots).tolist())
+            for first, stop in self._shares(cells * words // WORDS_PER_COUNT)
+        ]
+
+    def _cells_of(self, slots: Ints) -> Floats:
+        """The number of cells of each family."""
+        store = self.store
+        return np.array(
+            [
+                self.data.cards[[*members(store.parents[s]), store.child[s]]].prod(dtype=float)
+                for s in slots
+            ]
+        )
 
     def _in_threads(self, work: Callable[[Any], None], parts: Sequence[Any]) -> None:
         """work(part) for each part; threads are kept, because rows are filled very often."""
@@ -177,7 +202,7 @@ class RowCache:
                 if kernels.find_row(self.store, child, none) < 0:
                     slot = kernels.claim_slot(self.store, child, none)
                     self.store.scores[slot] = row
-                    kernels.rank_row(self.store, slot)
+                    kernels.rank_rows(self.store, np.array([slot]))
 
     @property
     def n_filled(self) -> int:
@@ -235,14 +260,30 @@ class RowCache:
                 less = next(tables) if self.score.available_case else table.sum(axis=axis)
                 scores[p] = self._score(less, child, fewer, None)
             store.scores[slot] = scores
-            kernels.rank_row(store, slot)
 
     def _fill_by_states(self, slots: Ints) -> None:
-        """Rows from counts of the families' cells with the states of all columns."""
+        """Rows from counts of the families' cells with the states of all columns, or from sums."""
         store = self.store
         scopes = [
             np.array([*members(store.parents[s]), store.child[s]], dtype=np.int64) for s in slots
         ]
+        cells = [int(self.data.cards[scope].prod()) for scope in scopes]
+        few = [c <= self.summed_cells and len(s) <= 64 for c, s in zip(cells, scopes, strict=True)]
+        some = [i for i, summed in enumerate(few) if summed]
+        if some:
+            self._fill_by_sums(slots[some], [scopes[i] for i in some])
+        if len(some) < len(slots):
+            others = [i for i, summed in enumerate(few) if not summed]
+            self._fill_counted(slots[others], [scopes[i] for i in others])
+
+    def _fill_by_sums(self, slots: Ints, scopes: list[Ints]) -> None:
+        for part, (sums, totals, cells_from) in self.source.state_likelihoods(scopes):
+            some = slots[part.start : part.stop]
+            kernels.fill_summed(self.data, self.store, some, sums)
+            kernels.finish_counted(self.data, self.store, some, cells_from, totals)
+
+    def _fill_counted(self, slots: Ints, scopes: list[Ints]) -> None:
+        store = self.store
         for part, (counts, totals, cells_from, kept_from) in self.source.state_counts(scopes):
             some = slots[part.start : part.stop]
             begins, places = cells_from.tolist(), counts.shape[1]
@@ -267,10 +308,10 @@ class RowCache:
             self._in_threads(fill, parts)
             kernels.finish_counted(self.data, store, some, cells_from, totals)
 
-    def _shares(self, work: int) -> list[tuple[int, int]]:
+    def _shares(self, work: float) -> list[tuple[int, int]]:
         """Ranges of columns of a row that are filled by one thread each: about `SHARE` counts."""
         n = len(self.names)
-        pieces = max(1, min(2 * self.n_jobs, n, work // SHARE)) if self.n_jobs > 1 else 1
+        pieces = int(max(1, min(2 * self.n_jobs, n, work // SHARE))) if self.n_jobs > 1 else 1
         cuts = [n * k // pieces for k in range(pieces + 1)]
         return list(pairwise(cuts))
 

@@ -1,7 +1,10 @@
 // A class of DAGs as a completed partially directed graph, and how an operator changes it.
 #pragma once
+#include <queue>
+
 #include "base/fields.hpp"
 #include "graphs/equivalence.hpp"
+#include "graphs/separation.hpp"
 #include "learn/bayesian/requests.hpp"
 
 namespace cp::bayesian {
@@ -62,28 +65,28 @@ inline bool blocked(const Pattern& pattern, Int y, Int x, Words clique) {
 // Direct y's chain component in `member` so that y's parents there are just `clique`.
 //
 // Maximum cardinality search, started with the clique and y: no new collider arises, since the component
-// is chordal.
+// is chordal. Of nodes with equally many numbered neighbors the smallest is next; a node waits once for each
+// of its numbers, and only its largest one counts.
 inline void orient_component(const Pattern& pattern, Int y, Words clique) {
   const Int n = pattern.n(), words = clique.size();
   Array<Word, 1> component = zeros<Word>(words), numbered = zeros<Word>(words);
   component[y >> 6] = bit(y);
-  for (Int size = 0; size != size_of(component);) {
-    size = size_of(component);
-    gather(pattern.neighbors, component, component);
-  }
+  graphs::spread(pattern.neighbors, numbered, component);
   Array<Int, 1> weight = zeros<Int>(n);
   weight[y] = n;  // after the clique, before all others
   for_each_bit(clique, [&](Int v) { weight[v] = 2 * n; });
-  while (true) {
-    Int best = -1;
-    for_each_bit(component, [&](Int v) {
-      if (!has(numbered, v) && (best < 0 || weight[v] > weight[best])) best = v;
-    });
-    if (best < 0) return;
+  std::priority_queue<std::pair<Int, Int>> waiting;  // (weight, −node)
+  for_each_bit(component, [&](Int v) { waiting.push({weight[v], -v}); });
+  while (!waiting.empty()) {
+    const Int v = -waiting.top().second;
+    waiting.pop();
+    if (has(numbered, v)) continue;
     for (Int w = 0; w < words; ++w)
-      pattern.member(best, w) = pattern.parents(best, w) | (pattern.neighbors(best, w) & numbered[w]);
-    numbered[best >> 6] |= bit(best);
-    for_each_bit(pattern.neighbors[best], [&](Int v) { weight[v] += 1; });
+      pattern.member(v, w) = pattern.parents(v, w) | (pattern.neighbors(v, w) & numbered[w]);
+    numbered[v >> 6] |= bit(v);
+    for_each_bit(pattern.neighbors[v], [&](Int u) {
+      if (!has(numbered, u)) waiting.push({++weight[u], -u});
+    });
   }
 }
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._core import counts as kernels
+from counterpane.counts.layout import likelihood_sums
 from counterpane.memory import available_memory
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -55,6 +56,24 @@ class FamilyTasks(NamedTuple):
     states: Ints  # of its child
     sizes: Ints  # rows of each mask
     least: Floats  # (tasks, states): the least log-likelihood ratio of a column of s + 1 states
+
+
+class Families(NamedTuple):
+    """Families of a batch, each its parents and then its child, end to end."""
+
+    cells_from: Ints  # one more than families
+    members_from: Ints  # likewise
+    first: Ints  # of each member: the set of its state 0
+    last: Ints  # the set of its last state
+    states: Ints  # their number
+
+    def cell_sets(self, i: int) -> Ints:
+        """The sets whose intersection is each cell of family i, the child's state fastest."""
+        some = slice(*self.members_from[i : i + 2])
+        cards = self.states[some]
+        states = np.stack(np.unravel_index(np.arange(cards.prod()), cards.tolist()), axis=1)
+        last = states == cards - 1
+        return np.where(last, self.last[some], self.first[some] + states)
 
 
 class BitDevice(ABC):
@@ -105,6 +124,21 @@ class BitDevice(ABC):
     @abstractmethod
     def add_product(self, out: Array, a: Any, b: Any, factor: int) -> None:
         """Add factor · |a_i ∩ b_j| to `out` on the host."""
+
+    @abstractmethod
+    def keep(self, values: Ints) -> Any:
+        """Numbers in the memory of the device, to be used many times."""
+
+    @abstractmethod
+    def likelihoods(
+        self, sets: Any, n_kept: int, families: Families, columns: tuple[Any, Any], total: int
+    ) -> tuple[Floats, Ints]:
+        """Σ N_jk ln(N_jk / N_j) of each family with each column as one more parent; cell sizes.
+
+        `columns` has, kept, the set of each column's state 0, and its states; all sets but those of
+        last states are the first `n_kept`. Terms are added in the order of the host's kernels, so
+        that sums are equal to the last bit. A member as one more parent may have any number.
+        """
 
     @abstractmethod
     def strong_pairs(
@@ -194,6 +228,22 @@ class HostBits(BitDevice):
 
     def add_product(self, out: Array, a: Array, b: Array, factor: int) -> None:
         out += factor * self.product(a, b).astype(np.int64)
+
+    def keep(self, values: Ints) -> Ints:
+        return values
+
+    def likelihoods(
+        self, sets: Array, n_kept: int, families: Families, columns: tuple[Ints, Ints], total: int
+    ) -> tuple[Floats, Ints]:
+        sums, sizes = [], []
+        for i in range(len(families.cells_from) - 1):
+            masks = np.bitwise_and.reduce(sets[families.cell_sets(i)], axis=1)
+            size = np.bitwise_count(masks).sum(axis=1, dtype=np.int64)
+            joint = self.product(masks, sets[:n_kept]).astype(np.int64)
+            r = int(families.states[families.members_from[i + 1] - 1])
+            sums.append(likelihood_sums(joint, size, r, *columns))
+            sizes.append(size)
+        return np.array(sums), np.concatenate(sizes)
 
     def strong_pairs(
         self, left: ScreenSide, right: ScreenSide, total: int, limit: Floats, least: Floats

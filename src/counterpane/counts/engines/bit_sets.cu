@@ -205,3 +205,108 @@ extern "C" __global__ void spread_pairs(const int* joint, i64 joint_width, int n
     all[(r - 1) * out_width + t] = rest;
   }
 }
+
+// ---- Families: the cells of some columns, and their likelihoods with each further column
+
+// The families of a batch, in one array: cells_from (n + 1), members_from (n + 1), then for each member of a family, the child last,
+// its set of state 0, the set of its last state, and its number of states.
+struct Families {
+  const i64 *cells_from, *members_from, *members;
+  __device__ Families(const i64* plan, int n) : cells_from(plan), members_from(plan + n + 1), members(plan + 2 * (n + 1)) {}
+};
+
+// masks[cell]: the rows in a cell of a family, its last member fastest; totals[cell] gets their number.
+extern "C" __global__ void cells_of_families(const u32* words, i64 width, const i64* plan, int n, i64 slice, u32* masks, u64* totals) {
+  __shared__ i64 of[64];
+  __shared__ int depth;
+  const Families families(plan, n);
+  const i64 cell = blockIdx.x;
+  if (threadIdx.x == 0) {
+    int low = 0, high = n - 1;  // the last family that begins at the cell or before
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (families.cells_from[middle] <= cell) low = middle;
+      else high = middle - 1;
+    }
+    depth = (int)(families.members_from[low + 1] - families.members_from[low]);
+    i64 left = cell - families.cells_from[low];
+    for (int d = depth - 1; d >= 0; --d) {
+      const i64* member = families.members + 3 * (families.members_from[low] + d);
+      const i64 state = left % member[2];
+      left /= member[2];
+      of[d] = state + 1 < member[2] ? member[0] + state : member[1];
+    }
+  }
+  __syncthreads();
+  const i64 from = (i64)blockIdx.y * slice, to = min(from + slice, width);
+  u32 total = 0;
+  for (i64 w = from + 4 * threadIdx.x; w < to; w += 4 * blockDim.x) {
+    uint4 set = *(const uint4*)(words + of[0] * width + w);
+    for (int d = 1; d < depth; ++d) {
+      const uint4 other = *(const uint4*)(words + of[d] * width + w);
+      set.x &= other.x, set.y &= other.y, set.z &= other.z, set.w &= other.w;
+    }
+    total += __popc(set.x) + __popc(set.y) + __popc(set.z) + __popc(set.w);
+    *(uint4*)(masks + cell * width + w) = set;
+  }
+  total = block_sum(total);
+  if (threadIdx.x == 0 && total) atomicAdd(totals + cell, (u64)total);
+}
+
+// Σ N_jk ln(N_jk / N_j) of a family of q configurations and R states of the child with a column of KEPT + 1 states more. The host adds
+// the same terms in the same order, so that sums are equal to the last bit. 0: known at run time only.
+template <int R, int KEPT>
+__device__ double likelihood(const int* __restrict__ counts, i64 pitch, const u64* __restrict__ totals, i64 q, int r, int kept,
+                             const double* __restrict__ logs) {
+  if (R) r = R;
+  if (KEPT) kept = KEPT;
+  double sum = 0.0;
+#pragma unroll 4
+  for (i64 p = 0; p < q; ++p) {
+    const int* here = counts + p * r * pitch;
+    for (int y = 0; y < kept; ++y) {
+      int row = 0;
+      for (int x = 0; x < r; ++x) {
+        const int cell = here[x * pitch + y];
+        row += cell;
+        sum += logs[cell];
+      }
+      sum -= logs[row];
+    }
+    int row = 0;
+    for (int x = 0; x < r; ++x) {
+      int cell = (int)totals[p * r + x];
+      for (int y = 0; y < kept; ++y) cell -= here[x * pitch + y];
+      row += cell;
+      sum += logs[cell];
+    }
+    sum -= logs[row];
+  }
+  return sum;
+}
+
+// sums[f, v]: the likelihood of family f with column v, whose states but the last begin at first[v] of `counts`. A thread a column.
+extern "C" __global__ void likelihoods_of_families(const int* counts, i64 pitch, const u64* totals, const i64* plan, int n, const i64* first,
+                                              const int* cards, int n_columns, const double* logs, double* sums) {
+  const Families families(plan, n);
+  const int v = blockIdx.x * blockDim.x + threadIdx.x, f = blockIdx.y;
+  if (v >= n_columns) return;
+  const i64 cell = families.cells_from[f], end = families.members_from[f + 1];
+  const int r = (int)families.members[3 * end - 1], kept = cards[v] - 1;
+  const i64 q = (families.cells_from[f + 1] - cell) / r;
+  const int* some = counts + cell * pitch + first[v];
+  double sum;
+#define FOR_SIZES(R, KEPT) \
+  if (r == R && kept == KEPT) sum = likelihood<R, KEPT>(some, pitch, totals + cell, q, r, kept, logs)
+  FOR_SIZES(2, 1);
+  else FOR_SIZES(2, 2);
+  else FOR_SIZES(2, 3);
+  else FOR_SIZES(3, 1);
+  else FOR_SIZES(3, 2);
+  else FOR_SIZES(3, 3);
+  else FOR_SIZES(4, 1);
+  else FOR_SIZES(4, 2);
+  else FOR_SIZES(4, 3);
+  else sum = likelihood<0, 0>(some, pitch, totals + cell, q, r, kept, logs);
+  sums[(i64)f * n_columns + v] = sum;
+}

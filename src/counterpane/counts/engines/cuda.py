@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from counterpane._core import counts as kernels
+from counterpane._core.scores import fill_clogc
 from counterpane.counts.engines.bit_device import (
     BINARY_ROWS,
     STAGE,
     BitDevice,
+    Families,
     FamilyTasks,
     PairSide,
     ScreenSide,
@@ -35,6 +37,7 @@ cupy = lazy("cupy")
 
 SOURCES = "bit_sets.cu", "bit_screens.cu"
 THREADS = 256
+COLUMN_THREADS = 32  # of a block that scores families: few, so that more blocks share the work
 TENSOR_CORES = 80  # the compute capability from which they multiply bits
 FEW = 32  # sets of one side up to which flat tiles are faster
 TILES = {"product_square": (128, 128), "product_flat": (16, 256), "product_popcount": (64, 64)}
@@ -236,6 +239,35 @@ class CudaBits(BitDevice):
         else:
             out += factor * host.astype(np.int64)
 
+    def keep(self, values: Ints) -> Any:
+        with self._card, _card_errors("copy numbers"):
+            return cupy.asarray(values)
+
+    def likelihoods(
+        self, sets: Any, n_kept: int, families: Families, columns: tuple[Any, Any], total: int
+    ) -> tuple[Floats, Ints]:
+        n, n_columns = len(families.cells_from) - 1, len(columns[0])
+        cells = int(families.cells_from[-1])
+        width = sets.shape[1]
+        members = np.column_stack([families.first, families.last, families.states])
+        numbers = [families.cells_from, families.members_from, members.ravel()]
+        with self._card, _card_errors("score families"):
+            plan = cupy.asarray(np.concatenate(numbers))
+            masks = cupy.empty((cells, width), dtype=np.uint32)
+            out = cupy.zeros(cells + n * n_columns, dtype=np.int64)  # sizes, then sums
+            self._kernel("cells_of_families")(
+                (cells, -(-width // SLICE)), (THREADS,),
+                (sets, np.int64(width), plan, np.int32(n), np.int64(SLICE), masks, out),
+            )  # fmt: skip
+            joint = self._joint(masks, sets[:n_kept])
+            self._kernel("likelihoods_of_families")(
+                (-(-n_columns // COLUMN_THREADS), n), (COLUMN_THREADS,),
+                (joint, np.int64(joint.shape[1]), out, plan, np.int32(n), *columns,
+                 np.int32(n_columns), self._terms(total), out[cells:]),
+            )  # fmt: skip
+            host = cupy.asnumpy(out)
+        return host[cells:].view(np.float64).reshape(n, n_columns), host[:cells]
+
     @property
     def binary_rows(self) -> int:
         return BINARY_ROWS if self.capability >= TENSOR_CORES else 0
@@ -351,8 +383,9 @@ class CudaBits(BitDevice):
     def _terms(self, total: int) -> Any:
         """c ln c of 0 … total, on the card."""
         if self._logs is None or len(self._logs) != total + 1:
-            counts = np.arange(total + 1, dtype=np.float64)
-            self._logs = cupy.asarray(counts * np.log(np.maximum(counts, 1.0)))
+            logs = np.empty(total + 1)
+            fill_clogc(logs)
+            self._logs = cupy.asarray(logs)
         return self._logs
 
     def _joint(self, a: Any, b: Any) -> Any:

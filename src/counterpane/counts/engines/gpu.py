@@ -15,6 +15,7 @@ import numpy as np
 from counterpane._core import counts as kernels
 from counterpane.counts.engines.bit_device import (
     BitDevice,
+    Families,
     FamilyTasks,
     PairSide,
     ScreenSide,
@@ -22,7 +23,13 @@ from counterpane.counts.engines.bit_device import (
 )
 from counterpane.counts.engines.cuda import CudaBits
 from counterpane.counts.engines.device_table import SETS_SHARE, DeviceTable, with_plane
-from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, StateCounts
+from counterpane.counts.layout import (
+    CountBatch,
+    CountLayout,
+    PairCounts,
+    StateCounts,
+    StateLikelihoods,
+)
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.table import Table
@@ -35,6 +42,8 @@ SCREENED_COLUMNS = 2**14  # of one side of a tile whose counts are in memory
 BINARY_COLUMNS = 2**17  # of one side of a tile of binary columns
 TABLES = 2**17  # counted together
 MOST_CELLS = 2**14  # of a table that the card counts, one intersection a cell
+MOST_SCOPES = 2**15  # counted together with all states
+SUMMED_ROWS = 2**24  # up to so many there is a table of c ln c on the card
 
 
 class GpuCounts(CountSource):
@@ -247,32 +256,18 @@ class GpuCounts(CountSource):
     def state_counts(
         self, scopes: Sequence[Ints], *, ctl: Control | None = None
     ) -> Iterator[tuple[range, StateCounts]]:
-        cards, kept = self.schema.cards, self._kept
-        flat, depths = np.concatenate(scopes), np.array([len(scope) for scope in scopes])
-        starts = offsets_of(depths)
-        sizes = np.multiply.reduceat(cards[flat], starts[:-1])
-        cell_bytes = 4 * words_of(kept.ends[0]) + 12 * kept.n_kept
-        most = max(1, int((1 - SETS_SHARE) * kept.room) // cell_bytes)
-        begin = 0
-        while begin < len(scopes):
-            end = begin + max(1, int(np.searchsorted(np.cumsum(sizes[begin:]), most, "right")))
-            some = flat[starts[begin] : starts[end]]
-            of = self._cell_sets(some, depths[begin:end], cards)
+        cards, kept, most = self.schema.cards, self._kept, self._most_cells
+        for part, flat, depths, sizes in self._batches(scopes):
+            of, cells_from = self._cell_sets(flat, depths, cards), offsets_of(sizes)
             if self.resident and kept.n_digits == 0 and len(of) <= most:
                 (words,) = kept.blocks(ctl)
-                masks, in_cells = self._device.intersect(words, of, keep=True)
+                masks, totals = self._device.intersect(words, of, keep=True)
                 counted = self._device.to_host(self._device.product(masks, words[: kept.n_kept]))
-                cells_from = offsets_of(sizes[begin:end])
-                yield (
-                    range(begin, end),
-                    StateCounts(
-                        counted.astype(np.int64, order="C"), in_cells, cells_from, self._first
-                    ),
-                )
-                begin = end
+                counts: Ints = counted.astype(np.int64, order="C")
+                yield part, StateCounts(counts, totals, cells_from, self._first)
                 continue
-            counts: Ints = np.zeros((len(of), kept.n_kept), dtype=np.int64)
-            totals: Ints = np.zeros(len(of), dtype=np.int64)
+            counts = np.zeros((len(of), kept.n_kept), dtype=np.int64)
+            totals = np.zeros(len(of), dtype=np.int64)
             for words in kept.blocks(ctl):
                 for plane in kept.planes():
                     for a in range(0, len(of), most):
@@ -283,8 +278,48 @@ class GpuCounts(CountSource):
                         self._device.add_product(
                             counts[rows], masks, words[: kept.n_kept], plane.factor
                         )
-            cells_from = offsets_of(sizes[begin:end])
-            yield range(begin, end), StateCounts(counts, totals, cells_from, self._first)
+            yield part, StateCounts(counts, totals, cells_from, self._first)
+
+    @property
+    def summed_cells(self) -> int:
+        few = self.n_rows is not None and self.n_rows <= SUMMED_ROWS
+        here = few and self.resident and self._kept.n_digits == 0 and not self.has_missing.any()
+        return self._most_cells if here and self.counts_states else 0
+
+    def state_likelihoods(self, scopes: Sequence[Ints]) -> Iterator[tuple[range, StateLikelihoods]]:
+        (words,) = self._kept.blocks(None)
+        assert self.n_rows is not None
+        for part, flat, depths, sizes in self._batches(scopes):
+            places = self._first[flat], self._last[flat], self._cards[flat]
+            families = Families(offsets_of(sizes), offsets_of(depths), *places)
+            sums, totals = self._device.likelihoods(
+                words, self._kept.n_kept, families, self._columns, self.n_rows
+            )
+            yield part, StateLikelihoods(sums, totals, families.cells_from)
+
+    @cached_property
+    def _columns(self) -> tuple[Any, Any]:
+        """The set of each column's state 0, and its states, on the card."""
+        return self._device.keep(self._first), self._device.keep(self._cards.astype(np.int32))
+
+    @property
+    def _most_cells(self) -> int:
+        """The cells whose masks and counts with all states fit into the memory beside the sets."""
+        kept = self._kept
+        cell_bytes = 4 * words_of(kept.ends[0]) + 12 * kept.n_kept
+        return max(1, int((1 - SETS_SHARE) * kept.room) // cell_bytes)
+
+    def _batches(self, scopes: Sequence[Ints]) -> Iterator[tuple[range, Ints, Ints, Ints]]:
+        """Scopes that are counted together: which, end to end, their depths and cells."""
+        flat, depths = np.concatenate(scopes), np.array([len(scope) for scope in scopes])
+        starts = offsets_of(depths)
+        sizes = np.multiply.reduceat(self.schema.cards[flat], starts[:-1])
+        begin = 0
+        while begin < len(scopes):
+            some = np.cumsum(sizes[begin : begin + MOST_SCOPES])
+            end = begin + max(1, int(np.searchsorted(some, self._most_cells, "right")))
+            members = flat[starts[begin] : starts[end]]
+            yield range(begin, end), members, depths[begin:end], sizes[begin:end]
             begin = end
 
     # ---- screens of wide tables ------------------------------------------------------------

@@ -166,4 +166,5 @@ class InterventionCache(RowCache):
         super()._fill_claimed(slots[~own])
         for slot in slots[own].tolist():
             cache = self._own[int(self.store.child[slot])]
-            kernels.fill_slots(cache.data, self.store, np.array([slot]))
+            kernels.fill_slots(cache.data, self.store, np.array([slot]), 0, len(self.names))
+        kernels.rank_rows(self.store, slots[own])
