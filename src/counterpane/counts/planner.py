@@ -52,7 +52,7 @@ def group_tables(
         best = None
         for group in groups[-OPEN_GROUPS:]:
             union = group.columns | scope
-            size = float(np.prod([layout.cards[c] for c in union], dtype=float))
+            size = float(math.prod(int(layout.cards[c]) for c in union))
             if size <= SUPERSET_CELLS and (best is None or size / group.cells < best[1]):
                 best = group, size / group.cells, union, size
         if best is None:

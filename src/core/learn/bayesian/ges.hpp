@@ -3,6 +3,8 @@
 // Insert(x, y, T) is indexed by its whole conditioning clique T, which holds all neighbors of y that are
 // adjacent to x. So one row, of (y, parents of y + T), serves every x, inserts and deletes alike.
 #pragma once
+#include <utility>
+
 #include "base/pulse.hpp"
 #include "learn/bayesian/pattern.hpp"
 
@@ -16,8 +18,9 @@ struct Cliques {
   Array<Word, 2> sets;
   Array<Word, 2> open_to;  // the later neighbors that may join each
   Array<Word, 1> family;   // the parents of the node and one clique
+  Array<Word, 1> seen;     // what walks from the node reach around one clique
 
-  explicit Cliques(Int words) : sets(MAX_CLIQUES, words), open_to(MAX_CLIQUES, words), family(words) {}
+  explicit Cliques(Int words) : sets(MAX_CLIQUES, words), open_to(MAX_CLIQUES, words), family(words), seen(words) {}
 };
 
 // Fill `cliques` with the cliques among y's neighbors, the empty one first; their number.
@@ -114,11 +117,13 @@ inline Int best_insert(const RowRequests& rows, const Pattern& pattern, const Li
     if (slot == TOO_MANY) continue;
     if (slot < 0) return MISS;
     const Floats scores = store.scores[slot];
+    bool walked = false;  // one walk serves all x
     for (Int x : store.improving[slot].part(0, store.n_improving[slot])) {
       const double gain = scores[x] - scores[y];
       if (gain <= best.gain) break;
-      if (!has(limits.allowed[y], x) || adjacent(pattern, x, y)) continue;
-      if (covers(pattern, x, y, clique) && blocked(pattern, y, x, clique)) {
+      if (!has(limits.allowed[y], x) || adjacent(pattern, x, y) || !covers(pattern, x, y, clique)) continue;
+      if (!std::exchange(walked, true)) walk_from(pattern, y, clique, cliques.seen);
+      if (!has(cliques.seen, x)) {
         best.x = x;
         best.y = y;
         best.gain = gain;

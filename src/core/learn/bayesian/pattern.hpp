@@ -41,12 +41,12 @@ inline bool within_adjacent(const Pattern& pattern, Int x, Words nodes) {
   return true;
 }
 
-// Whether every semi-directed path from y to x meets `clique`.
-inline bool blocked(const Pattern& pattern, Int y, Int x, Words clique) {
+// Fill `seen` with the nodes to which a semi-directed path leads from y without meeting `clique`.
+inline void walk_from(const Pattern& pattern, Int y, Words clique, Vector<Word> seen) {
   const Int words = clique.size();
-  Array<Word, 1> seen = zeros<Word>(words), frontier = zeros<Word>(words), following(words);
+  Array<Word, 1> frontier = zeros<Word>(words), following(words);
   frontier[y >> 6] = bit(y);
-  seen[y >> 6] = bit(y);
+  seen.copy_from(frontier);
   for (bool grows = true; grows;) {
     following.fill(0);
     gather(pattern.children, frontier, following);
@@ -57,9 +57,7 @@ inline bool blocked(const Pattern& pattern, Int y, Int x, Words clique) {
       seen[w] |= frontier[w];
       grows |= frontier[w] != 0;
     }
-    if (has(seen, x)) return false;
   }
-  return true;
 }
 
 // Direct y's chain component in `member` so that y's parents there are just `clique`.
