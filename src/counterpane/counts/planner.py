@@ -44,6 +44,7 @@ def group_tables(
     layout: CountLayout, queries: Ints, by_bits: frozenset[int], rows: int
 ) -> tuple[list[Group], list[int]]:
     """Groups worth counting through their union, and the queries to count directly."""
+    cards = layout.cards.tolist()
     cells = {int(q): int(layout.out_from[q + 1] - layout.out_from[q]) for q in queries}
     groups: list[Group] = []
     for q in sorted(cells, key=lambda q: -cells[q]):
@@ -52,7 +53,7 @@ def group_tables(
         best = None
         for group in groups[-OPEN_GROUPS:]:
             union = group.columns | scope
-            size = float(math.prod(int(layout.cards[c]) for c in union))
+            size = float(math.prod([cards[c] for c in union]))
             if size <= SUPERSET_CELLS and (best is None or size / group.cells < best[1]):
                 best = group, size / group.cells, union, size
         if best is None:
