@@ -46,7 +46,7 @@ def dag_of(graph):
         bit_rows(EMPTY[:n]),
         bit_rows([{u} for u in range(n)]),
         np.full(n, -1),
-        np.zeros(n),
+        *np.zeros((3, n)),
     )
     bayesian.add_edges(dag, bit_rows(graph))
     return dag
@@ -156,6 +156,7 @@ def pattern_of(graph):
     pattern = bayesian.Pattern(
         *(np.zeros_like(rows) for _ in range(3)),
         rows,
+        np.zeros_like(rows),
         np.full(n, -np.inf),
         np.full(n, -np.inf),
         np.full(n, -1),
@@ -166,9 +167,19 @@ def pattern_of(graph):
     return pattern
 
 
+def reached(pattern, y):
+    """The nodes to which lines and arrows lead from y, one step at a time."""
+    children, neighbors = graph_of(pattern.children), graph_of(pattern.neighbors)
+    seen = {y}
+    while more := set().union(*(children[v] | neighbors[v] for v in seen)) - seen:
+        seen |= more
+    return seen
+
+
 def is_class(pattern, members):
     """Whether a pattern is that of a class: common edges directed, the others not."""
     n = len(pattern.dirty)
+    assert all(graph_of(pattern.reach)[y] == reached(pattern, y) for y in range(n))
     edges = [{(p, x) for x, own in enumerate(g) for p in own} for g in members]
     compelled = set.intersection(*edges)
     free = set.union(*edges) - compelled

@@ -60,7 +60,7 @@ inline Int shared(Words a, Words b) {
 
 // Add to the mask `out` the rows of the nodes in the mask `chosen`.
 inline void gather(Matrix<const Word> rows, Words chosen, Vector<Word> out) {
-  for_each_bit(chosen, [&](Int v) { unite(out, rows[v]); });
+  for_each_row(chosen, [&](Int v) { unite(out, rows[v]); });
 }
 
 // Set bit i of row j of `out` wherever bit j of row i is set.

@@ -37,6 +37,8 @@ class DagState(NamedTuple):
     reach: Words  # reach[u]: u and its descendants
     slot: Ints  # of the row of (u, parents of u), −1 where not looked up yet
     score: Floats
+    most_added: Floats  # no parent of u gains more when it is added
+    most_dropped: Floats  # or dropped
 
 class Pattern(NamedTuple):
     """A class of DAGs (its CPDAG), one member, and what is known of each node."""
@@ -45,6 +47,7 @@ class Pattern(NamedTuple):
     children: Words
     neighbors: Words  # undirected edges
     member: Words  # parents in a DAG of the class
+    reach: Words  # the node, and those to which a semi-directed path leads
     bound: Floats  # no insert into the node gains more
     drop_gain: Floats  # the best delete at the node
     drop_node: Ints

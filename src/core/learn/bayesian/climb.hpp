@@ -5,6 +5,8 @@
 
 namespace cp::bayesian {
 
+constexpr double ROUNDING = 1e-13;  // of a sum of a few scores, relative to the largest
+
 // Look up the row of every node whose slot is not its own; 0, or MISS.
 inline Int load_families(const RowRequests& rows, const DagState& dag) {
   const scores::RowStore& store = rows.store;
@@ -17,22 +19,35 @@ inline Int load_families(const RowRequests& rows, const DagState& dag) {
     if (slot < 0) {
       result = MISS;
     } else {
+      const Floats scores = store.scores[slot];
       dag.slot[x] = slot;
-      dag.score[x] = store.scores(slot, x);
+      dag.score[x] = scores[x];
+      dag.most_added[x] = store.n_improving[slot] > 0 ? scores[store.improving(slot, 0)] - scores[x] : -INF;
+      dag.most_dropped[x] = -INF;
+      for_each_bit(parents, [&](Int p) { dag.most_dropped[x] = std::max(dag.most_dropped[x], scores[p] - scores[x]); });
     }
   }
   return result;
 }
 
 // The best improving move.
+//
+// Most edges are passed by: what no parent of the child gains when dropped, and no parent of its parent when added, need not be looked
+// up. Scores that are added in another order differ by rounding, for which there is room.
 inline Move best_move(const RowRequests& rows, const DagState& dag, const Limits& limits) {
   const scores::RowStore& store = rows.store;
   BestMove best(limits.tolerance);
+  double most_added = 0.0, largest = 0.0;
+  for (Int x = 0; x < dag.n(); ++x) {
+    most_added = std::max(most_added, dag.most_added[x]);
+    largest = std::max(largest, std::abs(dag.score[x]));
+  }
+  const double room = ROUNDING * largest;
   for (Int x = 0; x < dag.n(); ++x) {
     const Int slot = dag.slot[x];
     const Floats scores = store.scores[slot];
     const double score = dag.score[x];
-    for (Int y : store.improving[slot].part(0, store.n_improving[slot])) {
+    for (Int y : store.improving[slot].part(0, best.beaten_by(dag.most_added[x]) ? store.n_improving[slot] : 0)) {
       const double gain = scores[y] - score;
       if (!best.beaten_by(gain)) break;
       if (has(limits.allowed[x], y) && !has(dag.reach[x], y)) {
@@ -40,7 +55,10 @@ inline Move best_move(const RowRequests& rows, const DagState& dag, const Limits
         break;
       }
     }
+    const double dropped = dag.most_dropped[x] + room;
+    if (!best.beaten_by(dropped + most_added)) continue;
     for_each_bit(dag.parents[x], [&](Int p) {
+      if (!best.beaten_by(dropped + std::max(dag.most_added[p], 0.0))) return;
       if (has(limits.required[x], p)) return;
       const double drop = scores[p] - score;
       if (best.beaten_by(drop)) best.take(DROP, p, x, drop);

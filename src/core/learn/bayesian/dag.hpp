@@ -14,8 +14,10 @@ struct DagState {
   Matrix<Word> reach;    // reach[u]: u and its descendants
   Vector<Int> slot;      // of the row of (u, parents of u), −1 where not looked up yet
   Vector<double> score;  // of (u, parents of u)
+  Vector<double> most_added, most_dropped;  // no parent of u gains more when it is added, or dropped
 
-  static constexpr const char* fields = "parents[n,words] children[n,words] reach[n,words] slot[n] score[n]";
+  static constexpr const char* fields =
+      "parents[n,words] children[n,words] reach[n,words] slot[n] score[n] most_added[n] most_dropped[n]";
   Int n() const { return slot.size(); }
 };
 

@@ -3,7 +3,9 @@
 // Insert(x, y, T) is indexed by its whole conditioning clique T, which holds all neighbors of y that are
 // adjacent to x. So one row, of (y, parents of y + T), serves every x, inserts and deletes alike.
 #pragma once
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/pulse.hpp"
 #include "learn/bayesian/pattern.hpp"
@@ -117,13 +119,16 @@ inline Int best_insert(const RowRequests& rows, const Pattern& pattern, const Li
     if (slot == TOO_MANY) continue;
     if (slot < 0) return MISS;
     const Floats scores = store.scores[slot];
-    bool walked = false;  // one walk serves all x
+    auto is_reached = [&, walked = false](Int x) mutable {  // one walk serves all x
+      if (t == 0 || !has(pattern.reach[y], x)) return has(pattern.reach[y], x);
+      if (!std::exchange(walked, true)) walk_from(pattern, y, clique, cliques.seen);
+      return has(cliques.seen, x);
+    };
     for (Int x : store.improving[slot].part(0, store.n_improving[slot])) {
       const double gain = scores[x] - scores[y];
       if (gain <= best.gain) break;
-      if (!has(limits.allowed[y], x) || adjacent(pattern, x, y) || !covers(pattern, x, y, clique)) continue;
-      if (!std::exchange(walked, true)) walk_from(pattern, y, clique, cliques.seen);
-      if (!has(cliques.seen, x)) {
+      if (!has(limits.allowed[y], x) || adjacent(pattern, x, y)) continue;
+      if (covers(pattern, x, y, clique) && !is_reached(x)) {
         best.x = x;
         best.y = y;
         best.gain = gain;
@@ -137,20 +142,23 @@ inline Int best_insert(const RowRequests& rows, const Pattern& pattern, const Li
 
 // The best insert of all into `best`, which keeps x = −1 where none gains; 0, or MISS.
 //
-// Nodes are visited by falling bound, so that most are never looked at.
+// Nodes are visited by falling bound, equal ones in order, so that most are never looked at.
 inline Int best_insert_of_all(const RowRequests& rows, const Pattern& pattern, const Limits& limits, Int max_parents,
-                              const Cliques& cliques, Vector<bool> visited, Insert& best) {
+                              const Cliques& cliques, Insert& best) {
   best.x = -1;
   best.gain = limits.tolerance;
-  visited.fill(false);
-  while (true) {
-    Int y = -1;
-    for (Int v = 0; v < pattern.n(); ++v)
-      if (!visited[v] && (y < 0 || pattern.bound[v] > pattern.bound[y])) y = v;
-    if (y < 0 || pattern.bound[y] <= best.gain) return 0;
-    visited[y] = true;
-    if (best_insert(rows, pattern, limits, max_parents, y, cliques, best) == MISS) return MISS;
+  std::vector<Int> waiting;
+  for (Int v = 0; v < pattern.n(); ++v)
+    if (pattern.bound[v] > best.gain) waiting.push_back(v);
+  const auto later = [&](Int a, Int b) {
+    return pattern.bound[a] != pattern.bound[b] ? pattern.bound[a] < pattern.bound[b] : a > b;
+  };
+  std::make_heap(waiting.begin(), waiting.end(), later);
+  for (; !waiting.empty() && pattern.bound[waiting.front()] > best.gain; waiting.pop_back()) {
+    if (best_insert(rows, pattern, limits, max_parents, waiting.front(), cliques, best) == MISS) return MISS;
+    std::pop_heap(waiting.begin(), waiting.end(), later);
   }
+  return 0;
 }
 
 // Delete and insert until nothing gains or `max_steps` were made; their number, or MISS.
@@ -162,7 +170,6 @@ inline Int search_classes(const RowRequests& rows, const Pattern& pattern, const
   const Cliques cliques(words);
   Insert best;
   best.clique = Array<Word, 1>(words);
-  Array<bool, 1> visited(n);
   for (Int steps = 0;; ++steps) {
     bool missed = false;
     for (Int y = 0; y < n; ++y) {
@@ -179,7 +186,7 @@ inline Int search_classes(const RowRequests& rows, const Pattern& pattern, const
       best.clique.copy_from(pattern.drop_clique[y]);
       apply_operator(pattern, pattern.drop_node[y], y, best.clique);
     } else {
-      if (best_insert_of_all(rows, pattern, limits, max_parents, cliques, visited, best) == MISS) return MISS;
+      if (best_insert_of_all(rows, pattern, limits, max_parents, cliques, best) == MISS) return MISS;
       if (best.x < 0) return steps;
       apply_operator(pattern, best.x, best.y, best.clique);
     }

@@ -14,6 +14,7 @@ struct Pattern {
   Matrix<Word> children;
   Matrix<Word> neighbors;    // undirected edges
   Matrix<Word> member;       // parents in a DAG of the class
+  Matrix<Word> reach;        // the node, and those to which a semi-directed path leads
   Vector<double> bound;      // no insert into the node gains more
   Vector<double> drop_gain;  // the best delete at the node
   Vector<Int> drop_node;
@@ -21,7 +22,7 @@ struct Pattern {
   Vector<bool> dirty;  // whether the last three are out of date
 
   static constexpr const char* fields =
-      "parents[n,words] children[n,words] neighbors[n,words] member[n,words] bound[n] drop_gain[n] drop_node[n] drop_clique[n,words] dirty[n]";
+      "parents[n,words] children[n,words] neighbors[n,words] member[n,words] reach[n,words] bound[n] drop_gain[n] drop_node[n] drop_clique[n,words] dirty[n]";
   Int n() const { return dirty.size(); }
   Int words() const { return parents.shape(1); }
   // Word w of the set of nodes that are adjacent to x.
@@ -88,6 +89,35 @@ inline void orient_component(const Pattern& pattern, Int y, Words clique) {
   }
 }
 
+// Bring `reach` in line with the rest; `order` is a topological order of `member`.
+//
+// The nodes of a chain component reach the same, and have the same directed parents. So the component whose first node comes later in
+// `order` is never above another one.
+inline void renew_reach(const Pattern& pattern, Ints order) {
+  const Int words = pattern.words();
+  Array<Word, 1> component(words);
+  const Array<Word, 1> nothing = zeros<Word>(words);
+  Array<bool, 1> is_first(order.size());
+  for (Int v : order) is_first[v] = shared(pattern.member[v], pattern.neighbors[v]) == 0;
+  for (Int k = order.size() - 1; k >= 0; --k) {
+    const Int v = order[k];
+    if (!is_first[v]) continue;
+    component.fill(0);
+    component[v >> 6] = bit(v);
+    if (lowest(pattern.neighbors[v], 0) >= 0) graphs::spread(pattern.neighbors, nothing, component);
+    const Vector<Word> reach = pattern.reach[v];
+    reach.copy_from(component);
+    for_each_row(component, [&](Int u) {
+      for_each_row(pattern.children[u], [&](Int c) {
+        if (is_first[c]) unite(reach, pattern.reach[c]);
+      });
+    });
+    for_each_row(component, [&](Int u) {
+      if (u != v) pattern.reach[u].copy_from(reach);
+    });
+  }
+}
+
 // Bring the CPDAG in line with `member`, and mark the nodes whose edges changed as dirty.
 inline void relabel(const Pattern& pattern) {
   const Int n = pattern.n(), words = pattern.words();
@@ -107,6 +137,7 @@ inline void relabel(const Pattern& pattern) {
       pattern.parents(v, w) = compelled(v, w);
     }
   }
+  renew_reach(pattern, order);
 }
 
 // Toggle the edge x → y, where y's parents are its directed ones and `clique`.

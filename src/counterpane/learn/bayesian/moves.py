@@ -100,7 +100,7 @@ def empty_dag(n: int) -> DagState:
         np.zeros((n, words), dtype=np.uint64),
         reach,
         np.full(n, -1, dtype=np.int64),
-        np.zeros(n),
+        *np.zeros((3, n)),
     )
 
 
@@ -119,6 +119,7 @@ def pattern_of(parents: Words) -> Pattern:
         children=np.zeros_like(parents),
         neighbors=np.zeros_like(parents),
         member=parents.copy(),
+        reach=np.zeros_like(parents),
         bound=np.full(n, -np.inf),
         drop_gain=np.full(n, -np.inf),
         drop_node=np.full(n, -1, dtype=np.int64),
