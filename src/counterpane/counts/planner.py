@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from counterpane.counts.layout import CountLayout
 from counterpane.typing import Ints
 
