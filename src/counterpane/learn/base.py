@@ -7,7 +7,7 @@ import math
 import os
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
+from counterpane.data.column_hashes import hash_columns
 from counterpane.data.encoder import Discretize
 from counterpane.data.export import frame_kind_of
 from counterpane.data.table import Table
@@ -31,10 +32,8 @@ from counterpane.learn.driver import Driver
 from counterpane.learn.estimator import Config, Estimator
 from counterpane.learn.gap_policy import GapPolicy, policy_of_source
 from counterpane.models.links import EdgeStrength
-from counterpane.parallel import map_in_threads
 from counterpane.plotting import draw_plot
 from counterpane.progress import Report
-from counterpane.typing import Codes
 
 if TYPE_CHECKING:
     from counterpane.learn import notebook
@@ -249,27 +248,15 @@ def _plain_value(value: Any) -> Any:
 
 
 _DIGESTS: WeakKeyDictionary[CountSource, str] = WeakKeyDictionary()
-HASHED_BYTES = 2**26  # from which threads hash the parts of a table
-
-
-def _hashes(codes: Codes, n_jobs: int) -> Iterator[Any]:
-    """What the fingerprint of some codes is made of: the codes, or the hashes of large parts."""
-    flat = codes.reshape(-1).view(np.uint8)
-    parts = [flat[i : i + HASHED_BYTES] for i in range(0, len(flat), HASHED_BYTES)]
-    if len(parts) <= 1:
-        yield flat.data
-        return
-    yield from map_in_threads(lambda part: hashlib.blake2b(part.data).digest(), parts, n_jobs)
 
 
 def digest(source: CountSource) -> str:
-    """A fingerprint of the data: of all codes in memory, else of the counts of each column."""
+    """A fingerprint of the data: of the columns in memory, else of the counts of each one."""
     if source in _DIGESTS:
         return _DIGESTS[source]
     sha = hashlib.blake2b(repr([(v.name, v.states) for v in source.schema]).encode())
     if source.table is not None:
-        for part in _hashes(source.table.codes, source.n_jobs):
-            sha.update(part)
+        sha.update(hash_columns(source.table.codes, source.n_jobs)[0].data)
         if source.table.weights is not None:
             sha.update(source.table.weights.data)
     else:

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane._core import counts as kernels
 from counterpane._core.scores import LIKELIHOOD
 from counterpane.counts.source import CountSource
+from counterpane.data.column_hashes import hash_columns
 from counterpane.learn.order import column_entropies
-from counterpane.parallel import map_in_threads
 from counterpane.scores import LocalScore
-from counterpane.typing import Bools, Codes, Floats, Ints, Words
+from counterpane.typing import Bools, Floats, Ints
 
 SHOWN = 3  # columns that a note names
 
@@ -43,7 +42,7 @@ def searched_columns(
     fine = np.zeros(len(names), dtype=bool)
     if score is not None:
         fine = _too_fine(source, score, entropies)
-    hashes, constant = _hashed(codes, source.n_jobs)
+    hashes, constant = hash_columns(codes, source.n_jobs)
     columns = order[~fine[order]]
     _, first, group = np.unique(hashes[columns], return_index=True, return_inverse=True)
     originals = columns[first[group]]
@@ -63,19 +62,6 @@ def searched_columns(
         if len(some)
     ]
     return WideColumns(searched, pairs, notes)
-
-
-def _hashed(codes: Codes, n_jobs: int) -> tuple[Words, Bools]:
-    """A number of each column, alike of equal columns, and whether it is constant."""
-    hashes, constant = np.empty(len(codes), dtype=np.uint64), np.empty(len(codes), dtype=bool)
-
-    def fill(part: Ints) -> None:
-        if part.size:
-            rows = slice(int(part[0]), int(part[-1]) + 1)
-            kernels.hash_columns(codes[rows], hashes[rows], constant[rows])
-
-    list(map_in_threads(fill, np.array_split(np.arange(len(codes)), n_jobs), n_jobs))
-    return hashes, constant
 
 
 def _too_fine(source: CountSource, score: LocalScore, entropy: Floats | None) -> Bools:
