@@ -77,6 +77,11 @@ __device__ __forceinline__ void copy_async(u32* to, const u32* from) {
   const u32 address = (u32)__cvta_generic_to_shared(to);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from));
 }
+// The same, or 16 zeros.
+__device__ __forceinline__ void copy_async_until(u32* to, const u32* from, bool inside) {
+  const u32 address = (u32)__cvta_generic_to_shared(to);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(inside ? 16 : 0));
+}
 __device__ __forceinline__ void load_matrices(u32* to, const u32* from) {
   const u32 address = (u32)__cvta_generic_to_shared(from);
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -87,12 +92,11 @@ __device__ __forceinline__ void multiply(int* c, const u32* a, u32 b0, u32 b1) {
                : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// A block of 8 warps, DOWN by 8 / DOWN of them, makes a tile; a warp has FRAGMENTS × 16 rows and 32 columns of it.
+// A block of 8 warps, two of them side by side four times, makes a tile of 128 × 128; a warp has 64 rows and 32 columns of it.
 //
 // blockIdx.z takes a slice of the words, and slices are added up. With `upper`, tiles below the diagonal are left out.
-template <int FRAGMENTS, int DOWN>
-__device__ void product(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
-  constexpr int ROWS = FRAGMENTS * 16 * DOWN, COLUMNS = 32 * (8 / DOWN), STAGES = 2;
+extern "C" __global__ void __launch_bounds__(256) product_square(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
+  constexpr int FRAGMENTS = 4, DOWN = 2, ROWS = FRAGMENTS * 16 * DOWN, COLUMNS = 32 * (8 / DOWN), STAGES = 2;
   __shared__ __align__(16) u32 a_room[STAGES][ROWS][PITCH];
   __shared__ __align__(16) u32 b_room[STAGES][COLUMNS][PITCH];
   const i64 row = (i64)blockIdx.y * ROWS, column = (i64)blockIdx.x * COLUMNS;
@@ -137,11 +141,54 @@ __device__ void product(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64
         else if (sums[i][j][k]) atomicAdd(C + y * n + x, sums[i][j][k]);
       }
 }
-extern "C" __global__ void __launch_bounds__(256) product_square(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
-  product<4, 2>(A, B, m, n, width, slice, upper, C);
-}
+// The same for few rows, which takes as long as B is read: stages of 256 bytes a set, because shorter pieces of far-away sets are read at
+// half the speed. A tile has 16 rows and 64 columns; two warps share the columns, four the words of a stage.
 extern "C" __global__ void __launch_bounds__(256) product_flat(const u32* A, const u32* B, i64 m, i64 n, i64 width, i64 slice, int upper, int* C) {
-  product<1, 1>(A, B, m, n, width, slice, upper, C);
+  constexpr int ROWS = 16, COLUMNS = 64, WORDS = 64, LONG_PITCH = WORDS + 4;
+  __shared__ __align__(16) u32 a_room[2][ROWS][LONG_PITCH];
+  __shared__ __align__(16) u32 b_room[2][COLUMNS][LONG_PITCH];
+  __shared__ int tile[ROWS][COLUMNS];
+  const i64 row = (i64)blockIdx.y * ROWS, column = (i64)blockIdx.x * COLUMNS;
+  if (upper && row >= column + COLUMNS) return;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, right = (warp & 1) * 32, part = (warp >> 1) * 16;
+  const i64 from = (i64)blockIdx.z * slice, to = min(from + slice, width);
+  for (int k = threadIdx.x; k < ROWS * COLUMNS; k += 256) tile[k / COLUMNS][k % COLUMNS] = 0;
+  int sums[4][4] = {};
+  const auto load = [&](int stage, i64 word) {
+    for (int k = threadIdx.x; k < (ROWS + COLUMNS) * (WORDS / 4); k += 256) {
+      const int set = k / (WORDS / 4), place = k % (WORDS / 4) * 4;
+      const bool of_a = set < ROWS;
+      const u32* begin = of_a ? A + min(row + set, m - 1) * width : B + min(column + set - ROWS, n - 1) * width;
+      copy_async_until(of_a ? &a_room[stage][set][place] : &b_room[stage][set - ROWS][place], begin + word + place, word + place < to);
+    }
+    asm volatile("cp.async.commit_group;");
+  };
+  if (from < to) load(0, from);
+  int stage = 0;
+  for (i64 word = from; word < to; word += WORDS, stage ^= 1) {
+    asm volatile("cp.async.wait_group 0;");
+    __syncthreads();
+    if (word + WORDS < to) load(stage ^ 1, word + WORDS);
+    for (int k = part; k < part + 16; k += 8) {
+      u32 a[4], b[2][4];
+      load_matrices(a, &a_room[stage][lane & 15][k + (lane >> 4) * 4]);
+      for (int j = 0; j < 2; ++j)
+        load_matrices(b[j], &b_room[stage][right + j * 16 + (lane >> 4) * 8 + (lane & 7)][k + (lane >> 3 & 1) * 4]);
+      for (int j = 0; j < 4; ++j) multiply(sums[j], a, b[j >> 1][(j & 1) * 2], b[j >> 1][(j & 1) * 2 + 1]);
+    }
+  }
+  __syncthreads();
+  for (int j = 0; j < 4; ++j)
+    for (int k = 0; k < 4; ++k)
+      if (sums[j][k]) atomicAdd(&tile[(lane >> 2) + (k >> 1) * 8][right + j * 8 + (lane & 3) * 2 + (k & 1)], sums[j][k]);
+  __syncthreads();
+  for (int k = threadIdx.x; k < ROWS * COLUMNS; k += 256) {
+    const i64 y = row + k / COLUMNS, x = column + k % COLUMNS;
+    const int count = tile[k / COLUMNS][k % COLUMNS];
+    if (y >= m || x >= n) continue;
+    if (gridDim.z == 1) C[y * n + x] = count;
+    else if (count) atomicAdd(C + y * n + x, count);
+  }
 }
 #endif
 

@@ -39,8 +39,9 @@ SOURCES = "bit_sets.cu", "bit_screens.cu"
 THREADS = 256
 COLUMN_THREADS = 32  # of a block that scores families: few, so that more blocks share the work
 TENSOR_CORES = 80  # the compute capability from which they multiply bits
+LONG_STAGE = 64  # words of one step of flat tiles
 FEW = 32  # sets of one side up to which flat tiles are faster
-TILES = {"product_square": (128, 128), "product_flat": (16, 256), "product_popcount": (64, 64)}
+TILES = {"product_square": (128, 128), "product_flat": (16, 64), "product_popcount": (64, 64)}
 PAIR_ROOM = 2**22  # pairs of one tile of a screen
 SLICE = 2**14  # words of one block of an intersection
 MOST_BLOCKS = 2**16 - 1  # in the second direction of a grid
@@ -203,7 +204,8 @@ class CudaBits(BitDevice):
         rows, columns = TILES[name]
         grid = [-(-n // columns), -(-m // rows)]
         slices = max(1, min(4 * self._processors // (grid[0] * grid[1]), width // (16 * STAGE)))
-        part = -(-width // (slices * STAGE)) * STAGE
+        stage = LONG_STAGE if name == "product_flat" else STAGE
+        part = -(-width // (slices * stage)) * stage
         with self._card, _card_errors("multiply sets"):
             slices = -(-width // part)
             out = (cupy.empty if slices == 1 and not same else cupy.zeros)((m, n), dtype=np.int32)
