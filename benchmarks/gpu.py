@@ -6,7 +6,8 @@ Each part is one line of JSON of `--out`; where `--rivals` is given, the same wo
     python benchmarks/gpu.py --out results/gpu.jsonl [--parts check products …] [--networks FOLDER]
     python benchmarks/gpu.py --summary LINES… --commit COMMIT --machine WORDS
 
-The second writes `docs/_figures/gpu.json` from such lines, on any machine.
+The second writes `docs/_figures/gpu.json` and the plot `docs/images/gpu-products.svg` from such lines,
+on any machine; of a part that was measured twice, the last file counts.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ except ImportError:  # a summary needs no card
     cupy = None
 
 CORES = os.cpu_count() or 1
-FIGURES = Path(__file__).parents[1] / "docs" / "_figures" / "gpu.json"
+DOCS = Path(__file__).parents[1] / "docs"
+FIGURES, PLOT = DOCS / "_figures" / "gpu.json", DOCS / "images" / "gpu-products.svg"
 LIMIT = 1e15  # bit pairs a second: the best that a plain kernel was measured to reach
 
 
@@ -455,6 +457,29 @@ def write_figures(options: Any) -> None:
               "date": options.date, "machine": options.machine, "versions": {"cupy": "14.2.0"},
               "figures": figures}  # fmt: skip
     FIGURES.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    plot_products([line for line in lines if line["part"] == "products"])
+
+
+def plot_products(lines: list[dict[str, Any]]) -> None:
+    """The milliseconds of each product against its bit pairs, with the limit."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "gpu", "svg.fonttype": "none", "font.size": 9})
+    from matplotlib import pyplot
+
+    last = {(x["m"], x["n"], x["rows"]): x["ms"] for x in lines}
+    figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
+    for few, words, marker in ((True, "up to 64 sets on one side", "s"), (False, "more", "o")):
+        some = [(m * n * rows, ms) for (m, n, rows), ms in last.items() if (m <= 64) == few]
+        axes.plot(*zip(*sorted(some), strict=True), marker, label=words)
+    ends = np.array([min(m * n * r for m, n, r in last), max(m * n * r for m, n, r in last)])
+    axes.plot(ends, 1e3 * ends / LIMIT, "--", color="gray", label="10¹⁵ bit pairs a second")
+    axes.set(xscale="log", yscale="log", xlabel="bit pairs (sets × sets × rows)", ylabel="ms")
+    axes.legend(frameon=False)
+    axes.grid(alpha=0.3)
+    figure.savefig(PLOT, metadata={"Date": None})
+    pyplot.close(figure)
 
 
 def main() -> None:
