@@ -6,8 +6,8 @@ Each part is one line of JSON of `--out`; where `--rivals` is given, the same wo
     python benchmarks/gpu.py --out results/gpu.jsonl [--parts check products …] [--networks FOLDER]
     python benchmarks/gpu.py --summary LINES… --commit COMMIT --machine WORDS
 
-The second writes `docs/_figures/gpu.json` and the plot `docs/images/gpu-products.svg` from such lines,
-on any machine; of a part that was measured twice, the last file counts.
+The second writes `docs/_figures/gpu.json` and the plot `docs/images/gpu-products.svg` from such
+lines, on any machine; of a part that was measured twice, the last file counts.
 """
 
 from __future__ import annotations
