@@ -26,7 +26,7 @@ from counterpane.data.encoder import cut_variable, encode_column
 from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
-from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
+from counterpane.data.prepare import Prepared, formats_of, gap_words, prepare, prepare_like
 from counterpane.data.remote import without_secrets
 from counterpane.disk import write_atomically
 from counterpane.errors import DataError, ParameterError, unknown_name, visible
@@ -256,6 +256,19 @@ def text_cells(column: Labels) -> Bools:
     gaps = [code for code, s in enumerate(column.states) if s is None or s in NO_NUMBER]
     cells: Bools = (column.codes >= 0) & ~np.isin(column.codes, gaps)
     return cells
+
+
+def kept_texts(before: Labels, after: Numbers) -> Bools:
+    """Which cells of a column of numbers hold a text that stands for a value, not for a gap.
+
+    A word such as "unknown" that occurs more than once stands for a gap; any other text may be a
+    number that was mistyped.
+    """
+    words = gap_words(before, after)
+    times = np.bincount(before.codes[before.codes >= 0], minlength=len(before.states))
+    gaps = [code for code, s in enumerate(before.states) if s in words and times[code] > 1]
+    kept: Bools = after.missing & text_cells(before) & ~np.isin(before.codes, gaps)
+    return kept
 
 
 def _with_classes(prepared: Prepared, target: str, bins: int) -> InputTable:
