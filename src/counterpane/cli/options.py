@@ -205,7 +205,7 @@ class TextFormat:
     sheet: Annotated[
         str | None,
         _option(
-            help="The sheet of an Excel file, by name or number; by default the first.",
+            help="The sheet of an Excel file, by name or number; by default the first table.",
             panel=READING,
         ),
     ] = None

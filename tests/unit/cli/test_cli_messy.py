@@ -184,7 +184,6 @@ def test_compare_takes_it_too(run, tmp_path: Path) -> None:
         ("", (), "a header row is needed"),
         ("a,b\n", (), "no rows"),
         ("a,b\n1,1\n1,1\n", (), "no column is left to learn from; left out: 'a'"),
-        ("a,a\n1,2\n2,1\n", (), "'a' occurs twice"),
         ("a,b\n1,2\n3\n", (), "line 3: 1 fields where the header has 2"),
         ("a,b\n1,2\n3\n", (), "--delimiter"),
         ("a,t\n1,\n2,\n", ("--target", "t"), "no value in any row; choose another"),

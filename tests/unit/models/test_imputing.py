@@ -431,4 +431,3 @@ def test_a_word_for_missing_is_a_gap_and_an_odd_text_among_numbers_is_not(run, t
     assert filled[6] == "broken,p"
     assert all(float(line.split(",")[0]) for line in filled[7:13])
     assert filled[1:6] == lines[1:6] and filled[13:] == lines[13:]
-
