@@ -264,6 +264,14 @@ class ColumnOptions:
             panel=COLUMNS,
         ),
     ] = None
+    weights: Annotated[
+        str | None,
+        _option(
+            metavar="COLUMN",
+            help="A column of counts: how many rows each row of DATA stands for.",
+            panel=COLUMNS,
+        ),
+    ] = None
 
     @property
     def by_class(self) -> bool:
@@ -272,7 +280,8 @@ class ColumnOptions:
 
     def to_provenance(self, text: TextFormat) -> dict[str, Any]:
         """What a model's file records of the options."""
-        values = {"dropped": self.drop, "categorical": self.categorical, "bins": self.bins}
+        values = {"dropped": self.drop, "categorical": self.categorical, "bins": self.bins,
+                  "row_counts": self.weights}  # fmt: skip
         return {k: v for k, v in (values | {"decimal": text.decimal}).items() if v}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from glob import has_magic
 from itertools import chain, islice
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 import counterpane as cp
 from counterpane.cli.app import progress_bar
 from counterpane.cli.options import ColumnOptions, TextFormat
+from counterpane.cli.row_counts import count_column, repeated
 from counterpane.counts.open import is_large
 from counterpane.data.clean import NO_NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
@@ -117,6 +119,8 @@ def read_input(
     drop, categorical = columns.drop or (), columns.categorical or ()
     if target is not None and target in drop:
         raise ParameterError(f"--drop {target!r} is the target; drop another column.")
+    if columns.weights is not None and (is_embedded(data) or (is_large(data) and not in_memory)):
+        raise ParameterError("--weights is for one file of rows in memory; leave it out.")
     if is_embedded(data):
         source = cp.read(cp.load_dataset(data), drop=drop, categorical=categorical)
         return InputTable(Prepared([]), source, options=columns.to_provenance(text))
@@ -126,8 +130,11 @@ def read_input(
         raise DataError(
             f"{without_secrets(data)!r} is several files, which only `learn` reads; name one file."
         )
+    contents = _read_file(data, text.to_dict())
+    if columns.weights is not None:
+        contents = repeated(columns_of(contents, unusable={}), columns.weights)
     prepared = prepare(
-        _read_file(data, text.to_dict()),
+        contents,
         keep=[*(columns.use or ()), *([target] if target else [])],
         drop=drop,
         categorical=categorical,
@@ -138,6 +145,12 @@ def read_input(
     table = InputTable(prepared)
     if classes and target is not None:
         table = _with_classes(prepared, target, columns.bins or INTERVALS)
+    counts = None if columns.weights else count_column(prepared.columns)
+    if counts is not None:
+        table.notes.append(
+            f"{counts} may be a number of rows, as no row of the other columns repeats: "
+            f"--weights {quote(counts)} counts each row that often."
+        )
     return replace(table, options=columns.to_provenance(text))
 
 
@@ -176,17 +189,20 @@ def _read_file(data: str, options: Mapping[str, Any]) -> Any:
         return read_columns(data, report=report, **options)
 
 
-def read_raw(data: str, text: TextFormat, model: Any) -> list[Column]:
+def read_raw(data: str, text: TextFormat, model: Any, *, by_count: bool = False) -> list[Column]:
     """The columns of DATA as they are; those of a kind that has no states are left out.
 
-    Numbers in texts are read in the formats of the model's training data.
+    Numbers in texts are read in the formats of the model's training data. With `by_count`, rows are
+    repeated by the column of counts that the model was learned with, if DATA has it.
     """
     if is_embedded(data):
         return list(cp.load_dataset(data).labels())
     provenance = model.provenance or {}
     decimal = text.decimal or provenance.get("decimal")
     options = {**text.to_dict(), "decimal": decimal, "formats": formats_of(provenance)}
-    return columns_of(_read_file(data, options), unusable={})
+    columns = columns_of(_read_file(data, options), unusable={})
+    counts = provenance.get("row_counts") if by_count else None
+    return repeated(columns, counts) if counts in [c.name for c in columns] else columns
 
 
 def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
@@ -196,7 +212,7 @@ def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
 
 def table_for(model: Any, data: str, text: TextFormat) -> Any:
     """The rows of DATA in the model's states; all columns of the model are needed."""
-    columns = as_learned(model, read_raw(data, text, model))
+    columns = as_learned(model, read_raw(data, text, model, by_count=True))
     lacking = lacking_columns(model, columns)
     if lacking:
         raise DataError(
@@ -264,9 +280,8 @@ def kept_texts(before: Labels, after: Numbers) -> Bools:
     A word such as "unknown" that occurs more than once stands for a gap; any other text may be a
     number that was mistyped.
     """
-    words = gap_words(before, after)
-    times = np.bincount(before.codes[before.codes >= 0], minlength=len(before.states))
-    gaps = [code for code, s in enumerate(before.states) if s in words and times[code] > 1]
+    codes = [before.states.index(word) for word in gap_words(before, after)]
+    gaps = [code for code in codes if (before.codes == code).sum() > 1]
     kept: Bools = after.missing & text_cells(before) & ~np.isin(before.codes, gaps)
     return kept
 

@@ -220,7 +220,7 @@ def test_names_that_look_like_markup(run, tmp_path: Path) -> None:
     code, out, _ = run("learn", "m[x].csv", "-o", "[b]m.cp")
     assert code == 0
     assert "[red]x[/red]" in out
-    assert "next: counterpane query '[b]m.cp' '[red]x[/red]'" in out
+    assert "next: counterpane query '[b]m.cp' 'two words' --given '[red]x[/red]=[bold]'" in out
     code, out, _ = run("query", "[b]m.cp", "two words", "-g", "[red]x[/red]=[bold]")
     assert code == 0
     assert "[/red]" in out
