@@ -27,7 +27,7 @@ schemas = lazy("counterpane.data.schema")
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
 DATA_HELP = (
-    "A CSV, Excel, JSON lines, parquet or ARFF file, a folder or pattern of files, or the name of "
+    "A CSV, Excel, JSON, parquet or ARFF file, a folder or pattern of files, or the name of "
     "an embedded data set (see `counterpane datasets`)."
 )
 COLUMNS, READING, LINKS = "Columns", "Reading the file", "Lists of links"  # panels of --help

@@ -174,7 +174,7 @@ def _read_large(
         delimiter=text.delimiter,
         **bins,
     )
-    note = "A folder, pattern or large file: no column is left out."
+    note = "DATA is counted block by block, so ids and constants are not left out."
     return InputTable(Prepared([]), source, [note])
 
 
