@@ -134,3 +134,19 @@ def test_lists_and_nested_objects_of_json(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[1]")
     with pytest.raises(FileFormatError, match="object 1 is a JSON int"):
         cp.read(tmp_path / "t.json")
+
+
+@pytest.mark.filterwarnings("ignore::counterpane.data.headers.HeaderGuessed")
+def test_a_messy_file_is_read_alike_by_all(tmp_path: Path) -> None:
+    rows = [[*row, str(i / 7)] for i, row in enumerate(ROWS)]
+    described = [["in years", "", "", "in kg"]]
+    path = written(tmp_path / "t.csv", [["age", "easy", "easy", "z"], *described, *rows])
+    table = cp.read(path)
+    model = cp.StructureSearch().fit(path).model_
+    assert model.schema == table.schema and "easy (2)" in model.schema.names
+    assert cp.write_report(model, path, tmp_path / "r.html").exists()
+    assert cp.explore_model(model, tmp_path / "e.html", data=path).exists()
+    again = [model.update(rows).tables for rows in (path, table)]
+    assert all((a == b).all() for a, b in zip(*again, strict=True))
+    (record, *_) = cp.evaluate.compare([cp.NaiveBayes()], path, "easy", folds=2).records
+    assert record["failed"] is None
