@@ -151,7 +151,24 @@ def read_input(
             f"{counts} may be a number of rows, as no row of the other columns repeats: "
             f"--weights {quote(counts)} counts each row that often."
         )
+    if target is None and _may_be_links(columns_of(contents, unusable={})):
+        user, item = (quote(column.name) for column in columns_of(contents, unusable={}))
+        table.notes.append(
+            "The two columns may be links, such as users and the items that they chose: "
+            f"--user {user} --item {item} learns to rank items."
+        )
     return replace(table, options=columns.to_provenance(text))
+
+
+def _may_be_links(columns: Sequence[Column]) -> bool:
+    """Whether two columns of many values, each in several rows, are all; no pair occurs twice."""
+    labels = [c for c in columns if isinstance(c, Labels)]
+    if len(columns) != 2 or len(labels) != 2:
+        return False
+    rows = n_rows(labels[0])
+    sizes = [len(c.states) for c in labels]
+    pairs = np.unique(np.stack([c.codes for c in labels]), axis=1)
+    return min(sizes) > FEW_NUMBERS and rows >= 2 * max(sizes) and pairs.shape[1] == rows
 
 
 def _read_large(

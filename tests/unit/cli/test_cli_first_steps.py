@@ -105,9 +105,18 @@ def test_a_ranker_has_no_page(run, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     links = {(u, 10 * (u % 2) + int(i)) for u in range(40) for i in rng.integers(0, 10, 6)}
     (tmp_path / "l.csv").write_text("\n".join(["u,i", *(f"u{u},m{i}" for u, i in sorted(links))]))
+    assert "--user" not in run("learn", "l.csv", "-o", "m.cp")[1]  # 20 items are few
     for method in ("naive-bayes", "item-rank", "blend"):
         run("learn", "l.csv", "--user", "u", "--item", "i", "--method", method, "-o", "m.cp")
         assert all(a != b for a, b in cp.load("m.cp").graph.edges)
         for command in ("explore", "report"):
             code, _, errors = run(command, "m.cp", "-o", "page.html")
             assert code == 2 and "the model ranks items and has no probabilities" in errors
+
+
+def test_a_list_of_links_is_noticed(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    links = {(u, int(i)) for u in range(60) for i in rng.integers(0, 30, 8)}
+    (tmp_path / "l.csv").write_text("\n".join(["who,what", *(f"u{u},m{i}" for u, i in links)]))
+    out = run("learn", "l.csv", "-o", "m.cp")[1]
+    assert "--user who --item what learns to rank items" in out
