@@ -19,6 +19,7 @@ from counterpane.data.table import Table
 from counterpane.errors import NotFittedError, ParameterError
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.choice import no_directions
 from counterpane.models.evidence import encode_evidence
 from counterpane.models.exact import name_list
 from counterpane.models.mixture import Mixture
@@ -179,10 +180,7 @@ def opened_subject(subject: Any, graph: Any) -> Any:
             return Structures(networks, model.weights.tolist(), sampled=False)
     elif isinstance(model, BayesianNetwork):
         return model
-    raise ParameterError(
-        f"the edges of a {type(model).__name__} have no directions, so it tells no causes; learn a "
-        "Bayesian network, for instance by cp.StructureSearch()."
-    )
+    raise no_directions(model)
 
 
 def _codes(schema: Schema, given: Mapping[str, Any] | None) -> dict[int, int]:

@@ -44,7 +44,10 @@ OPTIONS = {name: "--" + name.replace("_", "-") for name in (
     "held_out", "folds", "holdout", "user", "item", "checkpoint",
 )} | {"n_jobs": "--jobs", "n_bins": "--bins", "max_bins": "--bins", "random_state": "--seed",
       "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
-VALUES = {"checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK"}
+VALUES = {
+    "checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK",
+    "sheet": "NAME",
+}  # fmt: skip
 
 
 class VisibleControls(RenderHook):

@@ -24,9 +24,13 @@ def run_convert(
     output: Annotated[
         Path | None,
         typer.Argument(
+            metavar="OUTPUT",
             help="The file to write. Its suffix is the format: .cp, .bif, .xmlbif, .uai, .net, "
-            ".xdsl, .bn, .dn or .mn; for a picture .svg, .png or .dot."
+            ".xdsl, .bn, .dn or .mn; for a picture .svg, .png or .dot.",
         ),
+    ] = None,
+    named_output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Another way to name OUTPUT.")
     ] = None,
     to: Annotated[
         str | None, typer.Option(help="mn: convert a dependency network to a Markov network.")
@@ -50,6 +54,7 @@ def run_convert(
     as_json: Json = False,
 ) -> None:
     """Write MODEL in another format, as a picture, or with --to as another kind of model."""
+    output = output or named_output
     if to not in (None, "mn"):
         raise unknown_name("--to", to, ["mn"])
     loaded: Any = cp.load(model)

@@ -47,7 +47,7 @@ def run_explore(
     path = output or Path(f"{name}.explore.html")
     check_output(path)
     loaded: Any = cp.load(model)
-    rows = None if data is None else tables.read_raw(data, text, loaded)
+    rows = None if data is None else tables.read_raw(data, text, loaded, by_count=True)
     cp.explore_model(loaded, path, data=rows, title=title or name, target=target)
     if printing.as_json:
         emit({"model": str(model), "explorer": str(path), "bytes": path.stat().st_size})

@@ -66,9 +66,9 @@ def run_impute(
             "model of all columns; learn one without --target, or with --method tan."
         )
     raw = tables.read_raw(data, text, loaded)
-    completed = _completed(loaded, raw, draws, seed)
     for line in tables.data_notes(loaded, raw, None):
         note(line)
+    completed = _completed(loaded, raw, draws, seed)
     for path, table in zip(files, completed, strict=False):
         tables.write_csv(table.frame, path)
     if probabilities is not None:
@@ -97,15 +97,19 @@ def _files(output: Path | None, draws: int | None) -> list[Path]:
 
 
 def _completed(model: Any, raw: Sequence[Any], draws: int | None, seed: int | None) -> list[Any]:
-    """The completed columns and the filled cells; a text among numbers is no gap."""
+    """The completed columns and the filled cells; an odd text among numbers is no gap."""
     read = tables.as_learned(model, raw)
     observed = {
-        column.name: tables.text_cells(before)
+        column.name: tables.kept_texts(before, column)
         for before, column in zip(raw, read, strict=True)
         if column.name in model.schema.names
         and isinstance(before, columns_of.Labels)
         and isinstance(column, columns_of.Numbers)
     }
+    for name, cells in observed.items():
+        if cells.any():
+            stay = "stays" if cells.sum() == 1 else "stay"
+            note(f"Column {name!r}: {many(int(cells.sum()), 'such cell')} {stay} as written.")
     completed: list[Any] = imputing.impute_frame(
         model, list(raw), draws, seed, read=read, fixed=observed
     )

@@ -27,7 +27,7 @@ schemas = lazy("counterpane.data.schema")
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
 DATA_HELP = (
-    "A CSV, Excel, JSON lines, parquet or ARFF file, a folder or pattern of files, or the name of "
+    "A CSV, Excel, JSON, parquet or ARFF file, a folder or pattern of files, or the name of "
     "an embedded data set (see `counterpane datasets`)."
 )
 COLUMNS, READING, LINKS = "Columns", "Reading the file", "Lists of links"  # panels of --help
@@ -205,7 +205,7 @@ class TextFormat:
     sheet: Annotated[
         str | None,
         _option(
-            help="The sheet of an Excel file, by name or number; by default the first.",
+            help="The sheet of an Excel file, by name or number; by default the first table.",
             panel=READING,
         ),
     ] = None
@@ -264,6 +264,14 @@ class ColumnOptions:
             panel=COLUMNS,
         ),
     ] = None
+    weights: Annotated[
+        str | None,
+        _option(
+            metavar="COLUMN",
+            help="A column of counts: how many rows each row of DATA stands for.",
+            panel=COLUMNS,
+        ),
+    ] = None
 
     @property
     def by_class(self) -> bool:
@@ -272,7 +280,8 @@ class ColumnOptions:
 
     def to_provenance(self, text: TextFormat) -> dict[str, Any]:
         """What a model's file records of the options."""
-        values = {"dropped": self.drop, "categorical": self.categorical, "bins": self.bins}
+        values = {"dropped": self.drop, "categorical": self.categorical, "bins": self.bins,
+                  "row_counts": self.weights}  # fmt: skip
         return {k: v for k, v in (values | {"decimal": text.decimal}).items() if v}
 
 

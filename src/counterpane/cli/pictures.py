@@ -19,6 +19,7 @@ posterior = lazy("counterpane.cli.posterior")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
 
+LITTLE = 0.1  # of the log-loss of the class shares, and of the variance of the log-odds
 SHOWN = 12  # variables, interactions, and neighbors of a variable
 GROUPS = 3  # of rows, by their predictions
 CHOSEN = "the folds that chose the structure"
@@ -34,14 +35,13 @@ def show_learned(
     show_preparation(
         schema, getattr(learner, "missing_note_", ""), table, choice.sentence if choice else ""
     )
-    name = quote(facts["target"] or schema.names[0])
-    step = f"query {{}} {name}"
+    step = f"query {{}} {_question(facts, schema)}"
     if method in CLASSIFIERS:
         size, step = _show_classifier(facts), "predict {} NEW.csv"
     elif method == RANKER:
         if facts["candidates"]:
             console.print(candidates_picture(facts["candidates"]))
-        size, step = f"ranker {facts['ranker']}", f"rank {{}} --chosen {name}"
+        size, step = f"ranker {facts['ranker']}", f"rank {{}} --chosen {quote(schema.names[0])}"
     elif method in POSTERIORS:
         posterior.show_posterior(facts)
         size = f"best network: {network_size(facts)}"
@@ -54,16 +54,35 @@ def show_learned(
             console.print(nothing_found("edges", ""))
         else:
             console.print(_neighbors_picture(learner.model_, facts["target"]))
-        size = many(len(facts["edges"]), "edge")
+        size = many(len({frozenset(edge) for edge in facts["edges"]}), "edge")
         size += f", {facts['n_tests']:,} tests executed" if "n_tests" in facts else ""
         if all(variable.states == (0, 1) for variable in schema):  # links
-            step = f"rank {{}} --chosen {name}"
+            step = f"rank {{}} --chosen {quote(schema.names[0])}"
     shape = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')}"
     console.print(f"{shape} → {size}, {facts['seconds']:.2f} s", soft_wrap=True)
     if "held_out" in facts:
         _show_measures(facts["held_out"], learner.classes_.tolist())
+        if leak := _leak(facts):
+            say(
+                f"[yellow]{escape(leak)} alone nearly tells {escape(facts['target'])}.[/yellow] Is "
+                f"it known when you predict? --drop {escape(quote(leak))} learns without it."
+            )
     command = f"counterpane {step.format(quote(str(path)))}"
     say_saved(path, more=f"; next: {escape(command)}")
+
+
+def _question(facts: Mapping[str, Any], schema: Any) -> str:
+    """What to ask next: a column given its strongest neighbor, in the words of a shell."""
+    target = facts["target"]
+    edges = [e for e in facts.get("edges", ()) if isinstance(e, Mapping)]
+    edges = [e for e in edges if target in (None, e["parent"], e["child"])]
+    if not edges:
+        return quote(target or schema.names[0])
+    strongest = max(edges, key=lambda edge: edge["strength_bits"])
+    name = target or strongest["parent"]
+    other = strongest["child"] if name == strongest["parent"] else strongest["parent"]
+    state = next(state for state in schema[other].states if state is not None)
+    return f"{quote(name)} --given {quote(f'{other}={schemas.state_text(state)}')}"
 
 
 def show_preparation(schema: Any, missing_note: str, table: Any, cuts_note: str = "") -> None:
@@ -247,7 +266,7 @@ def _with_more(grid: Grid, rows: Sequence[Sequence[str]], total: int) -> Grid:
     for row in rows:
         grid.add_row(*row)
     if total > SHOWN:
-        grid.add_row(f"[dim]… and {total - SHOWN} more[/dim]")
+        grid.add_row(f"[dim]… {total - SHOWN:,} more[/dim]")
     return grid
 
 
@@ -311,6 +330,17 @@ def _show_measures(facts: Mapping[str, Any], classes: Sequence[Any]) -> None:
     if facts["how"] == CHOSEN:
         words = "These folds also chose the structure, so the figures can be slightly optimistic."
         say(f" [dim]{words}[/dim]")
+
+
+def _leak(facts: Mapping[str, Any]) -> str:
+    """The column that explains nearly all of a class that is nearly certain; else empty."""
+    parts: Sequence[Mapping[str, Any]] = facts.get("interactions", ())
+    largest = max(parts, key=lambda part: part.get("explained", 0.0), default={})
+    measured = facts["held_out"]
+    certain = measured["log_loss"]["value"] <= LITTLE * measured["prior"]["log_loss"]
+    names = largest.get("columns", ())
+    alone = len(names) == 1 and largest.get("explained", 0.0) >= 1 - LITTLE
+    return str(names[0]) if certain and alone else ""
 
 
 def _number(value: float, error: float | None = None, *, percent: bool) -> str:

@@ -161,6 +161,13 @@ def _predictions(model: Any, data: str, target: str | None, text: TextFormat) ->
     n = tables.n_rows(columns[0]) if columns else 0
     if not n:
         raise DataError(f"{remote.without_secrets(data)!r} has no rows; at least one is needed.")
+    if len(tables.lacking_columns(model, columns, name)) == len(model.schema) - 1:
+        names = [repr(c) for c in model.schema.names if c != name]
+        known = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        raise DataError(
+            f"{remote.without_secrets(data)!r} has no column that the model predicts from; needed "
+            f"are some of {known}."
+        )
     notes = tables.data_notes(model, raw, name)
     parts = [
         model.class_probabilities([c.take(rows) for c in columns], target)

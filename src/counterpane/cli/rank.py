@@ -27,7 +27,11 @@ def run_rank(
     top: Annotated[int, typer.Option(help="The number of items to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Rank the items of MODEL by the probability that a user with the chosen items takes them."""
+    """Rank the items of MODEL for a user with the chosen items, the most probable next one first.
+
+    The number beside an item is its probability where the model has probabilities; otherwise it is
+    a score, which only orders the items.
+    """
     ranker = cp.LinkRanker.from_model(cp.load(model))
     items = set(ranker.items_)
     names = [n for part in chosen or [] for n in ([part] if part in items else part.split(","))]

@@ -45,7 +45,7 @@ def run_report(
     path = output or Path(f"{name}.html")
     check_output(path)
     loaded: Any = cp.load(model)
-    rows = None if data is None else tables.read_raw(data, text, loaded)
+    rows = None if data is None else tables.read_raw(data, text, loaded, by_count=True)
     cp.write_report(
         loaded,
         rows,

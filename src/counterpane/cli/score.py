@@ -24,6 +24,8 @@ tables = lazy("counterpane.cli.tables")
 
 MEASURES = {"pll": "pll", "normalized-pll": "normalized_pll", "loglik": "log_likelihood",
             "cmll": "cmll"}  # fmt: skip
+TITLES = {"pll": "pseudo-log-likelihood", "normalized-pll": "pseudo-log-likelihood",
+          "loglik": "log-likelihood", "cmll": "conditional marginal log-likelihood"}  # fmt: skip
 CELLS = 3  # improbable cells that are shown of a row
 LEGEND = (
     "below mean: nats by which the row's ln P is below that of the mean row, a missing cell "
@@ -76,7 +78,8 @@ def run_score(
         emit({"model": str(model), "rows": table.n_rows, "metric": metric, "mean": mean,
               "standard_error": error})  # fmt: skip
         return
-    say(f"{metric} {mean:.6f} ± {error:.6f} nats per row, {many(table.n_rows, 'row')}")
+    unit = "nats per cell" if metric == "normalized-pll" else "nats per row"
+    say(f"{TITLES[metric]} {mean:.6f} ± {error:.6f} {unit}, {many(table.n_rows, 'row')}")
 
 
 def check_joint(model: Any, task: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from glob import has_magic
 from itertools import chain, islice
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 import counterpane as cp
 from counterpane.cli.app import progress_bar
 from counterpane.cli.options import ColumnOptions, TextFormat
+from counterpane.cli.row_counts import count_column, repeated
 from counterpane.counts.open import is_large
 from counterpane.data.clean import NO_NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
@@ -26,7 +28,7 @@ from counterpane.data.encoder import cut_variable, encode_column
 from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
-from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like
+from counterpane.data.prepare import Prepared, formats_of, gap_words, prepare, prepare_like
 from counterpane.data.remote import without_secrets
 from counterpane.disk import write_atomically
 from counterpane.errors import DataError, ParameterError, unknown_name, visible
@@ -117,6 +119,8 @@ def read_input(
     drop, categorical = columns.drop or (), columns.categorical or ()
     if target is not None and target in drop:
         raise ParameterError(f"--drop {target!r} is the target; drop another column.")
+    if columns.weights is not None and (is_embedded(data) or (is_large(data) and not in_memory)):
+        raise ParameterError("--weights is for one file of rows in memory; leave it out.")
     if is_embedded(data):
         source = cp.read(cp.load_dataset(data), drop=drop, categorical=categorical)
         return InputTable(Prepared([]), source, options=columns.to_provenance(text))
@@ -126,8 +130,11 @@ def read_input(
         raise DataError(
             f"{without_secrets(data)!r} is several files, which only `learn` reads; name one file."
         )
+    contents = _read_file(data, text.to_dict())
+    if columns.weights is not None:
+        contents = repeated(columns_of(contents, unusable={}), columns.weights)
     prepared = prepare(
-        _read_file(data, text.to_dict()),
+        contents,
         keep=[*(columns.use or ()), *([target] if target else [])],
         drop=drop,
         categorical=categorical,
@@ -138,7 +145,30 @@ def read_input(
     table = InputTable(prepared)
     if classes and target is not None:
         table = _with_classes(prepared, target, columns.bins or INTERVALS)
+    counts = None if columns.weights else count_column(prepared.columns)
+    if counts is not None:
+        table.notes.append(
+            f"{counts} may be a number of rows, as no row of the other columns repeats: "
+            f"--weights {quote(counts)} counts each row that often."
+        )
+    if target is None and _may_be_links(columns_of(contents, unusable={})):
+        user, item = (quote(column.name) for column in columns_of(contents, unusable={}))
+        table.notes.append(
+            "The two columns may be links, such as users and the items that they chose: "
+            f"--user {user} --item {item} learns to rank items."
+        )
     return replace(table, options=columns.to_provenance(text))
+
+
+def _may_be_links(columns: Sequence[Column]) -> bool:
+    """Whether two columns of many values, each in several rows, are all; no pair occurs twice."""
+    labels = [c for c in columns if isinstance(c, Labels)]
+    if len(columns) != 2 or len(labels) != 2:
+        return False
+    rows = n_rows(labels[0])
+    sizes = [len(c.states) for c in labels]
+    pairs = np.unique(np.stack([c.codes for c in labels]), axis=1)
+    return min(sizes) > FEW_NUMBERS and rows >= 2 * max(sizes) and pairs.shape[1] == rows
 
 
 def _read_large(
@@ -161,7 +191,7 @@ def _read_large(
         delimiter=text.delimiter,
         **bins,
     )
-    note = "A folder, pattern or large file: no column is left out."
+    note = "DATA is counted block by block, so ids and constants are not left out."
     return InputTable(Prepared([]), source, [note])
 
 
@@ -176,17 +206,20 @@ def _read_file(data: str, options: Mapping[str, Any]) -> Any:
         return read_columns(data, report=report, **options)
 
 
-def read_raw(data: str, text: TextFormat, model: Any) -> list[Column]:
+def read_raw(data: str, text: TextFormat, model: Any, *, by_count: bool = False) -> list[Column]:
     """The columns of DATA as they are; those of a kind that has no states are left out.
 
-    Numbers in texts are read in the formats of the model's training data.
+    Numbers in texts are read in the formats of the model's training data. With `by_count`, rows are
+    repeated by the column of counts that the model was learned with, if DATA has it.
     """
     if is_embedded(data):
         return list(cp.load_dataset(data).labels())
     provenance = model.provenance or {}
     decimal = text.decimal or provenance.get("decimal")
     options = {**text.to_dict(), "decimal": decimal, "formats": formats_of(provenance)}
-    return columns_of(_read_file(data, options), unusable={})
+    columns = columns_of(_read_file(data, options), unusable={})
+    counts = provenance.get("row_counts") if by_count else None
+    return repeated(columns, counts) if counts in [c.name for c in columns] else columns
 
 
 def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
@@ -196,7 +229,7 @@ def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
 
 def table_for(model: Any, data: str, text: TextFormat) -> Any:
     """The rows of DATA in the model's states; all columns of the model are needed."""
-    columns = as_learned(model, read_raw(data, text, model))
+    columns = as_learned(model, read_raw(data, text, model, by_count=True))
     lacking = lacking_columns(model, columns)
     if lacking:
         raise DataError(
@@ -256,6 +289,18 @@ def text_cells(column: Labels) -> Bools:
     gaps = [code for code, s in enumerate(column.states) if s is None or s in NO_NUMBER]
     cells: Bools = (column.codes >= 0) & ~np.isin(column.codes, gaps)
     return cells
+
+
+def kept_texts(before: Labels, after: Numbers) -> Bools:
+    """Which cells of a column of numbers hold a text that stands for a value, not for a gap.
+
+    A word such as "unknown" that occurs more than once stands for a gap; any other text may be a
+    number that was mistyped.
+    """
+    codes = [before.states.index(word) for word in gap_words(before, after)]
+    gaps = [code for code in codes if (before.codes == code).sum() > 1]
+    kept: Bools = after.missing & text_cells(before) & ~np.isin(before.codes, gaps)
+    return kept
 
 
 def _with_classes(prepared: Prepared, target: str, bins: int) -> InputTable:

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import math
+import warnings
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,13 @@ import numpy as np
 
 from counterpane.data.clean import Cell, collect, text_columns
 from counterpane.data.columns import Column
+from counterpane.data.headers import (
+    FIRST_LINES,
+    split_best,
+    table_below,
+    title_lines,
+    titles_left_out,
+)
 from counterpane.data.number_formats import NumberFormat
 from counterpane.data.schema import MAX_STATES, Schema
 from counterpane.data.table import Table
@@ -28,7 +36,6 @@ from counterpane.errors import FileFormatError, ParameterError, Setting
 from counterpane.progress import Report
 from counterpane.typing import Array, Floats, Ints
 
-DELIMITERS = ",;\t|"
 EVERY = 10_000  # rows between two reports
 MEGABYTE = 1e6
 MAX_CODES = 2**24  # states of all columns of a Libra file together
@@ -99,20 +106,18 @@ def read_delimited(path: Path, options: FileOptions) -> list[Column]:
     """The columns of a file with a header row; see `text_columns` for their kinds.
 
     The default delimiter is the one of comma, semicolon, tab and bar that splits the header most.
-    Blank lines are skipped; a row with more or fewer fields than the header is refused.
+    Blank lines are skipped; a row with more or fewer fields than the header is refused. Unless
+    `strict`, titles above the header and a description below it are left out, with a warning.
     """
     with open_text(path, options.encoding) as file:
-        blank, first = 0, ""
-        for first in file:
-            if first.strip():
-                break
-            blank += 1
-        mark = options.delimiter or _sniff(first)
-        lines = chain(repeat("\n", blank), [first], file)
-        reader = csv.reader(lines, delimiter=mark, strict=True)
+        above, lines = _header_line(file, options)
+        mark = options.delimiter or split_best(lines[0] if lines else "")
+        reader = csv.reader(chain(repeat("\n", above), lines, file), delimiter=mark, strict=True)
         try:
             header = _header(reader, path, options)
             rows = _rows(reader, len(header), path)
+            if not options.strict:
+                header, rows = table_below(header, rows, f"file {str(path)!r}")
             if options.report is not None:
                 rows = _reported(rows, file, path.stat().st_size / MEGABYTE, options.report)
             columns = collect(rows, len(header))
@@ -127,8 +132,21 @@ def read_delimited(path: Path, options: FileOptions) -> list[Column]:
     )
 
 
-def _sniff(line: str) -> str:
-    return max(DELIMITERS, key=lambda mark: sum(map(len, csv.reader([line], delimiter=mark))))
+def _header_line(file: IO[str], options: FileOptions) -> tuple[int, list[str]]:
+    """The number of lines above the header, and the lines from there on that were read."""
+    lines: list[str] = []
+    above = 0
+    for line in file:
+        if lines or line.strip():
+            lines.append(line)
+        else:
+            above += 1
+        if len(lines) == (1 if options.strict else FIRST_LINES):
+            break
+    titles = 0 if options.strict else title_lines(lines)
+    if titles:
+        warnings.warn(titles_left_out(titles + above, lines[0].strip(",;|\t\r\n ")), stacklevel=5)
+    return above + titles, lines[titles:]
 
 
 def _reported(
@@ -146,9 +164,7 @@ def _header(reader: Any, path: Path, options: FileOptions) -> list[str]:
     header: list[str] = next(filter(None, reader), [])
     if not header:
         raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
-    if not options.strict:
-        return [name or f"column {place}" for place, name in enumerate(header, start=1)]
-    if "" in header:
+    if options.strict and "" in header:
         raise FileFormatError(
             f"file {str(path)!r}: column {header.index('') + 1} has no name in the header; name "
             "each column (pandas writes an unnamed index unless told index=False)."

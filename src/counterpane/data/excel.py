@@ -6,14 +6,16 @@ import datetime
 import importlib
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from counterpane.data.clean import typed_columns
 from counterpane.data.columns import Column
 from counterpane.data.csv import FileOptions
+from counterpane.data.headers import FIRST_LINES, is_header, table_below, titles_left_out
 from counterpane.disk import check_unpacked
 from counterpane.errors import (
     CounterpaneError,
@@ -27,18 +29,24 @@ from counterpane.errors import (
 
 MAX_ROWS, MAX_COLUMNS = 2**20, 2**14  # of a sheet, by its format
 FEW_CELLS = 2**22  # that any sheet may have
+TABLE_ROWS = 10  # of the first sheet that is read without being named
 FAULTS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 
 
 class SheetChosen(UserWarning):
-    """A workbook has several sheets, and the first of them was read."""
+    """A workbook has several sheets, and the first of them that holds a table was read."""
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]]:
-    """The columns of a sheet: the first row that is not empty holds their names.
+    """The columns of a sheet: the first row that is not empty, nor a title, holds their names.
 
-    The sheet is given by its name, or its number from 1; without it the first sheet is read, and a
-    warning names the others. Formulas count as the values that were stored with them, their errors
+    The sheet is given by its name, or its number from 1. Without it the first is read that holds a
+    table, of two columns and ten rows or more, or else the first; a warning names the others.
+    Formulas count as the values that were stored with them, their errors
     as missing. Rows and columns without any cell are passed over.
     """
     try:
@@ -56,17 +64,20 @@ def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]
         try:
             page = _page(book, options.sheet, path)
             with _workbook_errors(path):
-                rows = _rows(page, path, max(FEW_CELLS, size))
-                header = next(rows, [])
-                cells = _columns(header, rows, path, strict=options.strict)
+                rows = list(_rows(page, path, max(FEW_CELLS, size)))
         finally:
             book.close()
+    titles = 0 if options.strict else _title_rows(rows)
+    cells = _columns(rows[titles:], path, strict=options.strict)
     if options.sheet is None and len(book.worksheets) > 1:
-        others = ", ".join(repr(each.title) for each in book.worksheets[1:])
+        others = ", ".join(repr(each.title) for each in book.worksheets if each is not page)
         warnings.warn(
-            f"{str(path)!r} has {len(book.worksheets)} sheets; {page.title!r} was read, and not "
-            f"{others}.",
-            SheetChosen,
+            SheetChosen(
+                f"{str(path)!r} has {len(book.worksheets)} sheets; {page.title!r} was read, and "
+                f"not {others}. ",
+                Setting("sheet"),
+                " reads another.",
+            ),
             stacklevel=2,
         )
     return typed_columns(cells)
@@ -101,7 +112,7 @@ def _page(book: Any, sheet: str | int | None, path: Path) -> Any:
     if not pages:
         raise FileFormatError(f"file {str(path)!r} has no sheet with cells.")
     if sheet is None:
-        return pages[0]
+        return next((page for page in pages if len(pages) > 1 and _holds_table(page)), pages[0])
     if str(sheet) in names:
         return pages[names.index(str(sheet))]
     if str(sheet).isdecimal():
@@ -111,6 +122,27 @@ def _page(book: Any, sheet: str | int | None, path: Path) -> Any:
             )
         return pages[int(sheet) - 1]
     raise unknown_name("sheet", sheet, names)
+
+
+def _holds_table(page: Any) -> bool:
+    """Whether a sheet has enough rows and columns; one of notes or totals has not."""
+    rows = (sum(cell is not None for cell in row) for row in page.iter_rows(values_only=True))
+    filled = list(islice(filter(None, rows), TABLE_ROWS))
+    return len(filled) == TABLE_ROWS and max(filled) > 1
+
+
+def _title_rows(rows: Sequence[list[Any]]) -> int:
+    """The number of rows above the names of the columns: those with fewer than half as many cells.
+
+    A row of names is a row of different words; where there is none, the first row is it.
+    """
+    sizes = [sum(cell is not None for cell in row) for row in rows[:FIRST_LINES]]
+    first = next((place for place, n in enumerate(sizes) if 2 * n > max(sizes)), 0)
+    if not first or not is_header(rows[first]):
+        return 0
+    words = next(str(cell) for cell in rows[0] if cell is not None)
+    warnings.warn(titles_left_out(first, words), stacklevel=4)
+    return first
 
 
 def _rows(page: Any, path: Path, most: int) -> Iterator[list[Any]]:
@@ -146,27 +178,26 @@ def _cell(value: Any) -> Any:
     return None if empty else value
 
 
-def _columns(
-    header: list[Any], rows: Iterator[list[Any]], path: Path, *, strict: bool
-) -> dict[str, list[Any]]:
-    """Cells by column name; all columns have the same length."""
-    table = list(rows)
-    width = max(map(len, [header, *table]), default=0)
+def _columns(rows: Sequence[list[Any]], path: Path, *, strict: bool) -> dict[str, list[Any]]:
+    """Cells by column name, the first row holding the names; all columns have the same length."""
+    width = max(map(len, rows), default=0)
     if not width:
         raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
-    columns: dict[str, list[Any]] = {}
-    for place in range(width):
-        name = header[place] if place < len(header) else None
-        cells = [row[place] if place < len(row) else None for row in table]
-        if name is None and all(cell is None for cell in cells):
-            continue
-        if name is None and strict:
-            raise FileFormatError(
-                f"file {str(path)!r}: column {place + 1} has no name in the first row; name each "
-                "column."
-            )
-        text = f"column {place + 1}" if name is None else str(name).strip()
-        if text in columns:
-            raise DataError(f"the column name {text!r} occurs twice; each needs its own.")
-        columns[text] = cells
-    return columns
+    header, *table = ([*row, *[None] * (width - len(row))] for row in rows)
+    named = {i for i, name in enumerate(header) if name is not None}
+    kept = [i for i in range(width) if i in named or any(row[i] is not None for row in table)]
+    if strict and len(kept) > len(named):
+        place = next(i for i in kept if i not in named)
+        raise FileFormatError(
+            f"file {str(path)!r}: column {place + 1} has no name in the first row; name each "
+            "column."
+        )
+    names = [f"column {i + 1}" if header[i] is None else str(header[i]).strip() for i in kept]
+    cells: Iterator[list[Any]] = ([row[i] for i in kept] for row in table)
+    if not strict:
+        names, cells = table_below(names, cells, f"file {str(path)!r}")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"the column name {twice!r} occurs twice; each needs its own.")
+    table = list(cells)
+    return {name: [row[i] for row in table] for i, name in enumerate(names)}

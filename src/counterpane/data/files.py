@@ -6,10 +6,10 @@ import importlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from counterpane.data.arff import read_arff
 from counterpane.data.clean import typed_columns
@@ -43,9 +43,11 @@ from counterpane.memory import need_memory
 
 MAX_CELLS = 2**28  # columns × rows of JSON lines: with more, keys are no columns
 SAFE_CELLS, CELLS_PER_LETTER = 2**24, 16  # of a table of JSON lines, nearly all of them empty
-_SUFFIXES = ".csv, .tsv, .txt, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
+_SUFFIXES = (
+    ".csv, .tsv, .txt, .json, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
+)
+RECORDS_NEEDED = 'one object a line is needed, such as {"age": 41, "sex": "male"}.'
 _OTHERS = {
-    ".json": " (write one JSON object a line, and call it .jsonl)",
     ".xls": " (save it as .xlsx)",
     ".ods": " (save it as .xlsx or .csv)",
 }
@@ -216,18 +218,17 @@ def parquet_size(file: Any) -> tuple[int, int, int]:
 def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list[Any]]:
     """The columns of a file with one JSON object a line; a key that a line lacks is missing there.
 
-    Values are texts, numbers, truth values or null. A column with lists or objects among its cells
-    is for `columns_of` to refuse or to leave out.
+    A file of one list of objects is read as well. Values are texts, numbers, truth values or null;
+    those of an object within an object are columns of their own, such as `user.country`. A column
+    with lists among its cells is for `columns_of` to refuse or to leave out.
     """
     cells: dict[str, list[Any]] = {}
     rows = letters = 0
     with open_text(path, options.encoding) as opened:
         file: Any = opened
-        for number, line in enumerate(file, start=1):
-            letters += len(line)
-            if not line.strip():
-                continue
-            for key, value in _record(line, number, path).items():
+        for number, length, record in _records(file, path):
+            letters += length
+            for key, value in record.items():
                 column = cells.setdefault(key, [])
                 column.extend([None] * (rows - len(column)))
                 column.append(value)
@@ -247,26 +248,53 @@ def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list
     return typed_columns(cells)
 
 
-def _record(line: str, number: int, path: Path) -> dict[str, Any]:
-    where = f"file {str(path)!r}, line {number}"
-    needed = 'one object a line is needed, such as {"age": 41, "sex": "male"}.'
+def _records(file: IO[str], path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Number, length and object of each line that is not blank, or of each object of a list."""
+    listed = path.name.lower().removesuffix(".gz").endswith(".json")
+    for number, line in enumerate(file, start=1):
+        where = f"file {str(path)!r}, line {number}"
+        if listed and line.lstrip().startswith("["):
+            text = line + file.read()
+            objects = _parsed(text, f"file {str(path)!r}")
+            for place, each in enumerate(objects, start=1):
+                where = f"file {str(path)!r}, object {place}"
+                yield place, len(text) // len(objects) + 1, _record(each, where)
+        elif line.strip():
+            yield number, len(line), _record(_parsed(line, where), where)
+            listed = False
+
+
+def _parsed(text: str, where: str) -> Any:
     try:
-        record = json.loads(line)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         words = getattr(error, "msg", None) or type(error).__name__
-        raise FileFormatError(f"{where} is no JSON ({words}); {needed}") from None
-    if not isinstance(record, dict):
-        raise FileFormatError(f"{where} is a JSON {type(record).__name__}; {needed}")
-    if "" in record:
+        raise FileFormatError(f"{where} is no JSON ({words}); {RECORDS_NEEDED}") from None
+
+
+def _record(value: Any, where: str) -> dict[str, Any]:
+    """The cells of an object by column; those of an object in it have both names, with a dot."""
+    if not isinstance(value, dict):
+        raise FileFormatError(f"{where} is a JSON {type(value).__name__}; {RECORDS_NEEDED}")
+    if "" in value:
         raise FileFormatError(f"{where} has an empty key; each column needs a name.")
-    return record
+    cells: dict[str, Any] = {}
+    nested = [("", value)]
+    while nested:
+        prefix, within = nested.pop()
+        for key, cell in within.items():
+            if isinstance(cell, dict):
+                nested.append((f"{prefix}{key}.", cell))
+            else:
+                cells[f"{prefix}{key}"] = cell
+    return cells
 
 
 _TEXT_READERS: dict[str, Callable[[Path, FileOptions], Any]] = {
     ".arff": read_arff,
     ".data": read_libra_data,
     **dict.fromkeys((".csv", ".tsv", ".txt"), read_delimited),
-    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json_lines),
 }
 _BINARY_READERS: dict[str, Callable[[Path, FileOptions], Any]] = {
     **dict.fromkeys((".xlsx", ".xlsm"), read_excel),

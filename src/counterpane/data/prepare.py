@@ -230,14 +230,14 @@ def _typed(column: Column, done: Prepared) -> Column:
         numbers = _from_texts(column, dated=dated, day_first=order, form=form)
         n_others = n_known - int((~numbers.missing).sum())
         few = not dated and n_others and len(numbers.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
-        gap_words = _gap_words(column, numbers)
-        most = HALF if gap_words else MOST
+        words_for_gaps = gap_words(column, numbers)
+        most = HALF if words_for_gaps else MOST
         if n_others <= (1 - most) * n_known and not few:
             words = "dates" if dated else "numbers" if form.is_plain else form.words()
             if order is not None:
                 words += f", the {'day' if order else 'month'} first"
             if n_others:
-                named = f" ({', '.join(map(repr, gap_words))})" if gap_words else ""
+                named = f" ({', '.join(map(repr, words_for_gaps))})" if words_for_gaps else ""
                 cells = "cell" if n_others == 1 else "cells"
                 words += f", {n_others:,} other {cells}{named} taken as missing"
             if n_others or dated or not form.is_plain:
@@ -250,7 +250,7 @@ def _typed(column: Column, done: Prepared) -> Column:
     return column
 
 
-def _gap_words(column: Labels, numbers: Numbers) -> list[str]:
+def gap_words(column: Labels, numbers: Numbers) -> list[str]:
     """The texts that are no numbers or dates, if they are few words without digits; else none."""
     others = np.setdiff1d(column.codes[numbers.missing], [-1])
     words = [text for text in map(str, (column.states[i] for i in others)) if text not in NO_NUMBER]

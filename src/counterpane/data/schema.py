@@ -140,7 +140,9 @@ class Variable:
         """The code of `value`, as `find` gives it; an unknown value raises `StateError`."""
         code = self.find(value)
         if code is None:
-            raise StateError(f"column {self.name!r}: {self.not_a_state(value)}.")
+            ranged = isinstance(value, str) and value.lstrip().startswith(("<", ">", "≤", "≥"))
+            hint = "; for a range pass counterpane.Range(low=…, high=…)" if ranged else ""
+            raise StateError(f"column {self.name!r}: {self.not_a_state(value)}{hint}.")
         return code
 
     def not_a_state(self, value: Any) -> str:

@@ -164,7 +164,7 @@ class _ComparedRows:
     def __init__(self, X: Any, y: str | None, discretize: Any) -> None:
         table = X if isinstance(X, Table) else None
         if isinstance(X, str) or hasattr(X, "__fspath__"):
-            X = read_columns(X, strict=True)
+            X = columns_of(read_columns(X), unusable={})
         self.columns: list[Column] = list(table.labels()) if table is not None else columns_of(X)
         table = table or read_table(self.columns, discretize=discretize)
         self.table = table.resolve_missing("state")

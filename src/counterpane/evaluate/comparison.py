@@ -147,8 +147,8 @@ class Comparison:
             measured = None if classes is None or failed else getattr(classes, measure)
             error = None if measured is None or classes is None else classes.error(measured)
             record[f"{measure}_error"] = error
-            if measure == "auc":  # a fold may have but one class
-                record["auc"] = None if measured is None else measured.value
+            if measured is not None or measure == "auc":  # over rows: folds differ in size
+                record[measure] = None if measured is None else measured.value
         return record
 
     def _rank(self, record: Mapping[str, Any]) -> tuple[bool, float, bool, float]:

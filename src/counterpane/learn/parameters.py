@@ -120,6 +120,7 @@ class EMSearch(Search[EMState]):
         self.seed = seed
         self.first = first
         self.fixed = fixed
+        self.prior_size = size
         self.schema = table.schema
         cards = self.schema.cards
         self.scopes = [(*dag.parents(i), i) for i in range(dag.n)]
@@ -145,6 +146,10 @@ class EMSearch(Search[EMState]):
         if state.steps == 0 and self.first is not None:
             return self.first
         counts = self.cut(state.expected)
+        if not self.fixed:
+            return BayesianNetwork.from_counts(
+                self.schema, self.dag, counts, equivalent_sample_size=self.prior_size
+            )
         for i in self.fixed:
             assert self.first is not None
             rows = counts[i].sum(axis=-1, keepdims=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +12,7 @@ from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
 from counterpane.errors import ParameterError, unknown_name, visible
+from counterpane.markup import framed, grid
 from counterpane.models.certainty import Certainty
 from counterpane.plotting import draw_plot
 from counterpane.typing import Array, Floats, State
@@ -145,10 +145,10 @@ class Answer(Exportable):
         return draw_plot("answer", self, **options)
 
     def _repr_html_(self) -> str:
-        head, *body = [[html.escape(cell) for cell in line] for line in self._lines()]
-        rows = "".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in body)
-        doubt = f"<p><b>{html.escape(self.doubt)}</b></p>" if self.doubt else ""
-        return f"{doubt}<table><tr><th>{'</th><th>'.join(head)}</th></tr>{rows}</table>"
+        head, *body = self._lines()
+        shares = self.probabilities.reshape(-1)[:SHOWN]
+        more = max(self.probabilities.size - SHOWN, 0)
+        return framed(self.doubt, grid(head, body[:SHOWN], more=more, shares=shares.tolist()))
 
 
 class Answers(Exportable, Sequence[Answer]):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar, cast
 
-from counterpane.errors import EvidenceError, ParameterError, TableSizeError
+from counterpane.errors import Advice, EvidenceError, ParameterError, TableSizeError
 from counterpane.inference.limits import current_limits
 from counterpane.models.estimate import Approximator, Method, as_method
 from counterpane.models.evidence import (
@@ -73,10 +73,7 @@ class ChosenAnswers(ExactAnswers):
         `states` is {column: state}. Edges into these columns are cut, and they have their state
         with certainty; all else stays as it is. The questions of a model take it as `do=…`.
         """
-        raise ParameterError(
-            f"the edges of a {type(self).__name__} have no directions, so it cannot tell what an "
-            "intervention changes; learn a Bayesian network, for instance by cp.StructureSearch()."
-        )
+        raise no_directions(self)
 
     def _after(
         self,
@@ -111,3 +108,12 @@ class ChosenAnswers(ExactAnswers):
 
     def _states(self, codes: Mapping[int, int]) -> dict[str, State]:
         return {self.schema.names[v]: self.schema[v].states[code] for v, code in codes.items()}
+
+
+def no_directions(model: Any) -> ParameterError:
+    """The error of a question about causes to a model that has none."""
+    return ParameterError(
+        f"the edges of the {type(model).__name__} have no directions, so it cannot tell "
+        "what an intervention changes; learn a Bayesian network",
+        Advice(", for instance by cp.StructureSearch().", ", which `learn` does without --target."),
+    )

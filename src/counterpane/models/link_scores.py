@@ -61,7 +61,8 @@ class LinkScores(Model):
         graph.add_nodes_from(self.schema.names)
         names = self.schema.names
         first, second = sparse.coo_array(self.pairs).coords
-        graph.add_edges_from((names[a], names[b]) for a, b in zip(first, second, strict=True))
+        pairs = zip(first.tolist(), second.tolist(), strict=True)
+        graph.add_edges_from((names[a], names[b]) for a, b in pairs if a != b)
         return graph
 
     def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
@@ -102,3 +103,4 @@ class LinkScores(Model):
 
     query = query_many = marginals = map_query = sample = score_samples = _refuse
     class_probabilities = pseudo_log_likelihood = full_conditionals = log_evidence = _refuse
+    to_potentials = _refuse

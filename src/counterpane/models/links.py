@@ -367,7 +367,8 @@ def score_links(model: LinkScores) -> ModelLinks:
     strengths: dict[tuple[int, int], float] = {}
     for a, b, score in zip(*map(np.ndarray.tolist, (*pairs.coords, pairs.data)), strict=True):
         ends = (min(a, b), max(a, b))
-        strengths[ends] = max(strengths.get(ends, score), score)
+        if a != b:
+            strengths[ends] = max(strengths.get(ends, score), score)
     links = [Link(ends, strength) for ends, strength in strengths.items()]
     return ranked_links(links, "undirected", SCORE)
 

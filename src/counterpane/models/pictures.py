@@ -47,18 +47,27 @@ def model_html(model: Any, title: str) -> str:
             titles=edge_titles(model),
         )  # fmt: skip
         return framed(title, drawing, how)
-    edges = [(" × ".join(names),) for names in _ranked(model)]
-    listed = grid(("columns that bear on the class together",), edges[:LISTED],
-                  more=max(len(edges) - LISTED, 0))  # fmt: skip
     pool = provenance.get("pool", {}).get("note", "")
-    return framed(title, listed, *([line(pool)] if pool else []), how)
+    return framed(title, _interaction_grid(model), *([line(pool)] if pool else []), how)
 
 
-def _ranked(model: Any) -> list[tuple[str, ...]]:
-    """The hyperedges of a classifier, the largest effects first where they are known."""
+def _ranked(model: Any) -> list[dict[str, Any]]:
+    """The interactions of a classifier, the largest effects first where they are known."""
     if hasattr(model, "interactions"):
-        return [tuple(record["columns"]) for record in model.interactions()]
-    return list(model.hyperedges)
+        return list(model.interactions())
+    return [{"columns": names} for names in model.hyperedges]
+
+
+def _interaction_grid(model: Any) -> str:
+    """The first interactions of a classifier, with their effects where they are known."""
+    records = _ranked(model)
+    more = max(len(records) - LISTED, 0)
+    names = [" × ".join(record["columns"]) for record in records[:LISTED]]
+    if not records or "effect" not in records[0]:
+        return grid(("interaction",), ((name,) for name in names), more=more)
+    effects = [(f"±{r['effect']:.2f}", f"{r['explained']:.0%}") for r in records[:LISTED]]
+    rows = [(name, *each) for name, each in zip(names, effects, strict=True)]
+    return grid(("interaction", "effect on log-odds", "explains"), rows, more=more)
 
 
 def graph_html(
@@ -173,7 +182,8 @@ def drawn_of(model: Any) -> ModelPicture:
 def _interactions(model: Any) -> ModelPicture:
     """The columns of a classifier; lines and hubs join those whose effect is a joint one."""
     columns = [name for name in model.schema.names if name != model.target.name]
-    joint = [scope for scope in _ranked(model)[:MAX_HYPEREDGES] if len(scope) > 1]
+    scopes = [tuple(record["columns"]) for record in _ranked(model)[:MAX_HYPEREDGES]]
+    joint = [scope for scope in scopes if len(scope) > 1]
     hubs = {" × ".join(scope): scope for scope in joint if len(scope) > 2}
     edges = [(scope[0], scope[1]) for scope in joint if len(scope) == 2]
     edges += [(hub, name) for hub, scope in hubs.items() for name in scope]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.open import read
+from counterpane.counts.open import is_large, read
 from counterpane.counts.source import CountSource, Policy
+from counterpane.data.columns import columns_of
+from counterpane.data.files import read_columns
+from counterpane.data.prepare import formats_of, prepare_like
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
@@ -59,7 +63,7 @@ def updated_network(
             "the network does not say how many rows its tables stand for, so new rows have no "
             "weight beside them; learn it from data, or pass strengths for each row of a table."
         )
-    source = _rows(model.schema, X, sample_weight)
+    source = _rows(model.schema, _as_learned(model, X), sample_weight)
     families = [(*model.dag.parents(i), i) for i in range(model.dag.n)]
     batch = source.counts(families, missing=missing)
     new = [np.asarray(batch[i], dtype=np.float64) for i in range(model.dag.n)]
@@ -88,6 +92,15 @@ def learned_counts(model: BayesianNetwork, prior_size: float) -> list[Floats]:
         whole = whole and bool((np.abs(each - np.rint(each)) <= slack).all())
         counts.append(np.maximum(each, 0.0))
     return [np.rint(each) for each in counts] if whole else counts
+
+
+def _as_learned(model: BayesianNetwork, X: Any) -> Any:
+    """A file in memory with its columns as those that the network was learned from."""
+    if not isinstance(X, str | os.PathLike) or is_large(X):
+        return X
+    provenance = model.provenance or {}
+    columns = columns_of(read_columns(X, formats=formats_of(provenance)), unusable={})
+    return prepare_like(columns, model.schema, provenance)
 
 
 def _rows(schema: Schema, X: Any, sample_weight: Any) -> CountSource:

@@ -102,7 +102,7 @@ def report_rows(
         return ReportRows(None, _evenly(data, most), data.n_rows)
     weights = data.weights if isinstance(data, Table) else None
     if isinstance(data, str | os.PathLike):
-        data = read_columns(data, strict=True, formats=formats_of(provenance or {}))
+        data = columns_of(read_columns(data, formats=formats_of(provenance or {})), unusable={})
     columns = data.labels() if isinstance(data, Table) else columns_of(data, schema.names)
     by_name = {c.name: c for c in columns}
     lacking = [name for name in schema.names if name not in by_name]

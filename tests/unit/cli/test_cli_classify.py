@@ -168,7 +168,10 @@ def test_an_embedded_set_keeps_its_cuts(run, tmp_path: Path) -> None:
         (["learn", "titanic", "--target", "sex", "--discretize", "mld"], "did you mean 'mdl'"),
         (["predict", "net.cp", "titanic"], "learned for no class"),
         (["predict", "net.cp", "titanic", "--target", "sexx"], "did you mean 'sex'"),
-        (["predict", "net.cp", "other.csv", "--target", "sex"], "no column of the frame"),
+        (
+            ["predict", "net.cp", "other.csv", "--target", "sex"],
+            "no column that the model predicts from",
+        ),
         (["predict", "absent.cp", "titanic"], "absent.cp"),
         (["predict", "net.cp", "absent.csv"], "absent.csv"),
     ],

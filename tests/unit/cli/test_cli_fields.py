@@ -89,7 +89,9 @@ def test_score(run, tmp_path: Path, metric: str) -> None:
     assert (code, facts["rows"]) == (0, 2201)
     assert facts["mean"] == pytest.approx(found.mean)
     assert facts["standard_error"] == pytest.approx(found.standard_error)
-    assert f"{found.mean:.6f} ±" in run("score", "m.cp", "titanic", "--metric", metric)[1]
+    out = run("score", "m.cp", "titanic", "--metric", metric)[1]
+    assert f"log-likelihood {found.mean:.6f} ±" in out
+    assert f"nats per {'cell' if metric == 'normalized-pll' else 'row'}, 2,201 rows" in out
 
 
 def test_a_score_that_is_not_known_or_not_there(run) -> None:

@@ -184,7 +184,6 @@ def test_compare_takes_it_too(run, tmp_path: Path) -> None:
         ("", (), "a header row is needed"),
         ("a,b\n", (), "no rows"),
         ("a,b\n1,1\n1,1\n", (), "no column is left to learn from; left out: 'a'"),
-        ("a,a\n1,2\n2,1\n", (), "'a' occurs twice"),
         ("a,b\n1,2\n3\n", (), "line 3: 1 fields where the header has 2"),
         ("a,b\n1,2\n3\n", (), "--delimiter"),
         ("a,t\n1,\n2,\n", ("--target", "t"), "no value in any row; choose another"),
@@ -221,7 +220,7 @@ def test_names_that_look_like_markup(run, tmp_path: Path) -> None:
     code, out, _ = run("learn", "m[x].csv", "-o", "[b]m.cp")
     assert code == 0
     assert "[red]x[/red]" in out
-    assert "next: counterpane query '[b]m.cp' '[red]x[/red]'" in out
+    assert "next: counterpane query '[b]m.cp' 'two words' --given '[red]x[/red]=[bold]'" in out
     code, out, _ = run("query", "[b]m.cp", "two words", "-g", "[red]x[/red]=[bold]")
     assert code == 0
     assert "[/red]" in out

@@ -16,6 +16,7 @@ import counterpane as cp
 from counterpane.data.columns import Labels, Numbers, columns_of
 from counterpane.data.excel import SheetChosen
 from counterpane.data.files import read_columns
+from counterpane.data.headers import HeaderGuessed
 from counterpane.errors import DataError, FileFormatError, MissingExtraError, ParameterError
 
 ROWS = [
@@ -71,7 +72,7 @@ def test_cells_of_json(tmp_path: Path) -> None:
     assert isinstance(c, Numbers) and c.values[1:].tolist() == [1500, 20]
 
 
-def test_nested_json_is_refused_or_left_out(run, tmp_path: Path) -> None:
+def test_lists_in_json_are_refused_or_left_out(run, tmp_path: Path) -> None:
     records = [{**row, "tags": ["x"], "more": {"y": 1}} for row in ROWS]
     lines(tmp_path / "t.jsonl", records)
     with pytest.raises(DataError, match="column 'tags' holds list values"):
@@ -79,7 +80,7 @@ def test_nested_json_is_refused_or_left_out(run, tmp_path: Path) -> None:
     code, out, _ = run("learn", "t.jsonl", "--target", "kind")
     assert code == 0
     assert "Left out tags: list values, which have no states." in out
-    assert "Left out more: dict values" in out
+    assert "Left out more.y: the same value in all rows" in out
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,14 @@ def test_sheets(tmp_path: Path) -> None:
     assert cp.read(path, sheet=1).schema.names == ("a",)
     with pytest.raises(cp.CounterpaneError, match="sheet 'tow' is not known; did you mean 'two'"):
         cp.read(path, sheet="tow")
+    notes = [["Sales of 2024"], ["see the next sheet"]]
+    rows = [["Orders of 2024"], [], ["kind", "size"], *(["ab"[i % 2], i] for i in range(30))]
+    book = workbook(tmp_path / "b.xlsx", {"read me": notes, "orders": rows})
+    with (
+        pytest.warns(SheetChosen, match=r"'orders' was read, and not 'read me'\. sheet=… reads"),
+        pytest.warns(HeaderGuessed, match="the first line is above the names .*'Orders of 2024'"),
+    ):
+        assert cp.read(book, drop=["size"]).schema.names == ("kind",)
     with pytest.raises(ParameterError, match=r"sheet='3'; .* has 2, counted from 1"):
         cp.read(path, sheet="3")
     with pytest.raises(ParameterError, match=r"sheet='x'; .* is no Excel file"):
@@ -137,8 +146,11 @@ def test_messy_sheets(tmp_path: Path) -> None:
 def test_empty_and_double_columns(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="is empty"):
         cp.read(workbook(tmp_path / "a.xlsx", {"only": []}))
+    double = workbook(tmp_path / "b.xlsx", {"only": [["a", "a"], [1, 2]]})
     with pytest.raises(DataError, match="'a' occurs twice"):
-        cp.read(workbook(tmp_path / "b.xlsx", {"only": [["a", "a"], [1, 2]]}))
+        cp.read(double, discretize=None)
+    with pytest.warns(HeaderGuessed, match=r"the later are called 'a \(2\)'"):
+        assert cp.read(double).schema.names == ("a", "a (2)")
     with pytest.raises(DataError, match="no rows"):
         cp.read(workbook(tmp_path / "c.xlsx", {"only": [["a", "b"]]}))
 

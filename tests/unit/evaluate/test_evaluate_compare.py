@@ -45,7 +45,7 @@ def test_measures_are_those_of_rows_not_learned_from(found) -> None:
         classifier = cp.NaiveBayes().fit(train, "survived")
         truth = test.codes[3].astype(int)
         proba = classifier.predict_proba(test.select(["status", "age", "sex"]))
-        losses.append(-np.log(proba[np.arange(len(truth)), truth]).mean())
+        losses += (-np.log(proba[np.arange(len(truth)), truth])).tolist()  # of rows, not of folds
     assert records["search"]["pll"] == pytest.approx(np.mean(plls))
     assert records["search"]["log_likelihood"] == pytest.approx(np.mean(logs))
     assert records["bayes"]["log_loss"] == pytest.approx(np.mean(losses))
@@ -235,3 +235,10 @@ def test_a_notebook_shows_the_measures(found) -> None:
     assert page.startswith("<div")
     assert all(f">{name}</td>" in page for name in found.fits)
     assert "5 learners on 2,201 rows, 3 folds, target survived" in page
+
+
+def test_measures_are_means_over_rows_and_not_over_folds_of_other_sizes() -> None:
+    frame = {"x": ["a", "b", "a", "b"] * 3, "y": ["p", "q", "p", "q", "p", "p"] * 2}
+    (record, *_) = cp.evaluate.compare([cp.NaiveBayes()], frame, "y", folds=5).records
+    right = 12 * record["accuracy"]
+    assert right == pytest.approx(round(right))

@@ -116,6 +116,21 @@ def test_a_saved_model_tells_the_same(tmp_path):
     assert cp.load(tmp_path / "m.bif").edge_strengths() == []
 
 
+def test_strengths_by_em_are_those_of_the_counts_without_the_prior(tmp_path):
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 3, 300)
+    b = np.where(rng.random(300) < 0.7, a, rng.integers(0, 3, 300))
+    c = rng.integers(0, 2, 300).astype(float)
+    c[:30] = np.nan  # so that EM runs; the pair a, b has no gaps
+    learner = cp.StructureSearch(missing="em").fit({"a": a, "b": b, "c": c})
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (a, b), 1)
+    (edge,) = learner.strengths_
+    assert edge.bits == pytest.approx(corrected_information(counts), abs=2e-6)
+    learner.model_.save(tmp_path / "m.cp")
+    assert cp.load(tmp_path / "m.cp").edge_strengths() == learner.strengths_
+
+
 def test_strengths_of_other_rows():
     table = cp.load_dataset("titanic")
     model = cp.StructureSearch().fit(table).model_

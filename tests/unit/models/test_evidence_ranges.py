@@ -220,3 +220,11 @@ def test_ranges_meet():
     assert cp.Range(low=3) & cp.Range(low=3, include_low=False) == cp.Range(3, include_low=False)
     assert repr(cp.Range(low=3, include_low=False)) == "Range(value > 3)"
     assert repr(cp.Range("2020-01-01", "2021-01-01")) == "Range(2020-01-01 ≤ value < 2021-01-01)"
+
+
+def test_a_range_as_text_names_the_way_to_write_it():
+    model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
+    with pytest.raises(cp.CounterpaneError, match=r"pass counterpane\.Range\(low=…, high=…\)"):
+        model.query("class", {"petal_width": ">2"})
+    with pytest.raises(cp.CounterpaneError, match=r"states \([^)]*\)\.?"):
+        model.query("class", {"petal_width": "wide"})

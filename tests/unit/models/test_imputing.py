@@ -415,15 +415,19 @@ def test_the_command(run, tmp_path):
     assert code == 2 and "needs a model of all columns" in errors
 
 
-def test_cells_that_are_no_numbers_are_no_gaps(run, tmp_path):
+def test_a_word_for_missing_is_a_gap_and_an_odd_text_among_numbers_is_not(run, tmp_path):
     rng = np.random.default_rng(0)
     values = [f"{v:.2f}" for v in rng.normal(0, 1, 400)]
     values[5], values[6], values[7] = "broken", "NA", ""
+    values[8:12] = ["k.A."] * 4
     lines = ["x,y", *(f"{v},{'p' if i % 2 else 'q'}" for i, v in enumerate(values))]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     run("learn", "t.csv", "-o", "m.cp", "--missing", "em", "-q")
-    assert run("impute", "m.cp", "t.csv", "-o", "f.csv")[0] == 0
+    code, out, errors = run("impute", "m.cp", "t.csv", "-o", "f.csv")
+    assert code == 0 and "6 cells filled in 6 rows" in out
+    assert "5 cells that are no number, such as 'broken', are taken as missing" in errors
+    assert "1 such cell stays as written" in errors
     filled = (tmp_path / "f.csv").read_text().splitlines()
     assert filled[6] == "broken,p"
-    assert float(filled[7].split(",")[0]) and float(filled[8].split(",")[0])
-    assert filled[1:6] == lines[1:6]
+    assert all(float(line.split(",")[0]) for line in filled[7:13])
+    assert filled[1:6] == lines[1:6] and filled[13:] == lines[13:]

@@ -63,7 +63,12 @@ def test_names_and_states_are_escaped(learner, nasty):
 def test_classifiers_and_bootstraps(nasty):
     classifier = cp.InteractionClassifier().fit(nasty, "b")
     assert NASTY in words(classifier._repr_html_())
-    assert "class 'b'" in words(classifier.model_._repr_html_())
+    told = words(classifier.model_._repr_html_())
+    assert "class 'b'" in told and "effect on log-odds" in told
+    largest = classifier.interactions_[0]
+    assert f"±{largest['effect']:.2f}" in told and f"{largest['explained']:.0%}" in told
+    answer = classifier.model_.query("b", {})._repr_html_()
+    assert answer.count("width:") == 2 and "<th" in answer
     result = cp.bootstrap(cp.HillClimb(), nasty, 20, random_state=0)
     told = words(result._repr_html_())
     assert "20 samples, 3 columns" in told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import re
 from abc import ABC, abstractmethod
@@ -19,8 +18,9 @@ from urllib.parse import unquote
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
 from counterpane.counts.engines.arrow_size import unpacked_size
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.csv import DELIMITERS, open_text
+from counterpane.data.csv import open_text
 from counterpane.data.files import parquet_size
+from counterpane.data.headers import split_best
 from counterpane.data.remote import (
     FilePath,
     RemotePath,
@@ -374,7 +374,7 @@ def _delimiter_of(path: FilePath) -> str:
     else:
         with open_text(path, "utf-8-sig") as file:
             header = next(filter(str.strip, file), "")
-    return max(DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
+    return split_best(header)
 
 
 def _sliced(batch: Any, names: Sequence[str]) -> Iterator[Block]:

@@ -268,7 +268,7 @@ def reordered_network(
         axes = np.argsort([order[p] for p in parents]).tolist()
         tables.append(model.tables[i].transpose([*axes, len(parents)]))
         strengths.append(model.strengths[i].transpose(axes))
-    return BayesianNetwork(schema, dag, tables, strengths)
+    return BayesianNetwork(schema, dag, tables, strengths, prior_size=model.prior_size)
 
 
 MAX_COPIES = 32  # of a row; more draws would hardly change its counts

@@ -1,0 +1,175 @@
+"""The names of the columns in a messy file: where they stand, what describes them, which repeat."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from counterpane.data.clean import NO_NUMBER
+from counterpane.data.dates import day_number
+from counterpane.data.number_formats import is_number_like
+
+DELIMITERS = ",;\t|"
+FIRST_LINES = 30  # among which the header is looked for
+SAMPLE = 200  # rows by which a header is judged
+ENOUGH = 20  # rows below which no row is taken for a description, nor names for values
+MOST_DESCRIPTIONS = 2  # rows under a header: the question, and an identifier of it
+REPEATS = 4  # rows that a state has on average, in a column that shows what its states are
+
+
+class HeaderGuessed(UserWarning):
+    """A file has no plain header: titles above it, a description below it, or names that repeat."""
+
+
+def titles_left_out(rows: int, words: str) -> HeaderGuessed:
+    """The warning that rows above the header were passed over; the first begins with `words`."""
+    lines = "line is" if rows == 1 else f"{rows} lines are"
+    return HeaderGuessed(
+        f"the first {lines} above the names of the columns ({words.strip()[:40]!r} …), and left "
+        "out."
+    )
+
+
+def split_best(line: str) -> str:
+    """The delimiter that splits a line most."""
+    return max(DELIMITERS, key=lambda mark: _n_named(line, mark, empty=True))
+
+
+def _n_named(line: str, mark: str, *, empty: bool = False) -> int:
+    """The number of fields of a line, those without text only if `empty`."""
+    fields = next(csv.reader([line], delimiter=mark), [])
+    return len(fields) if empty else sum(bool(field.strip()) for field in fields)
+
+
+def title_lines(lines: Sequence[str]) -> int:
+    """The number of lines above the header: those with fewer than half as many fields as others.
+
+    What would be the header then must have a different word in each field; otherwise there are
+    none, as where few columns have a name. Quotes that a line leaves open belong to the header.
+
+    >>> title_lines(["Survey of 2024,,,", "", "age,sex,wind,rain", "41,m,1,2"])
+    2
+    """
+    most = [max(_n_named(line, mark) for mark in DELIMITERS) for line in lines]
+    first = next((place for place, n in enumerate(most) if 2 * n > max(most)), 0)
+    if not any(most[:first]) or any(line.count('"') % 2 for line in lines[:first]):
+        return 0
+    names = next(csv.reader([lines[first]], delimiter=split_best(lines[first])), [])
+    return first if is_header(names) else 0
+
+
+def is_header(cells: Sequence[Any]) -> bool:
+    """Whether cells can only be names: several words, all different."""
+    words = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
+    named = len(words) == len(cells) == len(set(words)) > 1
+    return named and not any(map(_is_figure, words))
+
+
+def table_below(
+    names: Sequence[Any], rows: Iterator[list[Any]], where: str
+) -> tuple[list[str], Iterator[list[Any]]]:
+    """The names of the columns and the rows of data, of a header and the rows below it.
+
+    A row that describes the columns is left out; names that are values are a row; names that occur
+    twice get a number. A warning tells each of these.
+    """
+    rows = iter(rows)
+    sample = list(islice(rows, SAMPLE))
+    texts = [f"column {i}" if _is_gap(n) else str(n).strip() for i, n in enumerate(names, start=1)]
+    if _are_values(names, sample):
+        _tell(
+            f"the first row of {where} holds values, not names, so the columns are called "
+            "'column 1', 'column 2', …; give the file a header to choose their names."
+        )
+        return [f"column {i}" for i in range(1, len(names) + 1)], chain([list(names)], sample, rows)
+    n_left_out = _n_descriptions(sample)
+    for row in sample[:n_left_out]:
+        words = next(str(cell) for cell in row if not _is_gap(cell))
+        _tell(f"{where}: the row {words[:40]!r}, … describes the columns, and was left out.")
+    return _numbered(texts, where), chain(sample[n_left_out:], rows)
+
+
+def _numbered(names: list[str], where: str) -> list[str]:
+    """The names, each its own: a second Qty is called Qty (2)."""
+    taken, times, unique = set(names), Counter[str](), []
+    for name in names:
+        times[name] += 1
+        new = name
+        while times[name] > 1 and new in taken:
+            new = f"{name} ({times[name]})"
+            times[name] += new in taken
+        taken.add(new)
+        unique.append(new)
+    renamed = [new for name, new in zip(names, unique, strict=True) if new != name]
+    if renamed:
+        _tell(f"{where}: names of columns occur twice; the later are called {_listed(renamed)}.")
+    return unique
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(map(repr, words[:4])) + (f" and {len(words) - 4:,} more" * (len(words) > 4))
+
+
+def _are_values(names: Sequence[Any], sample: Sequence[Sequence[Any]]) -> bool:
+    """Whether every name is a value of its column: a number, or a text that occurs again."""
+    if len(sample) < ENOUGH or len(names) < 2 or any(map(_is_gap, names)):
+        return False
+    sure = False
+    for place, name in enumerate(names):
+        if _is_figure(name):
+            sure |= isinstance(name, str) and not name.strip().isdigit()  # 2021 can be a name
+        elif any(row[place] == name for row in sample):
+            sure = True
+        else:
+            return False
+    return sure
+
+
+def _n_descriptions(sample: Sequence[Sequence[Any]]) -> int:
+    """The number of rows at the begin that are none of data."""
+    for n in range(MOST_DESCRIPTIONS, 0, -1):
+        others = sample[n:]
+        if len(others) >= ENOUGH and all(_is_description(row, others) for row in sample[:n]):
+            return n
+    return 0
+
+
+def _is_description(row: Sequence[Any], others: Sequence[Sequence[Any]]) -> bool:
+    """Whether a row is none of data: no cell of it occurs in others, and several show it.
+
+    A column shows it whose other cells are numbers, or few states. Without any column of numbers
+    the texts must also be longer than all states, as questions are.
+    """
+    n_numbers, n_states, longer = 0, 0, True
+    for place, cell in enumerate(row):
+        if _is_gap(cell):
+            continue
+        known = [other[place] for other in others if not _is_gap(other[place])]
+        if _is_figure(cell) or cell in known:
+            return False
+        states = set(known)
+        if known and all(map(_is_figure, states)):
+            n_numbers += 1
+        elif known and len(states) * REPEATS <= len(known):
+            n_states += 1
+            longer &= len(str(cell)) > max(len(str(state)) for state in states)
+    return n_numbers + n_states > 1 if n_numbers else longer and n_states > 2
+
+
+def _is_gap(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and cell.strip() in NO_NUMBER)
+
+
+def _is_figure(cell: Any) -> bool:
+    """Whether a cell holds a number, a truth value or a date."""
+    if not isinstance(cell, str):
+        return cell is not None
+    return is_number_like(cell.strip()) or day_number(cell) is not None
+
+
+def _tell(words: str) -> None:
+    warnings.warn(words, HeaderGuessed, stacklevel=6)
