@@ -20,7 +20,8 @@ from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, p
 from counterpane.counts.engines.arrow_size import unpacked_size
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.csv import DELIMITERS, open_text
-from counterpane.data.files import parquet_size
+from counterpane.data.parquet import MOST_SHARED, measured_pages, parquet_size
+from counterpane.data.parquet_pages import PageSizes
 from counterpane.data.remote import (
     FilePath,
     RemotePath,
@@ -37,6 +38,7 @@ from counterpane.errors import (
     NoFileError,
     no_file,
 )
+from counterpane.memory import memory_errors
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these."""
@@ -265,6 +267,10 @@ def bytes_of(reader: Any) -> int | None:
 class ParquetReader(FileReader):
     """Parquet by pyarrow, batch by batch; texts keep their stored dictionaries."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._sizes: dict[FilePath, PageSizes | None] = {}  # of the files that were read
+        super().__init__(*arguments, **options)
+
     def _schema(self, path: FilePath) -> Any:
         with opened(path) as file:
             return pyarrow_module("parquet").read_schema(file)
@@ -279,10 +285,15 @@ class ParquetReader(FileReader):
         self, path: FilePath, names: Sequence[str], groups: range | None
     ) -> Iterator[Block]:
         chosen = None if groups is None else list(groups)
-        texts = [name for name in names if family(self.types[name]) == "text"]
+        if path not in self._sizes:  # each page of a store would be a request
+            self._sizes[path] = measured_pages(path) if isinstance(path, Path) else None
+        sizes = self._sizes[path]
+        plain = sizes.plain if sizes else ()
+        rows = min(BLOCK_ROWS, max(1, MOST_SHARED // max(1, sizes.shared))) if sizes else BLOCK_ROWS
+        texts = [n for n in names if family(self.types[n]) == "text" and n not in plain]
         parquet_file = pyarrow_module("parquet").ParquetFile
         with opened(path) as stored, parquet_file(stored, read_dictionary=texts) as file:
-            for batch in file.iter_batches(BLOCK_ROWS, chosen, columns=names, use_threads=False):
+            for batch in file.iter_batches(rows, chosen, columns=names, use_threads=False):
                 batch.validate(full=True)  # codes beyond their dictionary, for one
                 yield [batch.column(name) for name in names]
 
@@ -405,7 +416,8 @@ def _stream(path: RemotePath) -> Any:
 def reading(path: FilePath) -> Iterator[None]:
     """Turns what pyarrow raises about a file into one sentence."""
     try:
-        yield
+        with memory_errors(f"file {str(path)!r}"):
+            yield
     except CounterpaneError:
         raise
     except FileNotFoundError:
