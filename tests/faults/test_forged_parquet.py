@@ -97,7 +97,7 @@ def test_sizes_of_sound_files(packing, version):
                    row_group_size=1500, data_page_size=4000, use_dictionary=["a"],
                    column_encoding=encodings)  # fmt: skip
     facts = pq.read_metadata(file)
-    sizes = page_sizes(file, facts, 2**30)
+    sizes = page_sizes(file, 2**30)
     groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
     stated = sum(group.total_byte_size for group in groups)
     assert 0.8 * stated < sizes.unpacked < stated + 8 * 2 * 5000

@@ -122,9 +122,8 @@ def _check_size(path: Path) -> PageSizes:
 
 def measured_pages(path: Path) -> PageSizes:
     """The sizes of the pages of a file; refused if those that are open at one time are too many."""
-    facts = importlib.import_module("pyarrow.parquet").read_metadata(path)
     with path.open("rb") as file:
-        sizes = page_sizes(file, facts, most_unpacked(path))
+        sizes = page_sizes(file, most_unpacked(path))
     check_unpacked(path, sizes.open, UNPACKED_FIRST)
     return sizes
 

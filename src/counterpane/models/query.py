@@ -242,7 +242,9 @@ class JointModel(BatchAnswers):
         nor given. With `strict`, an answer that is not exact raises.
         """
         how = as_map_method(method)
-        model, evidence = self._after(do, evidence, name_list(variables or ()))
+        model, evidence = self._after(
+            do, evidence, name_list(() if variables is None else variables)
+        )
         coded = encode_evidence(self.schema, evidence)
         rest = [n for i, n in enumerate(self.schema.names) if i not in coded.codes]
         queried = self._positions(rest if variables is None else name_list(variables), coded)

@@ -16,10 +16,11 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
+from counterpane.boundary import check_kind
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
 from counterpane.counts.engines.arrow_size import unpacked_size
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.csv import DELIMITERS, open_text
+from counterpane.data.csv import DELIMITERS, check_delimiter, open_text
 from counterpane.data.parquet import MOST_SHARED, measured_pages, parquet_size
 from counterpane.data.parquet_pages import PageSizes
 from counterpane.data.remote import (
@@ -30,7 +31,7 @@ from counterpane.data.remote import (
     no_remote_file,
     without_secrets,
 )
-from counterpane.disk import MAX_RATIO, check_unpacked
+from counterpane.disk import MAX_RATIO, as_path, check_unpacked, path_errors
 from counterpane.errors import (
     CounterpaneError,
     DataError,
@@ -63,11 +64,13 @@ def _located(paths: Paths) -> list[tuple[FilePath, FilePath]]:
     """The files of paths, each with the root below which names of folders may be columns."""
     alone = isinstance(paths, str | PathLike)
     located: list[tuple[FilePath, FilePath]] = []
+    if not alone:
+        check_kind("paths", "Sequence", paths)
     for name in [paths] if isinstance(paths, str | PathLike) else paths:
         if is_url(name):
             located += _located_far(str(name))
             continue
-        path = Path(name)
+        path = as_path(name)
         if path.is_file():
             located.append((path, path.parent if alone else Path(path.anchor)))
             continue
@@ -75,7 +78,8 @@ def _located(paths: Paths) -> list[tuple[FilePath, FilePath]]:
             root = path
             if (path / DELTA_LOG).is_dir():
                 raise _no_delta(path)
-            inside = [p for p in path.rglob("*") if file_kind(p) and p.name[0] not in "._"]
+            with path_errors(path, "read"):  # what is in it may vanish meanwhile
+                inside = [p for p in path.rglob("*") if file_kind(p) and p.name[0] not in "._"]
         elif has_magic(str(path)):
             fixed = takewhile(lambda part: not has_magic(part), path.parts)
             root = Path(*fixed)
@@ -349,6 +353,8 @@ class TextReader(FileReader):
     def __init__(
         self, paths: Sequence[FilePath], delimiter: str | None, folders: Mapping[str, Values]
     ) -> None:
+        if delimiter is not None:
+            check_delimiter(delimiter)
         self._delimiter = delimiter or _delimiter_of(paths[0])
         super().__init__(paths, folders, texts=True)
 
