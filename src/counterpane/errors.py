@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
@@ -19,6 +20,7 @@ MAX_WORD = 100  # letters of a name for which near ones are sought
 MAX_MESSAGE = 1000  # characters; what quotes a file or a table may be longer
 
 
+_LINES = re.compile(r"\s*\n\s*")
 _TURNS = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))  # and line separators
 _SIGNS = (
     {code: 0x2400 + code for code in range(32) if code != 10}
@@ -85,7 +87,8 @@ class CounterpaneError(Exception):
     """
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(visible(shortened("".join(map(str, parts)))))
+        text = _LINES.sub(" ", "".join(map(str, parts)))  # an array is written in several
+        super().__init__(visible(shortened(text)))
         self.parts = parts
 
     def __str__(self) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from counterpane.errors import TableSizeError
 
@@ -21,9 +20,6 @@ PROCESS = Path("/proc/self")
 
 FEWER_COLUMNS = "select fewer columns"
 FEWER_STATES = "merge rare states, or leave out columns with thousands of states"
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 
 def available_memory() -> int:
@@ -88,17 +84,6 @@ def memory_errors(what: str) -> Iterator[None]:
             f"memory ran out: {what} needs more than the {size_text(available_memory())} that are "
             "available; take fewer columns, rows or states."
         ) from None
-
-
-def within_memory(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The function, whose failed allocations are a `TableSizeError`."""
-
-    @wraps(function)
-    def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
-        with memory_errors(f"{function.__qualname__}()"):
-            return function(*arguments, **options)
-
-    return run
 
 
 def _of_machine() -> int | None:

@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "counterpane"
 FLOORS = [
     {"errors", "typing", "lazy"},
     {"ragged", "disk", "memory", "seeds"},
+    {"boundary"},
     {"_core"},
     {"progress", "plotting", "markup"},
     {"parallel"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,18 +57,23 @@ def _rules(rng: np.random.Generator, schema: cp.Schema, size: float) -> Rules:
     return Rules.from_list(schema.cards, listed)
 
 
-def log_weights(model: Any) -> np.ndarray[Any, Any]:
-    """ln of the weight of every row, of axes (variables…), from the parts of the model."""
+def log_parts(model: Any) -> list[np.ndarray[Any, Any]]:
+    """ln of each part of the weight of every row, of axes (variables…): one for each variable of a
+    Bayesian network, and one in all for another model.
+    """
     cards = model.schema.cards.tolist()
+    if isinstance(model, BayesianNetwork):
+        parts = [np.zeros(cards) for _ in cards]
+        for row in np.ndindex(*cards):
+            for v, part in enumerate(parts):
+                part[row] = _log_share(model, v, row)
+        return parts
     total = np.zeros(cards)
     for row in np.ndindex(*cards):
-        if isinstance(model, BayesianNetwork):
-            logs = [_log_share(model, v, row) for v in range(len(cards))]
-        else:
-            logs = [float(p.log_values[tuple(row[v] for v in p.scope)]) for p in model.potentials]
-            logs += [w for r in model.rules for w in _held(r, row)]
+        logs = [float(p.log_values[tuple(row[v] for v in p.scope)]) for p in model.potentials]
+        logs += [w for r in model.rules for w in _held(r, row)]
         total[row] = -math.inf if -math.inf in logs else math.fsum(logs)
-    return total
+    return [total]
 
 
 def _log_share(model: BayesianNetwork, v: int, row: tuple[int, ...]) -> float:
@@ -87,56 +92,199 @@ def _held(rules: Rules, row: tuple[int, ...]) -> list[float]:
 
 
 @lru_cache(maxsize=1)
-def made_model(number: int) -> tuple[Any, np.ndarray[Any, Any]]:
-    """A random model, and ln of the weight of every row."""
+def made_model(number: int) -> tuple[Any, list[np.ndarray[Any, Any]]]:
+    """A random model, and ln of the parts of the weight of every row."""
     model = make_model(np.random.default_rng([number, 24]))
-    return model, log_weights(model)
+    return model, log_parts(model)
+
+
+class Question(NamedTuple):
+    """What is asked, what is known in each of three ways, and ln of the weight of every row."""
+
+    asked: list[int]
+    evidence: dict[str, Any]
+    likelihoods: dict[str, Any]
+    do: dict[str, Any]
+    single: frozenset[int]  # variables with one state each, given or set
+    prior: np.ndarray[Any, Any]  # under do
+    logs: np.ndarray[Any, Any]  # under do and the evidence
+
+    @property
+    def log_share(self) -> float:
+        """ln P(evidence | do)."""
+        return _log_sum(self.logs) - _log_sum(self.prior)
+
+
+def _log_sum(logs: np.ndarray[Any, Any]) -> float:
+    top = float(logs.max())
+    return top if top == -np.inf else float(np.log(np.exp(logs - top).sum()) + top)
+
+
+def _along(weights: Any, v: int, n: int) -> np.ndarray[Any, Any]:
+    """ln of the weights of the states of a variable, on its axis of n."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(weights, dtype=float)).reshape(
+            [-1 if k == v else 1 for k in range(n)]
+        )
+
+
+def make_question(
+    rng: np.random.Generator, model: Any, parts: list[np.ndarray[Any, Any]]
+) -> Question:
+    """A random question; states, sets, ranges and likelihoods are known, and states are set."""
+    n, schema = parts[0].ndim, model.schema
+    asked = rng.permutation(n)[: rng.integers(1, min(n, 2) + 1)].tolist()
+    evidence: dict[str, Any] = {}
+    likelihoods: dict[str, Any] = {}
+    do: dict[str, Any] = {}
+    weights: dict[int, Any] = {}
+    single = set()
+    sets = rng.random() < 0.3 and isinstance(model, BayesianNetwork)
+    for v in range(n):
+        name, card = schema.names[v], int(schema.cards[v])
+        chosen, how = int(rng.integers(card)), int(rng.integers(10))
+        if how == 0:
+            vector = rng.random(card) ** rng.choice([1.0, 30.0])
+            vector[rng.random(card) < 0.2] = 0.0
+            vector[chosen] += 1e-3
+            likelihoods[name] = vector.tolist() if rng.random() < 0.5 else dict(enumerate(vector))
+            weights[v] = vector
+        elif how <= 3:
+            value, vector = _partly_known(rng, chosen, card)
+            one = np.count_nonzero(vector) == 1
+            if not (one and v in asked):  # what is known cannot be asked
+                evidence[name], weights[v] = value, vector
+                single |= {v} if one else set()
+        elif how == 4 and sets and v not in asked:
+            do[name] = chosen
+            single.add(v)
+        elif how <= 6 and v not in asked:
+            evidence[name], weights[v] = chosen, np.arange(card) == chosen
+            single.add(v)
+    prior = sum(part for k, part in enumerate(parts) if schema.names[k] not in do)
+    for name, state in do.items():
+        v = schema.index(name)
+        prior = prior + _along(np.arange(schema.cards[v]) == state, v, n)
+    logs = prior
+    for v, vector in weights.items():
+        logs = logs + _along(vector, v, n)
+    return Question(asked, evidence, likelihoods, do, frozenset(single), prior, logs)
+
+
+def _partly_known(
+    rng: np.random.Generator, chosen: int, card: int
+) -> tuple[Any, np.ndarray[Any, Any]]:
+    """A set or a range of states as evidence, and which states it holds."""
+    states, how = np.arange(card), int(rng.integers(3))
+    if how == 0:
+        listed = {chosen, *rng.integers(card, size=2).tolist()}
+        return listed, np.isin(states, list(listed))
+    if how == 1:
+        return cp.Range(low=chosen - 0.5), states >= chosen
+    return cp.Range(high=chosen, include_high=True), states <= chosen
 
 
 def fault_of(seed: int) -> str | None:
     """What is wrong with the answers of a random model; `QUESTIONS` seeds ask the same one."""
-    model, logs = made_model(seed // QUESTIONS)
+    model, parts = made_model(seed // QUESTIONS)
     rng = np.random.default_rng([seed, 26])
-    n, names = logs.ndim, model.schema.names
-    asked = rng.permutation(n)[: rng.integers(1, min(n, 2) + 1)].tolist()
-    told = [v for v in range(n) if v not in asked and rng.random() < 0.5]
-    codes = {v: int(rng.integers(model.schema.cards[v])) for v in told}
-    kept = logs[tuple(codes.get(v, slice(None)) for v in range(n))]
-    free = [v for v in range(n) if v not in codes]
-    top = kept.max()
-    evidence = {names[v]: model.schema[v].states[code] for v, code in codes.items()}
-    question = [names[v] for v in asked]
-    try:
-        answer = model.query(question, evidence)
-        best = model.map_query(question, evidence)
-        ln = model.log_evidence(evidence)
-        rows = model.sample(20, evidence, random_state=0)
-    except CounterpaneError:
-        if top == -np.inf:
-            return None  # impossible evidence, or a model without a possible row
-        raise
-    if top == -np.inf:
-        return f"evidence {evidence} is impossible, and {question} has an answer"
-    joint = np.exp(kept - top)
-    others = tuple(k for k, v in enumerate(free) if v not in asked)
-    summed = joint.sum(axis=others)
-    order = [v for v in free if v in asked]
-    expected = np.transpose(summed, [order.index(v) for v in asked]) / joint.sum()
+    question = make_question(rng, model, parts)
+    possible = question.logs.max() > -np.inf
+    checks = rng.permutation(np.array([check_best, check_share, check_rows, check_each]))[:2]
+    for check in (check_answer, *checks):
+        try:
+            fault = check(model, question)
+        except CounterpaneError:
+            if possible:
+                raise
+            continue  # impossible evidence, or a model without a possible row
+        if not possible and check in (check_answer, check_each):
+            return f"{question[:4]} is impossible, and has an answer"
+        if fault is not None:
+            return f"{fault}; {question[:4]}"
+    return None
+
+
+def _shares(question: Question, variables: list[int]) -> np.ndarray[Any, Any]:
+    """P(variables | what is known), by brute force."""
+    joint = np.exp(question.logs - question.logs.max())
+    summed = joint.sum(axis=tuple(v for v in range(joint.ndim) if v not in variables))
+    order = sorted(variables)
+    return np.transpose(summed, [order.index(v) for v in variables]) / joint.sum()
+
+
+def _differs(answer: Any, expected: np.ndarray[Any, Any]) -> bool:
     shares = np.asarray(answer.probabilities, dtype=float).reshape(expected.shape)
-    if not (np.abs(shares - expected) <= CLOSE).all():
-        return f"P({question} | {evidence}) is {shares.tolist()} and not {expected.tolist()}"
-    place = tuple(model.schema[v].code(best[names[v]]) for v in asked)
+    return not (np.abs(shares - expected) <= CLOSE).all()
+
+
+def _apart(value: float, truth: float) -> bool:
+    return value != truth and not abs(value - truth) <= CLOSE * max(1.0, abs(truth))
+
+
+def check_answer(model: Any, question: Question) -> str | None:
+    """`query`, and the probability of the evidence that its answer tells."""
+    names = [model.schema.names[v] for v in question.asked]
+    answer = model.query(
+        names, question.evidence, virtual_evidence=question.likelihoods, do=question.do
+    )
+    expected = _shares(question, question.asked)
+    if _differs(answer, expected):
+        return f"P({names}) is {answer.probabilities} and not {expected.tolist()}"
+    if _apart(answer.log_evidence, question.log_share):
+        return f"ln P(evidence) is {answer.log_evidence} and not {question.log_share}"
+    return None
+
+
+def check_best(model: Any, question: Question) -> str | None:
+    """`map_query`, which takes no likelihoods."""
+    if question.likelihoods:
+        return None
+    names = [model.schema.names[v] for v in question.asked]
+    best = model.map_query(names, question.evidence, do=question.do)
+    expected = _shares(question, question.asked)
+    place = tuple(model.schema[v].code(best[model.schema.names[v]]) for v in question.asked)
     if expected[place] < expected.max() - CLOSE:
-        return (
-            f"the best states {best} have probability {expected[place]}, {expected.max()} is best"
-        )
-    total = logs.max()
-    truth = float(np.log(joint.sum()) + top - np.log(np.exp(logs - total).sum()) - total)
-    if abs(ln - truth) > CLOSE * max(1.0, abs(truth)):
-        return f"ln P({evidence}) is {ln} and not {truth}"
-    drawn = logs[tuple(rows.codes[v].astype(int) for v in range(n))]
-    if not (drawn > -np.inf).all():
-        return f"an impossible row was drawn given {evidence}"
+        return f"{best} has probability {expected[place]}, and {expected.max()} is best"
+    return None
+
+
+def check_share(model: Any, question: Question) -> str | None:
+    """`log_evidence`, `log_weight` and its bounds."""
+    if question.do or question.prior.max() == -np.inf:
+        return None
+    share = model.log_evidence(question.evidence, virtual_evidence=question.likelihoods)
+    if _apart(share, question.log_share):
+        return f"ln P(evidence) is {share} and not {question.log_share}"
+    if question.likelihoods:
+        return None
+    weight, truth = model.log_weight(question.evidence), _log_sum(question.logs)
+    if _apart(weight, truth):
+        return f"ln of the weight is {weight} and not {truth}"
+    lower, upper = model.log_weight_bounds(question.evidence, exact=False)
+    slack = CLOSE * max(1.0, abs(truth))
+    if truth > -np.inf and not lower - slack <= truth <= upper + slack:
+        return f"the weight {truth} is not between {lower} and {upper}"
+    return None
+
+
+def check_rows(model: Any, question: Question) -> str | None:
+    """`sample`, which takes no likelihoods."""
+    if question.likelihoods:
+        return None
+    rows = model.sample(20, question.evidence, random_state=0, do=question.do)
+    drawn = question.logs[tuple(codes.astype(int) for codes in rows.codes)]
+    return None if (drawn > -np.inf).all() else "an impossible row was drawn"
+
+
+def check_each(model: Any, question: Question) -> str | None:
+    """`marginals`."""
+    answers = model.marginals(
+        question.evidence, virtual_evidence=question.likelihoods, do=question.do
+    )
+    for v, name in enumerate(model.schema.names):
+        if v not in question.single and _differs(answers[name], _shares(question, [v])):
+            return f"P({name}) is {answers[name].probabilities} and not {_shares(question, [v])}"
     return None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane import memory
+from counterpane import boundary, memory
 from counterpane.learn.registry import LEARNERS
 from faults.peak import peak_growth
 
@@ -59,7 +59,7 @@ def test_a_limit_of_the_process_counts(monkeypatch):
 
 
 def test_a_failed_allocation_is_an_error_of_ours():
-    @memory.within_memory
+    @boundary.public
     def ask():
         raise MemoryError
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.causes.causal_graph import check_question
 from counterpane.causes.effect_result import CausalEffect
 from counterpane.causes.graph_effects import EffectQuestion, Structures, answer_effect
@@ -30,6 +31,7 @@ MOST_STATES = 4096  # combinations of states of several treatments
 CAUTION = "This holds if the graph is right, which includes that no common cause is missing in it."
 
 
+@public
 def effect(
     subject: Any,
     treatment: str | Iterable[str],

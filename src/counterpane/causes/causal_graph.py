@@ -83,7 +83,7 @@ def check_question(
     """Refuse a question about unknown columns, or one that names a column twice."""
     conditions = list(given)
     for name in (*treatment, *outcome, *conditions):
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise unknown_name("column", name, names)
     if not treatment or not outcome:
         raise ParameterError("an effect needs a treatment and an outcome; name a column for each.")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
@@ -47,6 +48,7 @@ class CausationBounds(NamedTuple):
         )
 
 
+@public
 def causation_bounds(
     treatment: str,
     outcome: str,

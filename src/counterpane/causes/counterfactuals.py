@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.causes.causal_graph import check_question
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import ParameterError
@@ -19,6 +20,7 @@ from counterpane.models.exact import name_list
 TWIN = "′"  # the mark of a column in the other world
 
 
+@public
 def counterfactual(
     model: BayesianNetwork,
     outcome: str | Iterable[str],

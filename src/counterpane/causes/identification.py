@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from counterpane.boundary import public
 from counterpane.causes.adjustment import first_adjustment_sets, front_door_sets
 from counterpane.causes.causal_graph import causal_graph, check_question
 from counterpane.causes.evaluation import checked_effect, tables_for
@@ -106,6 +107,7 @@ class Identified:
         )
 
 
+@public
 def identify(
     graph: Any,
     treatment: str | Iterable[str],

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderHook
@@ -27,7 +27,7 @@ from rich.segment import Segment
 
 import counterpane as cp
 from counterpane.cli import COMMANDS
-from counterpane.disk import check_writable
+from counterpane.disk import as_path, check_writable
 from counterpane.errors import Advice, CounterpaneError, ParameterError, Setting, shortened, visible
 from counterpane.lazy import lazy
 
@@ -163,6 +163,9 @@ def spread_groups(function: Callable[..., None]) -> Callable[..., None]:
             for f in fields(group)
         ]
 
+    for parameter in parameters:
+        _check_paths(parameter.annotation)
+
     def run(**options: Any) -> None:
         for name, group in groups.items():
             options[name] = group(**{f.name: options.pop(f.name) for f in fields(group)})
@@ -172,6 +175,16 @@ def spread_groups(function: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _check_paths(annotation: Any) -> None:
+    """Let an option or argument that is a path refuse what can name no file, such as "".
+
+    Python takes that for the folder it works in.
+    """
+    kind, *details = get_args(annotation) or [annotation]
+    for detail in details if Path in (kind, *get_args(kind)) else []:
+        detail.parser = as_path
 
 
 def _print_version(wanted: bool) -> None:
@@ -201,10 +214,12 @@ def _error_sentence(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{str(error.filename)!r}: "
         words = error.strerror or str(error)
-        return f"{where}{words}; check the path and your rights to it, or name another.", 2
+        text = f"{where}{words}; check the path and your rights to it, or name another."
+        return shortened(text), 2
     words = " ".join(str(error).split())
     kind = type(error).__name__
-    return f"this should not happen ({kind}: {words}); run again with --debug and report it.", 1
+    text = f"this should not happen ({kind}: {words}); run again with --debug and report it."
+    return shortened(text), 1
 
 
 def _with_option_names(message: BaseException) -> str:

@@ -29,8 +29,8 @@ from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
 from counterpane.data.prepare import Prepared, formats_of, gap_words, prepare, prepare_like
-from counterpane.data.remote import without_secrets
-from counterpane.disk import write_atomically
+from counterpane.data.remote import is_url, without_secrets
+from counterpane.disk import as_path, write_atomically
 from counterpane.errors import DataError, ParameterError, unknown_name, visible
 from counterpane.typing import Array, Bools
 
@@ -197,7 +197,10 @@ def _read_large(
 
 def is_embedded(data: str) -> bool:
     """Whether DATA names an embedded set; a word that names no file may be a wrong name of one."""
-    return not (Path(data).exists() or Path(data).suffix or os.sep in data or has_magic(data))
+    if is_url(data):
+        return False
+    path = as_path(data)
+    return not (path.exists() or path.suffix or os.sep in data or has_magic(data))
 
 
 def _read_file(data: str, options: Mapping[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.counts.open import read
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -25,6 +26,7 @@ class LaggedTable(NamedTuple):
     tiers: list[list[str]]
 
 
+@public
 def lagged(table: Any, k: int = 1, *, by: str | None = None) -> LaggedTable:
     """The rows of a table with the k rows before each one beside it.
 

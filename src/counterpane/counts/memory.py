@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterpane._core import counts as kernels
+from counterpane.boundary import public
 from counterpane.counts.bitsets import BitColumns, words_to
 from counterpane.counts.distinct import DistinctRows, DistinctTask
 from counterpane.counts.layout import (
@@ -62,6 +63,7 @@ class MemoryCounts(CountSource):
 
     table: Table
 
+    @public
     def __init__(self, table: Table, *, n_jobs: int = 1) -> None:
         if n_jobs < 1:
             raise ParameterError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.boundary import public
 from counterpane.counts.baskets import BasketCounts
 from counterpane.counts.engines.arrow import ArrowSource, FileSource, FrameSource
 from counterpane.counts.engines.dask import DaskSource
@@ -35,7 +36,6 @@ from counterpane.data.table import Table
 from counterpane.disk import as_path
 from counterpane.errors import ParameterError, Setting, unknown_name
 from counterpane.lazy import lazy
-from counterpane.memory import within_memory
 from counterpane.typing import State
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ else:
     nw = lazy("narwhals.stable.v2")
 
 
-@within_memory
+@public
 def read(
     source: Any,
     *,

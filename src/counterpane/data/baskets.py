@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.boundary import public
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, TableSizeError
@@ -177,6 +178,7 @@ def items_schema(items: Iterable[Any]) -> Schema:
     return Schema(Variable(str(name), (0, 1)) for name in items)
 
 
+@public
 def read_baskets(
     X: Any, *, items: Sequence[Any] | None = None, schema: Schema | None = None
 ) -> Baskets:
@@ -248,6 +250,8 @@ def _of_matrix(X: Any, items: Sequence[Any] | None, schema: Schema | None) -> Ba
 
 
 def _of_lists(X: Iterable[Any], schema: Schema | None) -> Baskets:
+    if not isinstance(X, Iterable):
+        raise DataError(f"baskets cannot be read from {X!r}; a list of lists of items is needed.")
     place: dict[str, int] = {} if schema is None else {n: i for i, n in enumerate(schema.names)}
     codes: list[int] = []
     sizes: list[int] = []

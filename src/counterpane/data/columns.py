@@ -35,6 +35,13 @@ class UnknownState:
 UNKNOWN: Any = UnknownState()
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A column of a file that was not read, because values of its kind have no states."""
+
+    kind: str
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """A discrete column: its states in order, and for each row a position among them or -1.
@@ -200,6 +207,8 @@ def _of_values(name: str, values: Any) -> Column:
     """A column from a numpy array, a series of a frame library, or a sequence of objects."""
     if isinstance(values, Labels | Numbers):
         return values
+    if isinstance(values, Unread):
+        raise UnusableError(name, values.kind)
     if isinstance(values, list | tuple):
         return from_objects(name, list(values))
     if not isinstance(values, np.ndarray):

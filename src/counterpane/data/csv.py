@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
@@ -19,6 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from counterpane.boundary import check_kind
 from counterpane.data.clean import Cell, collect, text_columns
 from counterpane.data.columns import Column
 from counterpane.data.headers import (
@@ -62,8 +62,15 @@ class FileOptions:
     def __post_init__(self) -> None:
         if self.decimal not in (None, ".", ","):
             raise ParameterError(Setting("decimal", self.decimal), "; '.' or ',' is allowed.")
-        if self.delimiter is not None and len(self.delimiter) != 1:
-            raise ParameterError(Setting("delimiter", self.delimiter), "; one character is needed.")
+        if self.delimiter is not None:
+            check_delimiter(self.delimiter)
+        check_kind("encoding", "str | None", self.encoding)
+
+
+def check_delimiter(delimiter: Any) -> None:
+    """Refuse a delimiter that is not one character."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1:
+        raise ParameterError(Setting("delimiter", delimiter), "; one character is needed.")
 
 
 @contextmanager
@@ -71,8 +78,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[IO[str]]:
     """The text of a file, unpacked where its name ends in .gz; every failure is one sentence."""
     encoding = encoding or "utf-8-sig"
     try:
-        codecs.lookup(encoding)
-    except LookupError:
+        io.TextIOWrapper(io.BytesIO(), encoding)
+    except (LookupError, ValueError):  # one of bytes, or with a null character
         raise ParameterError(
             Setting("encoding", encoding), " is not known; try 'latin-1'."
         ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import warnings
@@ -26,12 +25,12 @@ from counterpane.data.datasets import dataset_names
 from counterpane.data.encoder import Discretize
 from counterpane.data.excel import read_excel
 from counterpane.data.export import frame_kind_of
+from counterpane.data.parquet import read_parquet
 from counterpane.data.prepare import ColumnsLeftOut, choose_columns, prepare
 from counterpane.data.remote import fetched, is_url, list_remote
 from counterpane.data.table import Table
-from counterpane.disk import as_path, check_unpacked, path_errors
+from counterpane.disk import as_path, path_errors
 from counterpane.errors import (
-    CounterpaneError,
     DataError,
     FileFormatError,
     NoFileError,
@@ -39,7 +38,6 @@ from counterpane.errors import (
     Setting,
     no_file,
 )
-from counterpane.memory import need_memory
 
 MAX_CELLS = 2**28  # columns × rows of JSON lines: with more, keys are no columns
 SAFE_CELLS, CELLS_PER_LETTER = 2**24, 16  # of a table of JSON lines, nearly all of them empty
@@ -168,53 +166,6 @@ def _is_wide(path: Path) -> bool:
         return file.read(2) in (b"\xff\xfe", b"\xfe\xff")
 
 
-def _read_parquet(path: Path, options: FileOptions) -> Any:
-    """The frame in a parquet file, read by pyarrow or polars, whichever is installed."""
-    for library, name in (("pyarrow.parquet", "read_table"), ("polars", "read_parquet")):
-        try:
-            reader = getattr(importlib.import_module(library), name)
-        except ImportError:
-            continue
-        try:
-            if library == "polars":
-                return reader(path)
-            _check_parquet(path)
-            frame = reader(path)
-            frame.validate(full=True)  # codes beyond their dictionary, for one
-            return frame
-        except CounterpaneError:
-            raise
-        except Exception as error:  # the libraries' own errors, which share no base class
-            words = " ".join(str(error).split())[:200]
-            raise FileFormatError(
-                f"file {str(path)!r} cannot be read as parquet: {words}"
-            ) from None
-    raise DataError(
-        f"file {str(path)!r} needs pyarrow or polars to be read; install counterpane[duckdb]."
-    )
-
-
-def _check_parquet(path: Path) -> None:
-    """Refuse a file whose few pages stand for more cells than fit into memory, or than usual."""
-    rows, unpacked, need = parquet_size(path)
-    advice = "read it block by block with counterpane.FileSource"
-    check_unpacked(path, unpacked, advice)
-    need_memory(need, f"the {rows:,} rows of {str(path)!r}", advice)
-
-
-def parquet_size(file: Any) -> tuple[int, int, int]:
-    """The rows of a parquet file, the bytes of its cells, and those that making a table takes.
-
-    A cell of a run has a byte at least: pages of runs stay short when they are unpacked.
-    """
-    facts = importlib.import_module("pyarrow.parquet").read_metadata(file)
-    rows, columns = int(facts.num_rows), int(facts.num_columns)
-    pages = sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups))
-    unpacked = max(rows * columns, pages)
-    # Measured: a column that is being encoded takes 64 bytes a row, the others 16.
-    return rows, unpacked, max(unpacked, rows * (64 + 16 * columns))
-
-
 def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list[Any]]:
     """The columns of a file with one JSON object a line; a key that a line lacks is missing there.
 
@@ -298,5 +249,5 @@ _TEXT_READERS: dict[str, Callable[[Path, FileOptions], Any]] = {
 }
 _BINARY_READERS: dict[str, Callable[[Path, FileOptions], Any]] = {
     **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
-    **dict.fromkeys((".parquet", ".pq"), _read_parquet),
+    **dict.fromkeys((".parquet", ".pq"), read_parquet),
 }

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sparse
 
+from counterpane.boundary import public
 from counterpane.data.baskets import Baskets, items_schema, read_baskets
 from counterpane.data.columns import Labels, columns_of, find_column
 from counterpane.data.files import read_columns
@@ -28,6 +29,7 @@ class Links(NamedTuple):
     users: tuple[Any, ...]
 
 
+@public
 def read_links(
     X: Any,
     *,

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
+from counterpane.boundary import check_kind
 from counterpane.data.dates import are_dates, day_number
 from counterpane.data.number_formats import plain_scalar
-from counterpane.errors import DataError, StateError, unknown_name, visible
+from counterpane.errors import DataError, ParameterError, Setting, StateError, unknown_name, visible
 from counterpane.typing import Ints, State
 
 MAX_STATES = 65_535  # a code fits uint16, and one code is kept for the missing cell
@@ -60,6 +61,10 @@ class Variable:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise DataError(f"a variable's name must be a non-empty string, got {self.name!r}.")
+        if not isinstance(self.states, tuple):
+            raise DataError(
+                f"column {self.name!r} has the states {self.states!r}; a tuple of them is needed."
+            )
         if not 1 <= len(self.states) <= MAX_STATES:
             raise DataError(
                 f"column {self.name!r} has {len(self.states)} states; allowed: 1 to {MAX_STATES}."
@@ -69,8 +74,9 @@ class Variable:
             twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
             raise DataError(f"column {self.name!r} lists the state {twice!r} more than once.")
         needed = len(self.states) - 1 - (self.states[-1] is None)
-        cuts = self.cuts or ()
-        sound = all(isinstance(c, (int, float)) and math.isfinite(c) for c in cuts)
+        cuts = self.cuts if isinstance(self.cuts, tuple) else ()
+        sound = self.cuts is None or isinstance(self.cuts, tuple)
+        sound = sound and all(isinstance(c, (int, float)) and math.isfinite(c) for c in cuts)
         sound = sound and all(a < b for a, b in pairwise(cuts))
         if self.cuts is not None and (len(cuts) != needed or not sound):
             raise DataError(
@@ -82,7 +88,9 @@ class Variable:
         object.__setattr__(self, "_codes", codes)
 
     def _check_quantiles(self, n_intervals: int) -> None:
-        parts = self.quantiles or ()
+        parts: Any = self.quantiles
+        if not isinstance(parts, Sequence) or not all(isinstance(q, Sequence) for q in parts):
+            parts = ()
         numbers = [q for part in parts for q in part]
         sound = all(isinstance(q, (int, float)) and math.isfinite(q) for q in numbers)
         sound = sound and all(a <= b for a, b in pairwise(numbers))
@@ -245,6 +253,14 @@ class Schema(Sequence[Variable]):
         """The positions of several names."""
         return tuple(self.index(n) for n in names)
 
-    def select(self, columns: Iterable[int]) -> Schema:
-        """The schema of some columns, by position, in the order given."""
-        return Schema(self._variables[c] for c in columns)
+    def select(self, columns: Iterable[SupportsIndex | str]) -> Schema:
+        """The schema of some columns, by position or name, in the order given."""
+        check_kind("columns", "Iterable", columns)
+        try:
+            return Schema(
+                self._variables[c if hasattr(c, "__index__") else self.index(c)] for c in columns
+            )
+        except (IndexError, TypeError):
+            raise ParameterError(
+                Setting("columns", columns), f"; positions from 0 to {len(self) - 1} are needed."
+            ) from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.boundary import public
 from counterpane.data.columns import UNKNOWN, Column, Labels
 from counterpane.data.encoder import Discretize, Unseen, encode_frame
 from counterpane.data.encoder import check_weights as check_weights
@@ -105,6 +106,7 @@ class Table(Exportable):
                 )
 
     @classmethod
+    @public
     def from_frame(
         cls,
         frame: Any,

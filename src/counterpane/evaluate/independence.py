@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.errors import GraphError, ParameterError
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.independence import IndependenceTest, Oracle
@@ -21,6 +22,7 @@ DRAWN = 2000
 TOGETHER = 32  # questions counted at a time: their tables must fit
 
 
+@public
 def independence_questions(
     n: int, *, size: int | None = None, random_state: int = 0
 ) -> list[Question]:

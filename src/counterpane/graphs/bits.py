@@ -11,11 +11,14 @@ from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 
+from counterpane.boundary import check_kind
 from counterpane.errors import GraphError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.memory import FEWER_COLUMNS, need_memory
 from counterpane.ragged import groups_of
 from counterpane.typing import Bools, Ints, Words
+
+MOST_NODES = 2**31  # the square of their number fits 64 bits
 
 nx = lazy("networkx")
 
@@ -122,10 +125,18 @@ class BitGraph(ABC):
     def __init__(
         self, n: SupportsIndex, edges: Iterable[tuple[SupportsIndex, SupportsIndex]] = ()
     ) -> None:
+        check_kind("n", "SupportsIndex", n)
+        check_kind("edges", "Iterable", edges)
         n = operator.index(n)
-        if n < 0:
-            raise GraphError(f"a graph cannot have {n} nodes; 0 or more are allowed.")
-        self._settle(n, [(node(a, n), node(b, n)) for a, b in edges], range(n))
+        if not 0 <= n < MOST_NODES:
+            raise GraphError(f"a graph cannot have {n} nodes; 0 to {MOST_NODES - 1:,} are allowed.")
+        try:
+            pairs = [(node(a, n), node(b, n)) for a, b in edges]
+        except GraphError:
+            raise
+        except (TypeError, ValueError):
+            raise GraphError("an edge of a graph is a pair of nodes, such as (0, 1).") from None
+        self._settle(n, pairs, range(n))
 
     @classmethod
     def from_lists(cls, offsets: Ints, nodes: Ints) -> Self:

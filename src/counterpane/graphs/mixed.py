@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from counterpane.boundary import check_kind
 from counterpane.errors import GraphError, unknown_name
 from counterpane.graphs.dag import Dag
 from counterpane.graphs.separation import d_separated
@@ -97,7 +98,11 @@ class MixedGraph:
     edges: tuple[MixedEdge, ...] = ()
 
     def __init__(self, names: Sequence[str], edges: Iterable[tuple[str, str, str]] = ()) -> None:
+        check_kind("names", "Iterable | str", names)
+        check_kind("edges", "Iterable", edges)
         names = tuple(names)
+        for name in names:
+            check_kind("a name", "str", name)
         place = {name: i for i, name in enumerate(names)}
         if len(place) < len(names):
             twice = next(name for i, name in enumerate(names) if place[name] != i)
@@ -336,6 +341,8 @@ def _heads(edge: MixedEdge) -> list[str]:
 
 def _normal(edge: tuple[str, str, str], place: dict[str, int]) -> MixedEdge:
     """The edge with a kind that is stored; of a symmetric kind, the earlier node first."""
+    if not isinstance(edge, tuple | list) or len(edge) != 3:
+        raise GraphError(f"{edge!r} is no edge; ('a', '->', 'b') is one.")
     a, kind, b = edge
     for name in (a, b):
         if name not in place:

@@ -41,9 +41,9 @@ class Limits:
     @property
     def bytes(self) -> int:
         """The memory that may be used."""
-        return int(
-            SHARE * _available(int(time.monotonic())) if self.memory is None else self.memory
-        )
+        if self.memory is None:
+            return int(SHARE * _available(int(time.monotonic())))
+        return int(min(self.memory, 2.0**63))
 
     @property
     def hard_seconds(self) -> float | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
@@ -192,6 +193,7 @@ class BootstrapResult:
         return f"BootstrapResult({self.n} samples, {len(self.strength)} pairs of {names})"
 
 
+@public
 def bootstrap(
     learner: Any,
     X: Any,
@@ -315,6 +317,8 @@ def _with_one_policy(learner: Any, rows: Table, size: int) -> tuple[Any, Table, 
 
 def _fitting(learner: Any, rows: Table, size: int, seed: int) -> Callable[[int], Any]:
     """A function from a sample's number to a copy of `learner` fitted to it."""
+    if not hasattr(learner, "get_params"):
+        raise ParameterError(f"learner={learner!r} is no learner; ChowLiu() is one.")
     parameters = dict(learner.get_params(deep=False))
     if "checkpoint" in parameters:
         parameters["checkpoint"] = None  # samples cannot share a file

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpane.data.encoder import Unseen, check_weights
 from counterpane.data.table import Table
-from counterpane.errors import FitError
+from counterpane.errors import FitError, ParameterError, Setting
 from counterpane.learn.base import Learner
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.typing import Floats
@@ -57,6 +57,8 @@ class _NamedScore(str):
 def _callable_like(value: Any, learner: DensityLearner) -> Any:
     """An object that is `value` in all respects, and can be called."""
     kind = type(value)
+    if not hasattr(value, "__dict__"):
+        raise ParameterError(Setting("score", value), "; the name of a score, or one, is needed.")
 
     def call(_: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         return learner.mean_log_likelihood(X, y, sample_weight)

@@ -10,15 +10,16 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Self
 
 import numpy as np
 
 import counterpane
 from counterpane import independence, scores
+from counterpane.boundary import check_kind
 from counterpane.data.schema import Schema
-from counterpane.errors import NotFittedError, ParameterError, unknown_name
+from counterpane.errors import NotFittedError, ParameterError, Setting, unknown_name
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.lazy import lazy
 from counterpane.memory import memory_errors
@@ -36,7 +37,7 @@ class Estimator:
     """An object whose constructor stores its parameters; results of `fit` end in an underscore."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let every `fit` refuse a bad seed, and end in a `CounterpaneError` without memory."""
+        """Let every `fit` refuse parameters of a wrong kind, and say where memory runs out."""
         super().__init_subclass__(**options)
         if "fit" in vars(cls):
             cls.fit = _guarded_fit(vars(cls)["fit"])  # type: ignore[attr-defined]
@@ -123,6 +124,13 @@ def _guarded_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fit)
     def run(self: Any, *arguments: Any, **options: Any) -> Any:
         random_generator(vars(self).get("random_state"))
+        kind: Any = type(self)
+        for name, parameter in _constructor(kind).items():
+            value = self._parameter(name)
+            if value is not parameter.default:
+                check_kind(name, parameter.annotation, value)
+            if isinstance(value, int) and abs(value) >= 2**63 and name != "random_state":
+                raise ParameterError(Setting(name, value), "; a number below 2⁶³ is needed.")
         with memory_errors(f"{type(self).__name__}().fit"):
             return fit(self, *arguments, **options)
 
@@ -131,16 +139,21 @@ def _guarded_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 def constructor_parameters(kind: type) -> dict[str, Any]:
     """Each parameter's default; a constructor that takes `**options` adds those of its base."""
-    defaults: dict[str, Any] = {}
+    return {name: parameter.default for name, parameter in _constructor(kind).items()}
+
+
+@cache
+def _constructor(kind: type) -> dict[str, inspect.Parameter]:
+    found: dict[str, inspect.Parameter] = {}
     for base in kind.__mro__:
         if "__init__" in vars(base) and base is not object:
             parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
             for p in parameters:
                 if p.kind is not p.VAR_KEYWORD:
-                    defaults.setdefault(p.name, p.default)
+                    found.setdefault(p.name, p)
             if all(p.kind is not p.VAR_KEYWORD for p in parameters):
                 break
-    return defaults
+    return found
 
 
 def known_class(name: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.table import Table
@@ -30,6 +31,7 @@ from counterpane.seeds import random_generator
 from counterpane.typing import Floats
 
 
+@public
 def fit_parameters(
     source: CountSource,
     dag: Dag,
@@ -192,6 +194,7 @@ class EMSearch(Search[EMState]):
         return [p.reshape(s) for p, s in zip(parts, self.shapes, strict=True)]
 
 
+@public
 def fit_parameters_em(
     table: Table | CountSource,
     dag: Dag,

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import frame_like
 from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
-from counterpane.memory import within_memory
 from counterpane.models.formats import (
     NATIVE,
     Conditionals,
@@ -94,7 +94,7 @@ class Model(ABC):
         super().__init_subclass__(**options)
         for name, member in list(vars(cls).items()):
             if isinstance(member, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, within_memory(member))
+                setattr(cls, name, public(member))
 
     @abstractmethod
     def to_arrays(self) -> dict[str, Array]:

@@ -39,6 +39,7 @@ class ExactAnswers(ClassModel):
     """
 
     log_partition: float = 0.0  # ln of the sum of exp(Σ potentials) over all rows
+    _log_constant: float = 0.0  # that `to_potentials` takes off
 
     @property
     def _log_total(self) -> float:

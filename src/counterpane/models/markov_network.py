@@ -116,7 +116,11 @@ class MarkovNetwork(JointModel):
     @property
     def log_partition(self) -> float:  # type: ignore[override]
         """ln Z, by elimination; `TableSizeError` where that needs too large a table."""
-        return self._log_total + self._leveled[1]
+        return self._log_total + self._log_constant
+
+    @property
+    def _log_constant(self) -> float:  # type: ignore[override]
+        return self._leveled[1]
 
     @cached_property
     def _log_total(self) -> float:

@@ -188,7 +188,7 @@ class JointModel(BatchAnswers):
         0.2
         """
         with limited(exact, max_memory):
-            return self._ask((), encode_evidence(self.schema, evidence))[1]
+            return self._ask((), encode_evidence(self.schema, evidence))[1] + self._log_constant
 
     def log_weight_bounds(
         self,
@@ -213,10 +213,11 @@ class JointModel(BatchAnswers):
         with limited(exact, max_memory):
             if current_limits().seconds > 0:
                 with suppress(TableSizeError):
-                    weight = self._ask((), coded)[1]
+                    weight = self._ask((), coded)[1] + self._log_constant
                     return WeightBounds((weight, weight))
             parts = [*self.to_potentials(), *coded.weight_potentials()]
-            return ClusterRun(parts, self.schema.cards, coded.codes).bounds()
+            lower, upper = ClusterRun(parts, self.schema.cards, coded.codes).bounds()
+            return WeightBounds((lower + self._log_constant, upper + self._log_constant))
 
     def map_query(
         self,
@@ -241,7 +242,9 @@ class JointModel(BatchAnswers):
         nor given. With `strict`, an answer that is not exact raises.
         """
         how = as_map_method(method)
-        model, evidence = self._after(do, evidence, name_list(variables or ()))
+        model, evidence = self._after(
+            do, evidence, name_list(() if variables is None else variables)
+        )
         coded = encode_evidence(self.schema, evidence)
         rest = [n for i, n in enumerate(self.schema.names) if i not in coded.codes]
         queried = self._positions(rest if variables is None else name_list(variables), coded)

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from counterpane.boundary import public
 from counterpane.disk import as_path
 from counterpane.errors import CounterpaneError, FileFormatError, no_file
-from counterpane.memory import within_memory
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -46,7 +46,7 @@ KINDS: dict[str, Any] = {
 """The models that a native file may hold."""
 
 
-@within_memory
+@public
 def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, gzipped or not.
 

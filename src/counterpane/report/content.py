@@ -284,7 +284,10 @@ def confidence_of(model: Any, shares: Any) -> EdgeConfidence | None:
         if samples < LEAST_SAMPLES:
             return None
         words = _of_samples(samples)
-    matrix = shares if is_sparse(shares) else np.asarray(shares, dtype=np.float64)
+    try:
+        matrix = shares if is_sparse(shares) else np.asarray(shares, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.empty(0)
     if matrix.shape != (len(names), len(names)) or set(names) != set(model.schema.names):
         raise ParameterError(
             f"confidence of shape {matrix.shape} for {len(model.schema)} columns; pass the result "

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from counterpane.boundary import public
 from counterpane.disk import write_atomically
 from counterpane.models.mixture import Mixture
 from counterpane.report.content import confidence_of, explorer_content, model_words, target_of
@@ -30,6 +31,7 @@ class ExplorerFrame:
         )
 
 
+@public
 def explore_model(
     model: Any,
     path: str | os.PathLike[str] | None = None,

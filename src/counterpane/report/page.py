@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from counterpane.boundary import public
 from counterpane.disk import write_atomically
 from counterpane.errors import ParameterError, Setting
 from counterpane.models.mixture import Mixture
@@ -42,6 +43,7 @@ def page_scripts(kind: str) -> tuple[str, ...]:
     return ("dom.js", "arrays.js", *ENGINE_SCRIPTS[kind], *SHARED_SCRIPTS)
 
 
+@public
 def write_report(
     model: Any,
     data: Any = None,

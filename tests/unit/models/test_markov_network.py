@@ -315,3 +315,16 @@ def test_shifting_weights_need_z():
     assert answer.log_evidence == pytest.approx(np.log(shares.mean()))
     many = mixture.query_many("x1", {"x0": [1]})
     np.testing.assert_allclose(many.probabilities[0], answer.probabilities)
+
+
+@pytest.mark.parametrize("constant", [0.0, 2.0**21, -(2.0**25)])
+def test_the_weight_keeps_constants(constant):
+    """They are taken off before a question is answered: the weight lacked them."""
+    values = np.array([[0.5, 1.0], [-0.25, 0.0]])
+    network = cp.MarkovNetwork(Schema.from_cards([2, 2]), [Potential((0, 1), values + constant)])
+    assert network.log_weight() == pytest.approx(network.log_partition, abs=1e-6)
+    assert network.log_weight({"x0": 0}) == pytest.approx(
+        constant + np.log(np.exp(values[0]).sum()), abs=1e-6
+    )
+    lower, upper = network.log_weight_bounds(exact=False)
+    assert lower - 1e-6 <= network.log_partition <= upper + 1e-6

@@ -15,12 +15,14 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
+from counterpane.boundary import check_kind
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
 from counterpane.counts.engines.arrow_size import unpacked_size
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.csv import open_text
-from counterpane.data.files import parquet_size
+from counterpane.data.csv import check_delimiter, open_text
 from counterpane.data.headers import split_best
+from counterpane.data.parquet import MOST_SHARED, measured_pages, parquet_size
+from counterpane.data.parquet_pages import PageSizes
 from counterpane.data.remote import (
     FilePath,
     RemotePath,
@@ -29,7 +31,7 @@ from counterpane.data.remote import (
     no_remote_file,
     without_secrets,
 )
-from counterpane.disk import MAX_RATIO, check_unpacked
+from counterpane.disk import MAX_RATIO, as_path, check_unpacked, path_errors
 from counterpane.errors import (
     CounterpaneError,
     DataError,
@@ -37,6 +39,7 @@ from counterpane.errors import (
     NoFileError,
     no_file,
 )
+from counterpane.memory import memory_errors
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file, a folder, a pattern such as `"visits/*.parquet"`, or a list of these."""
@@ -61,11 +64,13 @@ def _located(paths: Paths) -> list[tuple[FilePath, FilePath]]:
     """The files of paths, each with the root below which names of folders may be columns."""
     alone = isinstance(paths, str | PathLike)
     located: list[tuple[FilePath, FilePath]] = []
+    if not alone:
+        check_kind("paths", "Sequence", paths)
     for name in [paths] if isinstance(paths, str | PathLike) else paths:
         if is_url(name):
             located += _located_far(str(name))
             continue
-        path = Path(name)
+        path = as_path(name)
         if path.is_file():
             located.append((path, path.parent if alone else Path(path.anchor)))
             continue
@@ -73,7 +78,8 @@ def _located(paths: Paths) -> list[tuple[FilePath, FilePath]]:
             root = path
             if (path / DELTA_LOG).is_dir():
                 raise _no_delta(path)
-            inside = [p for p in path.rglob("*") if file_kind(p) and p.name[0] not in "._"]
+            with path_errors(path, "read"):  # what is in it may vanish meanwhile
+                inside = [p for p in path.rglob("*") if file_kind(p) and p.name[0] not in "._"]
         elif has_magic(str(path)):
             fixed = takewhile(lambda part: not has_magic(part), path.parts)
             root = Path(*fixed)
@@ -265,6 +271,10 @@ def bytes_of(reader: Any) -> int | None:
 class ParquetReader(FileReader):
     """Parquet by pyarrow, batch by batch; texts keep their stored dictionaries."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._sizes: dict[FilePath, PageSizes | None] = {}  # of the files that were read
+        super().__init__(*arguments, **options)
+
     def _schema(self, path: FilePath) -> Any:
         with opened(path) as file:
             return pyarrow_module("parquet").read_schema(file)
@@ -279,10 +289,15 @@ class ParquetReader(FileReader):
         self, path: FilePath, names: Sequence[str], groups: range | None
     ) -> Iterator[Block]:
         chosen = None if groups is None else list(groups)
-        texts = [name for name in names if family(self.types[name]) == "text"]
+        if path not in self._sizes:  # each page of a store would be a request
+            self._sizes[path] = measured_pages(path) if isinstance(path, Path) else None
+        sizes = self._sizes[path]
+        plain = sizes.plain if sizes else ()
+        rows = min(BLOCK_ROWS, max(1, MOST_SHARED // max(1, sizes.shared))) if sizes else BLOCK_ROWS
+        texts = [n for n in names if family(self.types[n]) == "text" and n not in plain]
         parquet_file = pyarrow_module("parquet").ParquetFile
         with opened(path) as stored, parquet_file(stored, read_dictionary=texts) as file:
-            for batch in file.iter_batches(BLOCK_ROWS, chosen, columns=names, use_threads=False):
+            for batch in file.iter_batches(rows, chosen, columns=names, use_threads=False):
                 batch.validate(full=True)  # codes beyond their dictionary, for one
                 yield [batch.column(name) for name in names]
 
@@ -338,6 +353,8 @@ class TextReader(FileReader):
     def __init__(
         self, paths: Sequence[FilePath], delimiter: str | None, folders: Mapping[str, Values]
     ) -> None:
+        if delimiter is not None:
+            check_delimiter(delimiter)
         self._delimiter = delimiter or _delimiter_of(paths[0])
         super().__init__(paths, folders, texts=True)
 
@@ -405,7 +422,8 @@ def _stream(path: RemotePath) -> Any:
 def reading(path: FilePath) -> Iterator[None]:
     """Turns what pyarrow raises about a file into one sentence."""
     try:
-        yield
+        with memory_errors(f"file {str(path)!r}"):
+            yield
     except CounterpaneError:
         raise
     except FileNotFoundError:

@@ -33,6 +33,7 @@ from counterpane.counts.layout import (
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.table import Table
+from counterpane.errors import ParameterError, Setting
 from counterpane.progress import Control
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools, Floats, Ints
@@ -92,6 +93,8 @@ class GpuCounts(CountSource):
         memory: int | None = None,
         n_jobs: int = 1,
     ) -> None:
+        if not isinstance(device, int | BitDevice):
+            raise ParameterError(Setting("device", device), "; the number of a card is needed.")
         device = CudaBits(device) if isinstance(device, int) else device
         device.threads = n_jobs
         self._show(DeviceTable(table, device, memory), range(table.n_columns), n_jobs)

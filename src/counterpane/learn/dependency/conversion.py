@@ -17,6 +17,7 @@ import numpy as np
 
 from counterpane._core import dependency as kernels
 from counterpane._core.features import Parts
+from counterpane.boundary import public
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
@@ -40,6 +41,7 @@ Orders = Literal["all", "linear", "single"] | Sequence[Any]
 Base = Literal["marginals", "uniform"] | Mapping[str, Any] | Sequence[Any] | Any
 
 
+@public
 def to_markov_network(
     network: DependencyNetwork,
     *,

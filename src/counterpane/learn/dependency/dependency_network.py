@@ -36,6 +36,7 @@ from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.scores.edge_price import chance_gain
 from counterpane.typing import Ints
 
+MOST_WEIGHT = 1e100  # rows; weights sum to no more
 KAPPA = 0.01
 KAPPAS = tuple(10.0**k for k in range(-8, 1))
 L1S = (1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
@@ -171,9 +172,9 @@ class DependencyNetworkLearner(DensityLearner):
                 f"local={self.local!r}; 'tree', 'logistic' or 'boosted' is allowed."
             )
         for name in ("min_count", "prior"):
-            if not 0 <= getattr(self, name) < math.inf:
+            if not 0 <= getattr(self, name) <= MOST_WEIGHT:
                 raise ParameterError(
-                    f"{name}={getattr(self, name)}; a finite number, not negative, is needed."
+                    f"{name}={getattr(self, name)}; a number from 0 to {MOST_WEIGHT:g} is needed."
                 )
         by_tree = self.local == "tree"
         takes_k = self.local != "logistic"

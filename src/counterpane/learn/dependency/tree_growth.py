@@ -75,7 +75,7 @@ class TreeSearch(VariableSearch[Forest]):
         self.prior = prior
         self.unit, weights = in_units(table.weights)
         self.total = table.n_rows if table.weights is None else int(weights.sum())
-        self.least = max(1, int(np.ceil(min_count / self.unit * (1 - 1e-9))))
+        self.least = max(1, int(min(np.ceil(min_count / self.unit * (1 - 1e-9)), 2.0**62)))
         self.most_nodes = 2 * min(table.n_rows, max(1, self.total // self.least))
         most = int(self.cards.max(initial=1))
         need = 8.0 * self.most_nodes * (most + 4)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.boundary import public
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.features import Potential
@@ -31,6 +32,7 @@ nx = lazy("networkx")
 MAX_CELLS = 2**22  # of all cliques' tables together: 32 MB
 
 
+@public
 def fit_potentials(
     source: CountSource,
     graph: UndirectedGraph,

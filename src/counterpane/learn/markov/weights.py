@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 import counterpane
+from counterpane.boundary import public
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource, Policy
@@ -53,6 +54,7 @@ class TriedPrior(NamedTuple):
     validation: float  # mean PLL of a row, 0 without validation rows
 
 
+@public
 def fit_weights(
     model: JointModel | Sequence[Part],
     X: Any,

@@ -180,7 +180,8 @@ class InteractionClassifier(AdditiveLearner):
         self.model_ = model
 
     def _check_parameters(self) -> None:
-        if self.bootstrap != "auto" and not self.bootstrap >= 0:
+        samples: Any = self.bootstrap
+        if samples != "auto" and (isinstance(samples, str) or not samples >= 0):
             raise ParameterError(
                 f"bootstrap={self.bootstrap!r}; 0 or more samples, or 'auto', are allowed."
             )
