@@ -19,6 +19,7 @@ from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Potential
 from counterpane.inference.belief_propagation import impossible
 from counterpane.inference.exact_run import WORDS_PER_SECOND, ExactRun, coded_factors
+from counterpane.inference.gibbs import LEAST_STRETCHES, RECORD, Estimate, estimate_from
 from counterpane.inference.limits import Limits, current_limits
 from counterpane.inference.mean_field import Approximation, check_iteration
 from counterpane.typing import Floats, Ints
@@ -28,6 +29,8 @@ BOUNDS = tuple(
     2.0**k for k in range(24, 7, -2)
 )  # cells of a cluster, from which the largest is taken
 ITERATIONS = 30  # that must fit into the time: with fewer, larger clusters give worse answers
+TEMPERED_WORK_PER_SECOND = 6e8  # of chains of parallel tempering
+STRETCHES = 100  # means along such a chain from which its convergence is estimated
 CHOICES = 200_000  # of a search for a row of positive probability
 CUT_CELLS = 2.0**24  # of the sum below a found row, a lower bound on the weight
 
@@ -150,6 +153,25 @@ class ClusterRun:
         marginals = {v: flat[self._starts[v] : self._starts[v + 1]] for v in free}
         weight = None if np.isnan(log_weight) else log_weight + self._shift
         return Approximation(marginals, weight, int(n_iter), abs(change), converged)
+
+    def temper(self, chains: int, seconds: float, seed: int = 0) -> dict[int, Estimate] | None:
+        """P(v | evidence) of all free variables by chains of parallel tempering.
+
+        None if some joint states are impossible, or the time is too short.
+        """
+        width = int(self.cards.sum())
+        stretches = max(min(STRETCHES, RECORD // (chains * width)), LEAST_STRETCHES)
+        means: Floats = np.zeros((chains, stretches, width))
+        for chain in range(chains):
+            work, word = seconds * TEMPERED_WORK_PER_SECOND / chains, seed * chains + chain
+            if not kernels.temper(self._factors, self._codes, word, work, means[chain]):
+                return None
+        flat = estimate_from(means.mean(axis=(0, 1)), means, chains * stretches)
+        return {
+            v: Estimate(*(part[self._starts[v] : self._starts[v + 1]] for part in flat))
+            for v in range(self.cards.size)
+            if v not in self.evidence
+        }
 
     def solution(self, beliefs: Floats | None = None, *, seed: int | None = None) -> Ints:
         """A row of positive probability that agrees with the evidence; `beliefs` guide the search.

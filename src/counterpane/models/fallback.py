@@ -1,7 +1,8 @@
 """Estimates where an exact answer is too expensive: the method is chosen by the kind of network.
 
 Propagation (loopy, and in a join graph) and sampling (Gibbs chains, from rows found by search where
-some rows are impossible) are both run. An answer is trusted only if the two kinds agree.
+some rows are impossible; without these, also parallel tempering) are both run. An answer is trusted
+only if the two kinds agree.
 """
 
 from __future__ import annotations
@@ -26,17 +27,22 @@ UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains
 CHAINS = 4
 MOST_SWEEPS = 5_000_000  # of a chain
 LEAST_BIAS = 1e-6  # the mean square error of propagation where chains see none
-SHARES = {"plan": 0.1, "loopy": 0.1, "join_graph": 0.4, "gibbs": 0.4}  # of the time
+SHARES = {
+    "plan": 0.1, "loopy": 0.05, "join_graph": 0.35, "gibbs": 0.25, "tempered": 0.25,
+}  # of the time  # fmt: skip
+DIFFERENT = 4.0  # standard errors between plain and tempered chains that make the plain ones stuck
+NEGLIGIBLE = 1e-3  # a difference that does not
 
 
 @dataclass(frozen=True)
 class Auto:
     """The settings of `method="auto"`: how an answer is estimated that cannot be exact.
 
-    Without impossible rows it is that of Gibbs sampling if its chains agree, else that of a join
-    graph if it converges, else the mean of sampling and propagation, each weighed by its precision.
-    With impossible rows it is that of a join graph, or of loopy belief propagation where only that
-    converges.
+    Without impossible rows it is the mean of sampling and propagation, each weighed by its
+    precision; that of a join graph if chains disagree and the join graph converges. Sampling is by
+    Gibbs chains, or by parallel tempering where chains disagree with each other or with that. With
+    impossible rows the answer is that of a join graph, or of loopy belief propagation where only
+    that converges.
 
     Parameters
     ----------
@@ -119,23 +125,49 @@ class Fallback:
         rows = np.array([self.run.solution(beliefs, seed=s) for s in seeds])
         return settings, {v: rows[:, v] for v in range(self.cards.size)}
 
+    def sample(
+        self, sampler: Sampler, propagated: Approximation
+    ) -> tuple[dict[int, Estimate], str]:
+        """(The marginals by chains, the name of the method): plain ones unless they are stuck.
+
+        Plain chains may be stuck in one place together, and agree. They are more precise than
+        tempered ones, and are taken if they agree with each other and with these.
+        """
+        settings, start = self.chains(propagated)
+        plain = sampler.marginals(*self.coded, settings=settings, start=start)
+        seconds, seed = SHARES["tempered"] * self.settings.seconds, self.settings.random_state
+        tempered = None if self.run.has_zeros else self.run.temper(CHAINS, seconds, seed)
+        if tempered is None or (
+            agreed(plain) and all(map(near, plain.values(), tempered.values()))
+        ):
+            return plain, "gibbs"
+        return tempered, "tempered gibbs"
+
     def choose(self, sampler: Sampler) -> Choice:
         """The marginals by both kinds, and the answer."""
         name, propagated = next(iter(self.propagated.items()))
-        settings, start = self.chains(propagated)
-        sampled = sampler.marginals(*self.coded, settings=settings, start=start)
-        worst = max((float(np.nanmax(e.rhat, initial=1.0)) for e in sampled.values()), default=1.0)
-        settled = worst <= AGREED
+        sampled, chains = self.sample(sampler, propagated)
+        settled = agreed(sampled)
         stuck = not settled and self.propagated["join_graph"].converged
         if self.run.has_zeros or stuck:  # chains that are stuck do not know it
             return Choice(sampled, propagated, settled, name, propagated.marginals)
-        if settled:
-            means = {v: e.probabilities for v, e in sampled.items()}
-            return Choice(sampled, propagated, settled, "gibbs", means)
         bias = {n: squared_bias(sampled, p.marginals) for n, p in self.propagated.items()}
         name = min(bias, key=bias.__getitem__)
         pooled = pool(sampled, self.propagated[name].marginals, bias[name])
-        return Choice(sampled, propagated, settled, f"gibbs and {name}", *pooled)
+        return Choice(sampled, propagated, settled, f"{chains} and {name}", *pooled)
+
+
+def agreed(sampled: Mapping[int, Estimate]) -> bool:
+    """Whether the chains agree in all columns."""
+    worst = (float(np.nanmax(e.rhat, initial=1.0)) for e in sampled.values())
+    return max(worst, default=1.0) <= AGREED
+
+
+def near(one: Estimate, other: Estimate) -> bool:
+    """Whether two estimates of a column differ by no more than their standard errors allow."""
+    error = np.hypot(one.standard_errors, other.standard_errors)
+    gap = np.abs(one.probabilities - other.probabilities)
+    return bool((gap <= DIFFERENT * error + NEGLIGIBLE).all())
 
 
 def squared_bias(sampled: Mapping[int, Estimate], propagated: Mapping[int, Floats]) -> float:
@@ -181,12 +213,11 @@ def chosen_marginals(
         estimate = choice.sampled[v]
         gap = float(np.abs(estimate.probabilities - choice.propagated.marginals[v]).max())
         trusted = gap <= TRUSTED and choice.settled  # chains that are stuck in one column are lost
-        if choice.method == "gibbs":
-            certainty = Certainty.of_chains(estimate)
-        elif choice.errors is None:
+        if choice.errors is None:
             certainty = Certainty(choice.method, choice.propagated.converged)
         else:
-            certainty = Certainty(choice.method, converged=False, standard_errors=choice.errors[v])
+            worst = float(estimate.rhat.max())
+            certainty = Certainty(choice.method, choice.settled, choice.errors[v], worst)
         sure.append(certainty._replace(trusted=trusted, difference=gap))
     return [choice.marginals[v] for v in queried], sure
 
