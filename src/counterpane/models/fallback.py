@@ -24,6 +24,7 @@ from counterpane.models.evidence import CodedEvidence
 from counterpane.typing import Floats, Ints
 
 UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains
+MOVES_PER_UPDATE = 16  # neighbors of a variable that are told of its change in the time of a draw
 CHAINS = 4
 MOST_SWEEPS = 5_000_000  # of a chain
 LEAST_BIAS = 1e-6  # the mean square error of propagation where chains see none
@@ -111,10 +112,17 @@ class Fallback:
             return {"bp": loopy, "join_graph": joined}
         return {"join_graph": joined, "bp": loopy}
 
+    @cached_property
+    def _updates(self) -> float:
+        """The cost of a sweep of a chain: draws, and the neighbors that are told of a change."""
+        free = self.cards.size - len(self.coded.codes)
+        widths = np.array([len(p.scope) for p in self.run.potentials], dtype=float)
+        return max(1.0, free + float((widths * (widths - 1)).sum()) / MOVES_PER_UPDATE)
+
     def chains(self, propagated: Approximation) -> tuple[Gibbs, dict[int, Ints] | None]:
         """(the settings of Gibbs chains; where they start if some rows are impossible)."""
-        free = max(1, self.cards.size - len(self.coded.codes))
-        sweeps = SHARES["gibbs"] * self.settings.seconds * UPDATES_PER_SECOND / (free * CHAINS)
+        sweeps = SHARES["gibbs"] * self.settings.seconds * UPDATES_PER_SECOND / CHAINS
+        sweeps /= self._updates
         samples = int(min(max(sweeps, 100), MOST_SWEEPS))
         seed = self.settings.random_state
         settings = Gibbs(CHAINS, max(50, samples // 10), samples, random_state=seed)
