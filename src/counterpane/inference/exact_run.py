@@ -314,7 +314,7 @@ def _way_out(plan: ExactPlan, limits: Limits, exact: str, memory: str) -> str:
     if plan.seconds > limits.seconds and plan.seconds < YEAR:
         scale = 10 ** max(0, int(np.log10(max(plan.seconds, 1))) - 1)
         ways.append(f"{exact}{np.ceil(plan.seconds / scale) * scale:.0f}")
-    if plan.memory > 1.1 * limits.bytes:
+    if plan.memory > 1.1 * limits.bytes and plan.seconds < YEAR:
         ways.append(memory)
     allow = f"allow it by {' and '.join(ways)}, " if ways else ""
     return f"{allow}give evidence on more columns, or estimate by"

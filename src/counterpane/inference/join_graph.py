@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -75,11 +76,21 @@ class JoinGraph:
 class WeightBounds(tuple[float, float]):
     """(lower, upper): natural logs between which a weight lies; equal where it is exact.
 
-    >>> WeightBounds((-3.0, -2.0)).upper
-    -2.0
+    `estimate` lies between them: what propagation says, or the middle where it says nothing.
+
+    >>> WeightBounds((-3.0, -2.0)).upper, WeightBounds((-3.0, -2.0), -1.0).estimate
+    (-2.0, -2.0)
     """
 
-    __slots__ = ()
+    estimate: float
+
+    def __new__(cls, bounds: tuple[float, float], estimate: float | None = None) -> Self:
+        self = super().__new__(cls, bounds)
+        lower, upper = bounds
+        middle = lower if lower == upper else (lower + upper) / 2
+        said = middle if estimate is None or not np.isfinite(estimate) else estimate
+        self.estimate = float(min(max(said, lower), upper))
+        return self
 
     @property
     def lower(self) -> float:
@@ -198,10 +209,12 @@ class ClusterRun:
         """Bounds on the log of the weight of the evidence.
 
         The upper one is that of mini-buckets, the lower one the weight of all rows that agree with
-        a row of positive probability on a few columns, which make the rest easy.
+        a row of positive probability on a few columns, which make the rest easy. By default the
+        states of that row are probable by propagation.
         """
         upper = self.upper(seconds=seconds)
-        start = self.solution() if row is None else row
+        propagated = self.propagate(JoinGraph(seconds))
+        start = self.solution(propagated.flat(self.cards)) if row is None else row
         order, _ = self._plan
         cut: Ints = np.zeros(self.cards.size, dtype=np.int64)
         n = kernels.cut_columns(self._factors, self._codes, order, CUT_CELLS, cut)
@@ -209,7 +222,7 @@ class ClusterRun:
         limits = Limits(np.inf, max(current_limits().bytes, 2**28))
         every = range(self.cards.size)
         rest = ExactRun(self.potentials, self.cards, fixed, every=every, limits=limits)
-        return WeightBounds((min(rest.weight(), upper), upper))
+        return WeightBounds((min(rest.weight(), upper), upper), propagated.log_weight)
 
     def upper(self, *, maximize: bool = False, seconds: float = 2.0) -> float:
         """The bound of mini-buckets on the weight of the evidence, or of its heaviest row."""
