@@ -93,7 +93,7 @@ class TemperedChains {
     Int factor, stride;
   };
   struct Row {
-    std::vector<Int> x, cells;  // states, and the cell of each factor
+    std::vector<Int> x, places;  // states, and the cell of each factor
     double log_weight;
   };
   Word state_;
@@ -104,13 +104,17 @@ class TemperedChains {
   Int turn_ = 0;
   Pulse pulse_;
 
+  void move(Row& row, Int v, Int by) const {
+    for (Int t = touch_from_[v]; t < touch_from_[v + 1]; ++t) row.places[touches_[t].factor] += touches_[t].stride * by;
+  }
+
   Row random_row() {
     Row row{{}, starts_, 0.0};
     for (std::size_t v = 0; v < cards_.size(); ++v) {
       row.x.push_back(Int(next_uniform(state_) * double(cards_[v])));
-      for (Int t = touch_from_[v]; t < touch_from_[v + 1]; ++t) row.cells[touches_[t].factor] += touches_[t].stride * row.x[v];
+      move(row, v, row.x[v]);
     }
-    for (Int cell : row.cells) row.log_weight += logs_[cell];
+    for (Int cell : row.places) row.log_weight += logs_[cell];
     return row;
   }
 
@@ -127,7 +131,7 @@ class TemperedChains {
       if (drawn == before) continue;
       row.x[v] = drawn;
       row.log_weight += gains_[drawn] - gains_[before];
-      for (Int t = touch_from_[v]; t < touch_from_[v + 1]; ++t) row.cells[touches_[t].factor] += touches_[t].stride * (drawn - before);
+      move(row, v, drawn - before);
     }
   }
 
@@ -137,7 +141,7 @@ class TemperedChains {
     std::fill_n(gains_.begin(), card, 0.0);
     for (Int t = touch_from_[v]; t < touch_from_[v + 1]; ++t) {
       const Int stride = touches_[t].stride;
-      const double* cell = logs_.data() + row.cells[touches_[t].factor] - stride * before;
+      const double* cell = logs_.data() + row.places[touches_[t].factor] - stride * before;
       for (Int s = 0; s < card; ++s) gains_[s] += cell[stride * s];
     }
     if (card == 2) {
