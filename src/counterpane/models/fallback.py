@@ -27,6 +27,7 @@ UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains
 MOVES_PER_UPDATE = 16  # neighbors of a variable that are told of its change in the time of a draw
 CHAINS = 4
 MOST_SWEEPS = 5_000_000  # of a chain
+BEYOND = 2.0  # standard errors of sampling; a larger difference is a bias of propagation
 LEAST_BIAS = 1e-6  # the mean square error of propagation where chains see none
 SHARES = {
     "plan": 0.1, "loopy": 0.05, "join_graph": 0.35, "gibbs": 0.25, "tempered": 0.25,
@@ -191,11 +192,16 @@ def squared_bias(sampled: Mapping[int, Estimate], propagated: Mapping[int, Float
 def pool(
     sampled: Mapping[int, Estimate], propagated: Mapping[int, Floats], bias: float
 ) -> tuple[dict[int, Floats], dict[int, Floats]]:
-    """(the mean of both kinds, each column weighed by its precision; its standard errors)."""
+    """(the mean of both kinds, each column weighed by its precision; its standard errors).
+
+    What a column differs by beyond two standard errors of sampling is a bias of its own.
+    """
     means, errors = {}, {}
     for v, e in sampled.items():
         variance = _variance(e)
-        share = bias / (bias + variance)
+        gap = float(np.abs(e.probabilities - propagated[v]).max()) - BEYOND * np.sqrt(variance)
+        own = max(bias, max(gap, 0.0) ** 2)
+        share = own / (own + variance)
         means[v] = share * e.probabilities + (1 - share) * propagated[v]
         errors[v] = np.full(means[v].shape, np.sqrt(share * variance))
     return means, errors

@@ -147,6 +147,9 @@ def test_chains_that_disagree_are_averaged_with_propagation_by_precision():
     assert gaps[0, ::2].mean() < 1.1 * gaps[1, ::2].mean()
     assert all(abs(p.sum() - 1) < 1e-12 for p in means.values())
     assert errors[1].max() <= 0.01 and errors[0].max() < 0.2
+    wrong = {**other, 1: np.abs(np.round(true[1]) - [0.9, 0.9])}  # far off in one column
+    means, _ = pool(sampled, wrong, bias)
+    assert np.abs(means[1] - sampled[1].probabilities).max() < 0.01
     same = {v: e.probabilities for v, e in sampled.items()}
     assert squared_bias(sampled, same) == LEAST_BIAS
 
