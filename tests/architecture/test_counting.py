@@ -31,6 +31,7 @@ ALLOWED = {
     ),
     # These have no rows.
     "inference/gibbs.hpp": (2, "places in tables move with the state of a chain"),
+    "inference/tempering.hpp": (2, "the same, and sums of conditionals by variable"),
     "inference/scopes.hpp": (2, "scopes by variable, and cells in which a rule holds"),
 }
 

@@ -8,6 +8,7 @@
 #include "inference/exact_answer.hpp"
 #include "inference/join_graph.hpp"
 #include "inference/solution_search.hpp"
+#include "inference/tempering.hpp"
 
 using namespace cp;
 using namespace cp::inference;
@@ -52,6 +53,8 @@ static const Area area("inference", {
     KERNEL(bound_weight, "factors evidence[factors.n] order[] most maximize"),
     KERNEL(cut_columns, "factors evidence[factors.n] order[] most out[factors.n]"),
     KERNEL(find_solution, "factors evidence[factors.n] beliefs[] seed noise most codes[factors.n]"),
+
+    KERNEL(temper, "factors evidence[factors.n] seed most_work means[,]"),
 
     KERNEL(climb, "parts free[] sweeps rows[parts.n,]"),
 });

@@ -310,6 +310,9 @@ def bound_weight(
 def cut_columns(
     factors: FactorList, evidence: Ints, order: Ints, most: float, out: Ints, /
 ) -> int: ...
+def temper(
+    factors: FactorList, evidence: Ints, seed: int, most_work: float, means: Floats
+) -> int: ...
 def find_solution(
     factors: FactorList,
     evidence: Ints,

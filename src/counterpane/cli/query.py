@@ -167,13 +167,14 @@ def _uai_result(
 
 
 def _partition(model: Any, evidence: dict[str, Any], **limits: Any) -> float:
-    """ln of the partition function; if it is not exact, the middle of its bounds, with a note."""
-    lower, upper = model.log_weight_bounds(evidence, **limits)
+    """ln of the partition function; if it is not exact, an estimate, with its bounds in a note."""
+    bounds = model.log_weight_bounds(evidence, **limits)
+    lower, upper = bounds
     if upper - lower <= 1e-9 * max(1.0, abs(upper)) or lower == upper:
         return float(lower)
     low, high = lower / math.log(10), upper / math.log(10)
-    note(f"Not exact: log10 Z lies between {low:.6g} and {high:.6g}; the middle is printed.")
-    return float((lower + upper) / 2)
+    note(f"Not exact: log10 Z lies between {low:.6g} and {high:.6g}; an estimate is printed.")
+    return float(bounds.estimate)
 
 
 def check_causal(model: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from counterpane._core import inference as kernels
 from counterpane.features import MAX_CELLS, Potential, check_cells
 from counterpane.features.potential import LARGE
-from counterpane.inference.exact_run import ExactRun
+from counterpane.inference.exact_run import ExactRun, quick_cells
 from counterpane.inference.junction import CliqueTree
 from counterpane.inference.limits import current_limits
 from counterpane.ragged import join, split
@@ -24,6 +25,7 @@ from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 RUN_CELLS = 2**27  # cells filled between two checks for an interruption
 TREE_CELLS = 2**20  # above this a plan for the evidence saves more than it costs
+LARGE_NETWORK = 5_000  # variables or pairs from which a tree is compiled only if it will be small
 LARGE_CELLS = 2**25  # above this each row has a plan for itself
 ROW_CELLS = 2**19  # cells of a tree below which a row costs less than building another tree
 
@@ -80,15 +82,34 @@ class JunctionMarginals:
         cards: npt.ArrayLike,
         names: Sequence[str] | None = None,
     ) -> None:
-        sizes = np.asarray(cards)
+        self.cards: Ints = np.array(cards, dtype=np.int64)
         self._names = names
         self._potentials = list(potentials)
         self._slot = len(potentials)  # the factors of likelihoods, one for each variable, follow
-        self._scopes = [*(p.scope for p in potentials), *((v,) for v in range(sizes.size))]
-        self.tree = CliqueTree(self._scopes, sizes)
-        slots = (np.zeros(r) for r in sizes)
-        self._factors = FactorTables.of([*(p.log_values for p in potentials), *slots])
-        self._factors.least[self._slot :] = 0.0
+
+    @cached_property
+    def tree(self) -> CliqueTree | None:
+        """The compiled tree; None if the network is large and a short search finds no small one."""
+        pairs = sum(len(p.scope) * (len(p.scope) - 1) // 2 for p in self._potentials)
+        if max(self.cards.size, pairs) > LARGE_NETWORK:
+            every = range(self.cards.size)
+            if quick_cells(self._potentials, self.cards, every) > LARGE_CELLS:
+                return None
+        scopes = [*(p.scope for p in self._potentials), *((v,) for v in range(self.cards.size))]
+        return CliqueTree(scopes, self.cards)
+
+    @cached_property
+    def _factors(self) -> FactorTables:
+        slots = (np.zeros(r) for r in self.cards)
+        factors = FactorTables.of([*(p.log_values for p in self._potentials), *slots])
+        factors.least[self._slot :] = 0.0
+        return factors
+
+    def cells(self, evidence: Iterable[int] = ()) -> float:
+        """The cells of the tree at evidence on some variables; infinite without a tree."""
+        cards = self.cards.copy()
+        cards[list(evidence)] = 1
+        return np.inf if self.tree is None else self.tree.cells(cards)
 
     def run(
         self,
@@ -101,10 +122,8 @@ class JunctionMarginals:
         The tree was compiled without evidence, which then only shrinks its tables: that was
         measured faster than a new plan for each evidence, unless the tables are very large.
         """
-        cards = self.tree.cards.copy()
-        cards[list(evidence)] = 1
         tree = self.tree
-        if tree.cells(cards) > TREE_CELLS:
+        if tree is None or self.cells(evidence) > TREE_CELLS:
             return self._run_within_limits(targets, evidence, likelihoods or {})
         factors = self._with_likelihoods(likelihoods) if likelihoods else self._factors
         codes = [list(evidence.values())]
@@ -122,9 +141,9 @@ class JunctionMarginals:
     ) -> tuple[list[Floats], float]:
         with np.errstate(divide="ignore"):
             weights = [Potential((v,), np.log(w)) for v, w in likelihoods.items()]
-        every = range(self.tree.cards.size)
+        every = range(self.cards.size)
         run = ExactRun(
-            [*self._potentials, *weights], self.tree.cards, evidence, every=every, names=self._names
+            [*self._potentials, *weights], self.cards, evidence, every=every, names=self._names
         )
         return run.marginals(targets)
 

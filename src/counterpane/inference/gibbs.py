@@ -84,6 +84,15 @@ class Estimate(NamedTuple):
     effective_size: Floats
 
 
+def estimate_from(probabilities: Floats, means: Floats, draws: int) -> Estimate:
+    """The estimate by `draws` sweeps of chains whose `means` are (chains, stretches, cells)."""
+    p, errors = probabilities, standard_errors(means)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(errors > 0, p * (1 - p) / errors**2, draws)
+    agreement = rhat(means) if means.shape[1] > 1 else np.full(p.size, np.nan)
+    return Estimate(p, errors, agreement, size)
+
+
 class Sampler:
     """Gibbs chains for the conditionals of `blanket`: of a joint distribution, or given one by one.
 
@@ -230,15 +239,9 @@ class Sampler:
             start=start, likelihoods=likelihoods, targets=targets, n_means=n_means,
         )  # fmt: skip
         sizes = np.bincount(np.arange(settings.n_samples) * n_means // settings.n_samples)
+        means = np.divide(sums, sizes[:, None])
         p = sums.sum(axis=(0, 1)) / (settings.n_chains * settings.n_samples)
-        means = np.divide(sums, sizes[:, None], out=sums)
-        errors = standard_errors(means)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            size = np.where(
-                errors > 0, p * (1 - p) / errors**2, settings.n_chains * settings.n_samples
-            )
-        agreement = rhat(means) if n_means > 1 else np.full(p.size, np.nan)
-        return Estimate(p, errors, agreement, size)
+        return estimate_from(p, means, settings.n_chains * settings.n_samples)
 
     def _units(self, evidence: Mapping[int, int], chains: int) -> Ints:
         """One row for each chain: the evidence, and missing codes."""

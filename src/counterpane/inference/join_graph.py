@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Potential
 from counterpane.inference.belief_propagation import impossible
 from counterpane.inference.exact_run import WORDS_PER_SECOND, ExactRun, coded_factors
+from counterpane.inference.gibbs import LEAST_STRETCHES, RECORD, Estimate, estimate_from
 from counterpane.inference.limits import Limits, current_limits
 from counterpane.inference.mean_field import Approximation, check_iteration
 from counterpane.typing import Floats, Ints
@@ -28,6 +30,8 @@ BOUNDS = tuple(
     2.0**k for k in range(24, 7, -2)
 )  # cells of a cluster, from which the largest is taken
 ITERATIONS = 30  # that must fit into the time: with fewer, larger clusters give worse answers
+TEMPERED_WORK_PER_SECOND = 6e8  # of chains of parallel tempering
+STRETCHES = 100  # means along such a chain from which its convergence is estimated
 CHOICES = 200_000  # of a search for a row of positive probability
 CUT_CELLS = 2.0**24  # of the sum below a found row, a lower bound on the weight
 
@@ -72,11 +76,21 @@ class JoinGraph:
 class WeightBounds(tuple[float, float]):
     """(lower, upper): natural logs between which a weight lies; equal where it is exact.
 
-    >>> WeightBounds((-3.0, -2.0)).upper
-    -2.0
+    `estimate` lies between them: what propagation says, or the middle where it says nothing.
+
+    >>> WeightBounds((-3.0, -2.0)).upper, WeightBounds((-3.0, -2.0), -1.0).estimate
+    (-2.0, -2.0)
     """
 
-    __slots__ = ()
+    estimate: float
+
+    def __new__(cls, bounds: tuple[float, float], estimate: float | None = None) -> Self:
+        self = super().__new__(cls, bounds)
+        lower, upper = bounds
+        middle = lower if lower == upper else (lower + upper) / 2
+        said = middle if estimate is None or not np.isfinite(estimate) else estimate
+        self.estimate = float(min(max(said, lower), upper))
+        return self
 
     @property
     def lower(self) -> float:
@@ -151,6 +165,25 @@ class ClusterRun:
         weight = None if np.isnan(log_weight) else log_weight + self._shift
         return Approximation(marginals, weight, int(n_iter), abs(change), converged)
 
+    def temper(self, chains: int, seconds: float, seed: int = 0) -> dict[int, Estimate] | None:
+        """P(v | evidence) of all free variables by chains of parallel tempering.
+
+        None if some joint states are impossible, or the time is too short.
+        """
+        width = int(self.cards.sum())
+        stretches = max(min(STRETCHES, RECORD // (chains * width)), LEAST_STRETCHES)
+        means: Floats = np.zeros((chains, stretches, width))
+        for chain in range(chains):
+            work, word = seconds * TEMPERED_WORK_PER_SECOND / chains, seed * chains + chain
+            if not kernels.temper(self._factors, self._codes, word, work, means[chain]):
+                return None
+        flat = estimate_from(means.mean(axis=(0, 1)), means, chains * stretches)
+        return {
+            v: Estimate(*(part[self._starts[v] : self._starts[v + 1]] for part in flat))
+            for v in range(self.cards.size)
+            if v not in self.evidence
+        }
+
     def solution(self, beliefs: Floats | None = None, *, seed: int | None = None) -> Ints:
         """A row of positive probability that agrees with the evidence; `beliefs` guide the search.
 
@@ -176,10 +209,12 @@ class ClusterRun:
         """Bounds on the log of the weight of the evidence.
 
         The upper one is that of mini-buckets, the lower one the weight of all rows that agree with
-        a row of positive probability on a few columns, which make the rest easy.
+        a row of positive probability on a few columns, which make the rest easy. By default the
+        states of that row are probable by propagation.
         """
         upper = self.upper(seconds=seconds)
-        start = self.solution() if row is None else row
+        propagated = self.propagate(JoinGraph(seconds))
+        start = self.solution(propagated.flat(self.cards)) if row is None else row
         order, _ = self._plan
         cut: Ints = np.zeros(self.cards.size, dtype=np.int64)
         n = kernels.cut_columns(self._factors, self._codes, order, CUT_CELLS, cut)
@@ -187,7 +222,7 @@ class ClusterRun:
         limits = Limits(np.inf, max(current_limits().bytes, 2**28))
         every = range(self.cards.size)
         rest = ExactRun(self.potentials, self.cards, fixed, every=every, limits=limits)
-        return WeightBounds((min(rest.weight(), upper), upper))
+        return WeightBounds((min(rest.weight(), upper), upper), propagated.log_weight)
 
     def upper(self, *, maximize: bool = False, seconds: float = 2.0) -> float:
         """The bound of mini-buckets on the weight of the evidence, or of its heaviest row."""

@@ -107,7 +107,7 @@ class ExactAnswers(ClassModel):
         if (
             len(queried) == 1
             and "_propagation" in vars(self)
-            and self._propagation.tree.cells(cards) <= TREE_CELLS
+            and self._propagation.cells() <= TREE_CELLS
         ):
             each, log_evidence = self._ask_each(queried, coded)
             return each[0], log_evidence

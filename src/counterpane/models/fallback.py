@@ -1,7 +1,8 @@
 """Estimates where an exact answer is too expensive: the method is chosen by the kind of network.
 
 Propagation (loopy, and in a join graph) and sampling (Gibbs chains, from rows found by search where
-some rows are impossible) are both run. An answer is trusted only if the two kinds agree.
+some rows are impossible; without these, also parallel tempering) are both run. An answer is trusted
+only if the two kinds agree.
 """
 
 from __future__ import annotations
@@ -23,20 +24,27 @@ from counterpane.models.evidence import CodedEvidence
 from counterpane.typing import Floats, Ints
 
 UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains
+MOVES_PER_UPDATE = 16  # neighbors of a variable that are told of its change in the time of a draw
 CHAINS = 4
 MOST_SWEEPS = 5_000_000  # of a chain
+BEYOND = 2.0  # standard errors of sampling; a larger difference is a bias of propagation
 LEAST_BIAS = 1e-6  # the mean square error of propagation where chains see none
-SHARES = {"plan": 0.1, "loopy": 0.1, "join_graph": 0.4, "gibbs": 0.4}  # of the time
+SHARES = {
+    "plan": 0.1, "loopy": 0.05, "join_graph": 0.35, "gibbs": 0.25, "tempered": 0.25,
+}  # of the time  # fmt: skip
+DIFFERENT = 4.0  # standard errors between plain and tempered chains that make the plain ones stuck
+NEGLIGIBLE = 1e-3  # a difference that does not
 
 
 @dataclass(frozen=True)
 class Auto:
     """The settings of `method="auto"`: how an answer is estimated that cannot be exact.
 
-    Without impossible rows it is that of Gibbs sampling if its chains agree, else that of a join
-    graph if it converges, else the mean of sampling and propagation, each weighed by its precision.
-    With impossible rows it is that of a join graph, or of loopy belief propagation where only that
-    converges.
+    Without impossible rows it is the mean of sampling and propagation, each weighed by its
+    precision; that of a join graph if chains disagree and the join graph converges. Sampling is by
+    Gibbs chains, or by parallel tempering where chains disagree with each other or with that. With
+    impossible rows the answer is that of a join graph, or of loopy belief propagation where only
+    that converges.
 
     Parameters
     ----------
@@ -105,10 +113,17 @@ class Fallback:
             return {"bp": loopy, "join_graph": joined}
         return {"join_graph": joined, "bp": loopy}
 
+    @cached_property
+    def _updates(self) -> float:
+        """The cost of a sweep of a chain: draws, and the neighbors that are told of a change."""
+        free = self.cards.size - len(self.coded.codes)
+        widths = np.array([len(p.scope) for p in self.run.potentials], dtype=float)
+        return max(1.0, free + float((widths * (widths - 1)).sum()) / MOVES_PER_UPDATE)
+
     def chains(self, propagated: Approximation) -> tuple[Gibbs, dict[int, Ints] | None]:
         """(the settings of Gibbs chains; where they start if some rows are impossible)."""
-        free = max(1, self.cards.size - len(self.coded.codes))
-        sweeps = SHARES["gibbs"] * self.settings.seconds * UPDATES_PER_SECOND / (free * CHAINS)
+        sweeps = SHARES["gibbs"] * self.settings.seconds * UPDATES_PER_SECOND / CHAINS
+        sweeps /= self._updates
         samples = int(min(max(sweeps, 100), MOST_SWEEPS))
         seed = self.settings.random_state
         settings = Gibbs(CHAINS, max(50, samples // 10), samples, random_state=seed)
@@ -119,23 +134,49 @@ class Fallback:
         rows = np.array([self.run.solution(beliefs, seed=s) for s in seeds])
         return settings, {v: rows[:, v] for v in range(self.cards.size)}
 
+    def sample(
+        self, sampler: Sampler, propagated: Approximation
+    ) -> tuple[dict[int, Estimate], str]:
+        """(The marginals by chains, the name of the method): plain ones unless they are stuck.
+
+        Plain chains may be stuck in one place together, and agree. They are more precise than
+        tempered ones, and are taken if they agree with each other and with these.
+        """
+        settings, start = self.chains(propagated)
+        plain = sampler.marginals(*self.coded, settings=settings, start=start)
+        seconds, seed = SHARES["tempered"] * self.settings.seconds, self.settings.random_state
+        tempered = None if self.run.has_zeros else self.run.temper(CHAINS, seconds, seed)
+        if tempered is None or (
+            agreed(plain) and all(map(near, plain.values(), tempered.values()))
+        ):
+            return plain, "gibbs"
+        return tempered, "tempered gibbs"
+
     def choose(self, sampler: Sampler) -> Choice:
         """The marginals by both kinds, and the answer."""
         name, propagated = next(iter(self.propagated.items()))
-        settings, start = self.chains(propagated)
-        sampled = sampler.marginals(*self.coded, settings=settings, start=start)
-        worst = max((float(np.nanmax(e.rhat, initial=1.0)) for e in sampled.values()), default=1.0)
-        settled = worst <= AGREED
+        sampled, chains = self.sample(sampler, propagated)
+        settled = agreed(sampled)
         stuck = not settled and self.propagated["join_graph"].converged
         if self.run.has_zeros or stuck:  # chains that are stuck do not know it
             return Choice(sampled, propagated, settled, name, propagated.marginals)
-        if settled:
-            means = {v: e.probabilities for v, e in sampled.items()}
-            return Choice(sampled, propagated, settled, "gibbs", means)
         bias = {n: squared_bias(sampled, p.marginals) for n, p in self.propagated.items()}
         name = min(bias, key=bias.__getitem__)
         pooled = pool(sampled, self.propagated[name].marginals, bias[name])
-        return Choice(sampled, propagated, settled, f"gibbs and {name}", *pooled)
+        return Choice(sampled, propagated, settled, f"{chains} and {name}", *pooled)
+
+
+def agreed(sampled: Mapping[int, Estimate]) -> bool:
+    """Whether the chains agree in all columns."""
+    worst = (float(np.nanmax(e.rhat, initial=1.0)) for e in sampled.values())
+    return max(worst, default=1.0) <= AGREED
+
+
+def near(one: Estimate, other: Estimate) -> bool:
+    """Whether two estimates of a column differ by no more than their standard errors allow."""
+    error = np.hypot(one.standard_errors, other.standard_errors)
+    gap = np.abs(one.probabilities - other.probabilities)
+    return bool((gap <= DIFFERENT * error + NEGLIGIBLE).all())
 
 
 def squared_bias(sampled: Mapping[int, Estimate], propagated: Mapping[int, Floats]) -> float:
@@ -151,11 +192,16 @@ def squared_bias(sampled: Mapping[int, Estimate], propagated: Mapping[int, Float
 def pool(
     sampled: Mapping[int, Estimate], propagated: Mapping[int, Floats], bias: float
 ) -> tuple[dict[int, Floats], dict[int, Floats]]:
-    """(the mean of both kinds, each column weighed by its precision; its standard errors)."""
+    """(the mean of both kinds, each column weighed by its precision; its standard errors).
+
+    What a column differs by beyond two standard errors of sampling is a bias of its own.
+    """
     means, errors = {}, {}
     for v, e in sampled.items():
         variance = _variance(e)
-        share = bias / (bias + variance)
+        gap = float(np.abs(e.probabilities - propagated[v]).max()) - BEYOND * np.sqrt(variance)
+        own = max(bias, max(gap, 0.0) ** 2)
+        share = own / (own + variance)
         means[v] = share * e.probabilities + (1 - share) * propagated[v]
         errors[v] = np.full(means[v].shape, np.sqrt(share * variance))
     return means, errors
@@ -181,12 +227,11 @@ def chosen_marginals(
         estimate = choice.sampled[v]
         gap = float(np.abs(estimate.probabilities - choice.propagated.marginals[v]).max())
         trusted = gap <= TRUSTED and choice.settled  # chains that are stuck in one column are lost
-        if choice.method == "gibbs":
-            certainty = Certainty.of_chains(estimate)
-        elif choice.errors is None:
+        if choice.errors is None:
             certainty = Certainty(choice.method, choice.propagated.converged)
         else:
-            certainty = Certainty(choice.method, converged=False, standard_errors=choice.errors[v])
+            worst = float(estimate.rhat.max())
+            certainty = Certainty(choice.method, choice.settled, choice.errors[v], worst)
         sure.append(certainty._replace(trusted=trusted, difference=gap))
     return [choice.marginals[v] for v in queried], sure
 

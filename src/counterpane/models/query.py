@@ -45,10 +45,11 @@ class JointModel(BatchAnswers):
 
     `X` is a `Table`, or any frame that `Table.from_frame` reads with the model's schema.
 
-    The `method` of a question is "exact"; "gibbs", "mean_field" or "bp" (loopy belief propagation),
-    or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
-    `BeliefPropagation(…)`; or "auto": exact, unless that would take too much memory or time, else
-    by Gibbs sampling, with a warning that says how sure it is. So does the answer's `certainty`.
+    The `method` of a question is "exact"; "gibbs", "mean_field", "bp" (loopy belief propagation) or
+    "join_graph", or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
+    `BeliefPropagation(…)`, `JoinGraph(…)`; or "auto": exact, unless that would take too much memory
+    or time, else by propagation and sampling (`Auto(…)`), with a warning that says how sure it is.
+    So does the answer's `certainty`.
     `exact` is the time in seconds, by the plan's estimate, that an exact answer may take (by
     default 120; True: any time; False: none), `max_memory` the memory, in bytes or as "2 GB" (by
     default half of what is available). With `strict`, an estimate that is not trusted raises

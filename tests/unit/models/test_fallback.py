@@ -47,12 +47,32 @@ def test_strong_ties_say_first_that_they_are_not_trusted():
     chain = [Potential((v, v + 1), at.log_values) for v in range(N - 1)]
     stuck = cp.MarkovNetwork(model.schema, [*chain, Potential((0,), [0.0, 0.4])])
     with pytest.warns(cp.InexactAnswer, match=r"^not trusted: "):
-        answer = stuck.query("x3", exact=False, method=cp.Auto(0.1))
+        answer = stuck.query("x3", exact=False, method=cp.Auto(1e-3))
     assert repr(answer).startswith("not trusted: ") and "not trusted" in answer._repr_html_()
     assert answer.certainty.method == "join_graph"
     np.testing.assert_allclose(answer.probabilities, stuck.query("x3").probabilities, atol=1e-6)
     with pytest.raises(UntrustedError, match=r"not trusted: .* strict=False\.$"):
-        stuck.query("x3", exact=False, method=cp.Auto(0.1), strict=True)
+        stuck.query("x3", exact=False, method=cp.Auto(1e-3), strict=True)
+
+
+def test_tempered_chains_leave_what_plain_ones_are_stuck_in():
+    """Two groups of columns, each of which alone is easy given the other: all chains stay put."""
+    rng = np.random.default_rng(5)
+    weights = rng.normal(size=(8, 8))
+    sign = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    pairs = [Potential((i, 8 + j), 1.5 * weights[i, j] * sign) for i in range(8) for j in range(8)]
+    model = cp.MarkovNetwork(cp.Schema.from_cards([2] * 16), [*pairs, Potential((0,), [0.0, 0.3])])
+    exact = model.marginals({})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.InexactAnswer)
+        plain = model.marginals({}, method="gibbs")
+    answers = model.marginals({}, exact=False, method=cp.Auto(2.0))
+    worst = {
+        name: max(np.abs(some[n].probabilities - exact[n].probabilities).max() for n in exact)
+        for name, some in (("plain", plain), ("chosen", answers))
+    }
+    assert answers["x0"].certainty.method.startswith("tempered gibbs and ")
+    assert worst["plain"] > 0.05 and worst["chosen"] < 0.02
 
 
 def test_zeros_are_never_refused_where_there_is_a_row():
@@ -127,6 +147,9 @@ def test_chains_that_disagree_are_averaged_with_propagation_by_precision():
     assert gaps[0, ::2].mean() < 1.1 * gaps[1, ::2].mean()
     assert all(abs(p.sum() - 1) < 1e-12 for p in means.values())
     assert errors[1].max() <= 0.01 and errors[0].max() < 0.2
+    wrong = {**other, 1: np.abs(np.round(true[1]) - [0.9, 0.9])}  # far off in one column
+    means, _ = pool(sampled, wrong, bias)
+    assert np.abs(means[1] - sampled[1].probabilities).max() < 0.01
     same = {v: e.probabilities for v, e in sampled.items()}
     assert squared_bias(sampled, same) == LEAST_BIAS
 
