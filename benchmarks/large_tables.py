@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from resumable import known_records, run_lines
+
 from fresh_tables import (
     METHODS,
     TEST_ROWS,
@@ -32,8 +34,6 @@ from fresh_tables import (
     named,
     two_classes,
 )
-from resumable import known_records, run_lines
-
 from harness import RESULTS, publish
 
 LINES = RESULTS / "large_tables.jsonl"
