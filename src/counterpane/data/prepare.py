@@ -22,7 +22,7 @@ MOST = 0.95  # share of cells that must be numbers or dates for a column to be r
 HALF = 0.5  # share of cells that suffices where the others are a few words, such as "unknown"
 FEW_WORDS = 3  # different ones
 MAX_LABELS = 256  # most states of a text column
-MANY_LABELS = 4096  # the same, where effects of states are penalized
+MANY_LABELS = 2048  # the same, where effects of states are penalized
 FEW_LABELS = 20  # states that are never too many
 ROWS_A_LABEL = 5  # rows that each state of a column of texts needs on average
 OWN_VALUE = 0.98  # share of different numbers from which a column may identify rows
@@ -106,7 +106,7 @@ def prepare(
     states, one whose values name the rows (nearly every text differs; nearly every whole number
     differs, and they are consecutive or the column is called so), and one of texts with more than
     256 states, or with fewer than 5 rows a state. Columns named in `keep` or `categorical` are not
-    left out. `many_states` allows up to 4,096 states instead of 256, for learners that penalize
+    left out. `many_states` allows up to 2,048 states instead of 256, for learners that penalize
     effects. `drop` and `categorical` are those of `choose_columns`. If no column would be left
     that raises, or, with `leave_some`, all columns of values stay.
 
