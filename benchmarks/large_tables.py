@@ -13,8 +13,12 @@ Every task is one line of `results/large_tables.jsonl`, and is not run again.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "papers"))
 
 import numpy as np
 import pandas as pd
