@@ -309,8 +309,12 @@ def learner(method: str) -> Any:
 
 
 def run(task: FreshTask) -> list[dict[str, Any]]:
+    """The loss of a method on the table of a task, and its CPU seconds."""
+    return loss_of(task, made(task.kind, task.seed))
+
+
+def loss_of(task: FreshTask, table: Made) -> list[dict[str, Any]]:
     """The loss of a method on one table, and its CPU seconds."""
-    table = made(task.kind, task.seed)
     X, T, y = table.X[: table.rows], table.X[table.rows :], table.y[: table.rows]
     truth = table.y[table.rows :]
     began = time.process_time()

@@ -50,6 +50,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "classifier_speed": ("benchmarks/classifier_tables.py", None),
     "classifier_readability": ("benchmarks/classifier_tables.py", None),
     "fresh_tables": ("benchmarks/fresh_tables.py", None),
+    "large_tables": ("benchmarks/large_tables.py", None),
     "tree_cuts": ("benchmarks/tree_cuts.py", None),
 }
 DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
@@ -64,7 +65,7 @@ DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide ta
     ),
     **dict.fromkeys((
         "classifiers", "classifier_sets", "classifier_synthetic", "classifier_speed",
-        "classifier_readability", "fresh_tables",
+        "classifier_readability", "fresh_tables", "large_tables",
     )),
     "tree_cuts": (
         "set", "NaiveBayes_mdl", "NaiveBayes_trees", "TAN_mdl", "TAN_trees",

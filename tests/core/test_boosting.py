@@ -40,6 +40,13 @@ def make_rows(n_classes, rows=200, seed=0, gaps=True):
     return np.ascontiguousarray(bins, dtype=np.uint8), n_bins, numeric, labels.astype(np.int64)
 
 
+def with_many_states(bins, n_bins, numeric, states=40):
+    """The rows with one more column, of states that tell nothing."""
+    more = np.random.default_rng(5).integers(0, states, len(bins))
+    bins = np.ascontiguousarray(np.column_stack([bins, more]), dtype=np.uint8)
+    return bins, np.append(n_bins, states), np.append(numeric, False)
+
+
 def run(bins, n_bins, numeric, labels, n_classes, rounds, *, weights=None, held=None, sets=NO_SETS,
         parts=1, **changes):  # fmt: skip
     weights = np.ones(len(labels)) if weights is None else weights
@@ -80,6 +87,18 @@ def test_boost_beside_plain_loops(n_classes, weighted):
     bins, n_bins, numeric, labels = make_rows(n_classes, seed=n_classes)
     rng = np.random.default_rng(7)
     weights = rng.integers(0, 3, len(labels)).astype(float) if weighted else np.ones(len(labels))
+    compare_with_plain_loops(bins, n_bins, numeric, labels, weights, n_classes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_many_states_beside_plain_loops(n_classes):
+    bins, n_bins, numeric, labels = make_rows(n_classes, seed=n_classes)
+    bins, n_bins, numeric = with_many_states(bins, n_bins, numeric)
+    weights = np.random.default_rng(7).uniform(0.5, 1.5, len(labels))  # no two states tie
+    compare_with_plain_loops(bins, n_bins, numeric, labels, weights, n_classes)
+
+
+def compare_with_plain_loops(bins, n_bins, numeric, labels, weights, n_classes):
     scores, trees, _, _, _ = run(bins, n_bins, numeric, labels, n_classes, 5, weights=weights)
     expected, splits = reference.boost(
         bins, numeric, labels, weights, n_classes, 5, rate=0.1,
@@ -96,6 +115,14 @@ def test_boost_beside_plain_loops(n_classes, weighted):
         assert [g for _, g in ours] == pytest.approx([g for _, g in theirs], rel=1e-4)
     used = weights > 0
     assert scores[used] == pytest.approx(expected[used], abs=1e-5)
+
+
+def test_hundreds_of_idle_states_do_not_crowd_out_other_columns():
+    rng = np.random.default_rng(0)
+    bins = np.column_stack([rng.integers(1, 9, 3000), rng.integers(1, 201, 3000)]).astype(np.uint8)
+    labels = (rng.random(3000) < 0.4 + 0.2 * (bins[:, 0] > 4)).astype(np.int64)
+    _, trees, _, _, _ = run(bins, np.array([9, 201]), np.array([True, False]), labels, 2, 20)
+    assert (trees.column[:, 0] == 0).all()
 
 
 def test_a_path_stays_within_the_sets():

@@ -17,6 +17,7 @@ from counterpane.cli.constraints import ConstraintOptions, EdgeConstraints
 from counterpane.cli.methods import (
     CLASSIFIERS,
     COUNTED,
+    MANY_STATES,
     METHODS,
     POSTERIORS,
     RANKER,
@@ -178,7 +179,9 @@ def _read(
         source = table if isinstance(table, cp.Table) else cp.read(table)
         return tables.InputTable(tables.Prepared([]), source)
     classes = target is not None and (method == "auto" or method in CLASSIFIERS)
-    return tables.read_input(data, target, columns, text, classes=classes)
+    chosen = choose_method(method, target=target, links=False, n_columns=1)[0]
+    many = classes and chosen in MANY_STATES
+    return tables.read_input(data, target, columns, text, classes=classes, many_states=many)
 
 
 def _choose(

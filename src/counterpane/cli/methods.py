@@ -15,6 +15,8 @@ FIELDS = learners("field")
 """Learners of other models of all columns."""
 CLASSIFIERS = learners("classifier")
 """Learners of P(target | other columns)."""
+MANY_STATES = ("interaction", "boosted-tables")
+"""Classifiers that penalize effects, so that columns of many states are kept."""
 COUNTED = learners("ranker")
 """Rankers of links that count pairs of items; only for lists of links."""
 RANKER = "ranker"

@@ -8,7 +8,13 @@ from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.app import emit, note, say
-from counterpane.cli.methods import CLASSIFIERS, check_method, choose_method, make_learner
+from counterpane.cli.methods import (
+    CLASSIFIERS,
+    MANY_STATES,
+    check_method,
+    choose_method,
+    make_learner,
+)
 from counterpane.cli.options import (
     ClassColumn,
     ColumnOptions,
@@ -44,7 +50,8 @@ def run_plan(
     check_method(method, target, auto=True)
     if tables.is_embedded(data) or not opening.is_large(data):
         method, _ = choose_method(method, target=target, links=False, n_columns=1)
-        table = tables.read_input(data, target, columns, text, classes=method in CLASSIFIERS)
+        many, classes = method in MANY_STATES, method in CLASSIFIERS
+        table = tables.read_input(data, target, columns, text, classes=classes, many_states=many)
         source = cp.MemoryCounts(table.to_table(target, columns.discretize, columns.bins))
         plan = source.explain(make_learner(method, score, {}), _class(method, target))
         note("DATA fits into memory: it is read once, and scans are passes over memory.")

@@ -110,11 +110,12 @@ def read_input(
     *,
     classes: bool,
     in_memory: bool = False,
+    many_states: bool = False,
 ) -> InputTable:
     """The rows of DATA: an embedded set, one file, or, unless `in_memory`, larger ones.
 
     With `classes` the target is to be predicted: rows without it are left out, and numbers of many
-    values are cut.
+    values are cut. `many_states` is that of `prepare`.
     """
     drop, categorical = columns.drop or (), columns.categorical or ()
     if target is not None and target in drop:
@@ -138,6 +139,7 @@ def read_input(
         keep=[*(columns.use or ()), *([target] if target else [])],
         drop=drop,
         categorical=categorical,
+        many_states=many_states,
     )
     if len(prepared.columns) == (target is not None):
         reason = prepared.sentence or "add columns."
@@ -281,10 +283,12 @@ def _cell_notes(variable: Any, before: Column, after: Column, number_format: Any
         cells = int(np.append(strange, False)[after.codes].sum())
         if cells:
             first = after.states[strange.index(True)]
-            yield (
-                f"Column {variable.name!r}: {cells:,} cells with states that the model does not "
-                f"know, such as {first!r}, are taken as unknown."
+            several = (
+                f"{cells:,} cells with states that the model does not know, such as {first!r},"
             )
+            one = f"1 cell, {first!r}, has a state that the model does not know, and is"
+            what = one if cells == 1 else f"{several} are"
+            yield f"Column {variable.name!r}: {what} taken as unknown."
 
 
 def text_cells(column: Labels) -> Bools:

@@ -22,6 +22,7 @@ MOST = 0.95  # share of cells that must be numbers or dates for a column to be r
 HALF = 0.5  # share of cells that suffices where the others are a few words, such as "unknown"
 FEW_WORDS = 3  # different ones
 MAX_LABELS = 256  # most states of a text column
+MANY_LABELS = 2048  # the same, where effects of states are penalized
 FEW_LABELS = 20  # states that are never too many
 ROWS_A_LABEL = 5  # rows that each state of a column of texts needs on average
 OWN_VALUE = 0.98  # share of different numbers from which a column may identify rows
@@ -96,6 +97,7 @@ def prepare(
     drop: Collection[str] = (),
     categorical: Collection[str] = (),
     leave_some: bool = False,
+    many_states: bool = False,
 ) -> Prepared:
     """The columns of a frame from which a model can be learned.
 
@@ -104,7 +106,8 @@ def prepare(
     states, one whose values name the rows (nearly every text differs; nearly every whole number
     differs, and they are consecutive or the column is called so), and one of texts with more than
     256 states, or with fewer than 5 rows a state. Columns named in `keep` or `categorical` are not
-    left out. `drop` and `categorical` are those of `choose_columns`. If no column would be left
+    left out. `many_states` allows up to 2,048 states instead of 256, for learners that penalize
+    effects. `drop` and `categorical` are those of `choose_columns`. If no column would be left
     that raises, or, with `leave_some`, all columns of values stay.
 
     >>> found = prepare({"name": [f"n{i}" for i in range(50)], "kind": ["a", "b"] * 25})
@@ -128,9 +131,10 @@ def prepare(
     done = Prepared([], {name: why for name, why in unusable.items() if name not in drop})
     names_left = [name for name in drop if name not in unusable]
     columns = choose_columns(columns, drop=names_left, categorical=categorical)
+    most = MANY_LABELS if many_states else MAX_LABELS
     for column in columns:
         fit = column if column.name in categorical else _typed(column, done)
-        why = "" if column.name in keep else _why_unusable(fit)
+        why = "" if column.name in keep else _why_unusable(fit, most)
         if why:
             done.left_out[column.name] = why
             done.read_as.pop(column.name, None)
@@ -293,8 +297,8 @@ def _number(
     return float(text) if NUMBER.fullmatch(text) else None
 
 
-def _why_unusable(column: Column) -> str:
-    """Why nothing can be learned from a column; empty where something can."""
+def _why_unusable(column: Column, most: int) -> str:
+    """Why nothing can be learned from a column of at most `most` states; empty where it can."""
     if isinstance(column, Labels):
         seen: Array = np.bincount(column.codes[column.codes >= 0], minlength=1)
         n_values, n_known = int((seen > 0).sum()), int(seen.sum())
@@ -312,7 +316,7 @@ def _why_unusable(column: Column) -> str:
         return f"names the rows: {sizes}" if _names_rows(column, n_values, n_known) else ""
     if n_values > FEW_LABELS and n_values > n_known / 2:
         return f"names the rows: {sizes}"
-    if n_values > MAX_LABELS or (n_values > FEW_LABELS and n_values * ROWS_A_LABEL > n_known):
+    if n_values > most or (n_values > FEW_LABELS and n_values * ROWS_A_LABEL > n_known):
         return f"too many states: {sizes}"
     return ""
 

@@ -124,9 +124,7 @@ def test_what_new_rows_lack_is_said(run, tmp_path: Path) -> None:
     assert len(rows_of(out)) == 3
     flat = " ".join(err.split())
     assert "Not in DATA, so summed out: 'größe_cm', 'gesehen', '名前', 'offen'." in flat
-    assert "Column 'geschlecht': 1 cells with states that the model does not know, such as 'x'" in (
-        flat
-    )
+    assert "Column 'geschlecht': 1 cell, 'x', has a state that the model does not know" in flat
     assert "Column 'land': 2 cells" in flat
     assert "Column 'datum': 1 cells that are no date, such as 'never', are taken as missing" in flat
     _, quiet_out, err = run("predict", "kunden.cp", "neu.csv", "--quiet")

@@ -211,3 +211,14 @@ def test_infinite_numbers_of_a_file_are_missing(tmp_path) -> None:
     path.write_text("x,k\n" + "".join(f"{cell},{i % 2}\n" for i, cell in enumerate(cells)))
     (column, _) = read_columns(path)
     assert isinstance(column, Numbers) and column.missing.sum() == 4
+
+
+def test_many_states_are_kept_where_effects_are_penalized() -> None:
+    towns = [f"n{i % 300}" for i in range(3000)]
+    frame = {"x": towns, "kind": KIND * 30}
+    assert prepare(frame).left_out == {"x": "too many states: 300 values in 3,000 rows"}
+    assert prepare(frame, many_states=True).left_out == {}
+    few_rows = {"x": [f"n{i % 300}" for i in range(1000)], "kind": KIND * 10}
+    assert "x" in prepare(few_rows, many_states=True).left_out
+    assert "x" in prepare({"x": [f"n{i % 5000}" for i in range(30_000)]} | {"kind": KIND * 300},
+                          many_states=True).left_out  # fmt: skip

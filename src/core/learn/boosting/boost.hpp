@@ -118,7 +118,8 @@ class Booster {
   Booster(const Data& data, const Settings& settings, Ragged<const Int> together, Matrix<float> scores)
       : data_(data), settings_(settings), scores_(scores), binary_(data.n_classes == 2),
         channels_(binary_ ? 1 : std::min(data.n_classes, MOST_CHANNELS)), p_(data, scores),
-        grower_(data.bins, data.n_bins, data.numeric, {channels_, settings.penalty, settings.min_weight},
+        grower_(data.bins, data.n_bins, data.numeric,
+                {channels_, settings.penalty, settings.min_weight, binary_ ? 1.0 : double(data.n_classes - 1) / double(channels_)},
                 {settings.most_leaves, settings.most_columns, together}, least_weight(data.weights)),
         leaf_(data.bins.shape(0)), gradients_(data.bins.shape(0)), projection_(data.n_classes, channels_), columns_(data.bins.shape(1)),
         slopes_(settings.most_leaves, data.n_classes), curvatures_(settings.most_leaves, data.n_classes) {

@@ -32,7 +32,10 @@ SHAPES = {
     "large": TreeShape(leaves=24, columns=3, column_share=0.8),
     "sparse": TreeShape(leaves=8, columns=3, column_share=0.3),
     "four": TreeShape(leaves=24, columns=4, column_share=0.8),
+    # Half of the rows may be too few to find columns that matter only together, beside idle ones.
+    "whole": TreeShape(leaves=24, columns=4, column_share=0.8, row_share=1.0),
 }
+DEEP = ("four", "whole")  # four columns on a path
 FEW_SETS = "few sets"
 ALL_FOLDS = "all folds"
 LATER = (FEW_SETS, ALL_FOLDS)  # steps with the best of the shapes
@@ -124,15 +127,24 @@ class BoostingSearch(Search[ShapesTried]):
         self._fits[name] = fits
         kept = {self.best_shape(new_state), *LATER}  # trees of many shapes take memory
         self._fits = {n: f for n, f in self._fits.items() if n in kept}
+        if new_state.done < len(self.names) and self.names[new_state.done] == "whole":
+            new_state = self._pass_over_whole(new_state)
         record = {"trees": name, "rounds": fits.rounds, "held_out_log_loss": loss}
         return new_state, record
+
+    def _pass_over_whole(self, state: ShapesTried) -> ShapesTried:
+        """The state after "whole" too, where four columns are no better than three on half rows."""
+        losses = dict(zip(self.names, state.losses, strict=True))
+        three = min(x for n, x in losses.items() if n not in (*DEEP, *LATER))
+        return state if losses["four"] < three else state._replace(done=state.done + 1)
 
     def best_shape(self, state: ShapesTried) -> str:
         """The shape of least loss; four columns on a path only if clearly better."""
         tried = {n: float(x) for n, x in zip(self.names, state.losses, strict=True)}
-        three = {n: x for n, x in tried.items() if n not in ("four", *LATER)}
+        three = {n: x for n, x in tried.items() if n not in (*DEEP, *LATER)}
         best = min(three, key=lambda n: three[n])
-        return "four" if tried.get("four", math.inf) < (1 - FOUR_GAIN) * three[best] else best
+        deep = min(DEEP, key=lambda n: tried.get(n, math.inf))
+        return deep if tried.get(deep, math.inf) < (1 - FOUR_GAIN) * three[best] else best
 
     def few_sets(self, state: ShapesTried) -> bool:
         """Whether paths stay within few sets of columns: where that costs next to nothing."""
@@ -214,7 +226,7 @@ def shapes_for(n_columns: int) -> dict[str, TreeShape]:
     """The shapes to try on so many columns."""
     if n_columns > MANY_COLUMNS:
         return {"sparse": SHAPES["sparse"]._replace(column_share=DRAWN_COLUMNS / n_columns)}
-    least = {"sparse": 7, "four": 4}
+    least = {"sparse": 7, "four": 4, "whole": 4}
     return {name: shape for name, shape in SHAPES.items() if n_columns >= least.get(name, 1)}
 
 

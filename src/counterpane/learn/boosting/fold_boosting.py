@@ -25,12 +25,13 @@ TAIL_SLOPE = 1e-4  # by which the loss of a fold that has stopped is taken to ri
 
 
 class TreeShape(NamedTuple):
-    """How trees are grown: leaves, columns on a path, the share of columns drawn, and the rate."""
+    """How trees are grown: leaves, columns on a path, shares of columns and rows, the rate."""
 
     leaves: int
     columns: int
     column_share: float
     rate: float = RATE
+    row_share: float = ROW_SHARE
 
 
 class BinnedRows(NamedTuple):
@@ -101,7 +102,7 @@ def boost_once(
         rate=shape.rate,
         penalty=PENALTY_ROWS * (rows.n_classes - 1) / rows.n_classes**2,
         min_weight=MIN_WEIGHT,
-        row_share=ROW_SHARE,
+        row_share=shape.row_share,
         n_columns=max(1, math.ceil(shape.column_share * n_columns)),
         most_leaves=shape.leaves,
         most_columns=shape.columns,

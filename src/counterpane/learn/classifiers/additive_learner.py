@@ -71,6 +71,7 @@ class AdditiveLearner(Classifier):
     model_: AdditiveClassifier
     held_out_: HeldOut | None
     keep_rows: bool
+    _many_states = True
     _takes_trees = False
 
     def _build(

@@ -51,7 +51,7 @@ class BoostedTables(AdditiveLearner):
     interactions_ : list of dict
         A record for each set of columns, the largest effect first; see `InteractionClassifier`.
     shape_ : str
-        The chosen shape of trees: "small", "large", "sparse" or "four".
+        The chosen shape of trees: "small", "large", "sparse", "four" or "whole".
     rounds_ : int
         The number of trees of each fit.
     inner_log_loss_ : float

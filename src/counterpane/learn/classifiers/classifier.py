@@ -74,6 +74,7 @@ class Classifier(Learner):
 
     # Learns from counts alone, the class last, and sets the results; None where rows are needed.
     _learn_counts: Callable[[CountSource], None] | None = None
+    _many_states = False  # whether texts of more than 256 states are kept: effects are penalized
     _takes_trees = True  # whether discretize="trees" is allowed
     _judged_with: ClassVar[dict[str, Any]] = {}  # parameters of the fits that judge cuts
     cut_choice_: CutChoice | None = None
@@ -153,7 +154,10 @@ class Classifier(Learner):
             weights = check_weights(sample_weight, n_rows(column))
         names = [*(c.name for c in columns), *(unusable or ())]
         categorical = column_names(names, self.categorical)
-        prepared = prepare_features(columns, unusable, categorical) if auto else Prepared(columns)
+        prepared = Prepared(columns)
+        if auto:
+            many = self._many_states
+            prepared = prepare_features(columns, unusable, categorical, many_states=many)
         options: dict[str, Any] = {
             "categorical": categorical,
             "max_states": self.max_states,

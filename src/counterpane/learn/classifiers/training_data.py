@@ -64,10 +64,14 @@ def read_features(X: Any, unusable: dict[str, str] | None = None) -> tuple[bool,
 
 
 def prepare_features(
-    columns: list[Column], unusable: dict[str, str] | None, keep: Collection[str] | None
+    columns: list[Column],
+    unusable: dict[str, str] | None,
+    keep: Collection[str] | None,
+    *,
+    many_states: bool,
 ) -> Prepared:
     """The columns that a class can be learned from; all columns if none would be left."""
-    prepared = prepare(columns, keep=keep or (), leave_some=True)
+    prepared = prepare(columns, keep=keep or (), leave_some=True, many_states=many_states)
     prepared.left_out.update(unusable or {})
     return prepared
 

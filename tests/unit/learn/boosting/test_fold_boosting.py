@@ -91,7 +91,7 @@ def test_one_class_alone_has_no_trees():
 def test_very_many_rows_and_columns_have_fewer_candidates(monkeypatch):
     rows, held = make_rows(), folds_of(400)
     search = BoostingSearch(rows, np.ones(400), held, seed=0)
-    assert search.names == ["small", "large", "four", "few sets"]
+    assert search.names == ["small", "large", "four", "whole", "few sets"]
     monkeypatch.setattr(boosting_search, "MANY_ROWS", 100)
     monkeypatch.setattr(boosting_search, "TRIED_ROWS", 100)
     thin = BoostingSearch(rows, np.ones(400), held[:1], seed=0)
@@ -107,3 +107,17 @@ def test_very_many_rows_and_columns_have_fewer_candidates(monkeypatch):
     assert (heavy.names, len(heavy.held)) == (["large", "all folds"], 2)
     assert list(boosting_search.shapes_for(5000)) == ["sparse"]
     assert boosting_search.shapes_for(5000)["sparse"].column_share == 300 / 5000
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_trees_on_all_rows_are_tried_where_four_columns_pay(together):
+    rng = np.random.default_rng(0)
+    bins = rng.integers(1, 3 if together else 9, (600, 8)).astype(np.uint8)
+    labels = (bins[:, :4].sum(axis=1) % 2 if together else bins[:, 0] > 4).astype(np.int64)
+    n_bins = np.full(8, 9)
+    rows = BinnedRows(bins, n_bins, np.ones(8, dtype=bool), labels, 2)
+    search = BoostingSearch(rows, np.ones(600), folds_of(600), seed=0)
+    state = to_end(search, Control.within(None))
+    tried = dict(zip(search.names, np.isfinite(state.losses), strict=True))
+    assert tried["whole"] == together
+    assert (search.best_shape(state) in ("four", "whole")) == together
