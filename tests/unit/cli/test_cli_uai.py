@@ -87,7 +87,12 @@ def test_marginal_map_goes_to_a_file(ask, folder):
 
 @pytest.mark.parametrize(
     ("evidence", "words"),
-    [("1 7 0", "no such variable"), ("2 0 1", "samples|pairs"), ("1 0 x", "whole number")],
+    [
+        ("1 7 0", "no such variable"),
+        ("2 0 1", "samples|pairs"),
+        ("1 0 x", "whole number"),
+        ("2 0 0 0 1", "twice"),
+    ],
 )
 def test_bad_evidence_is_refused(ask, folder, evidence, words):
     (folder / "bad.evid").write_text(evidence)
