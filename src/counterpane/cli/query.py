@@ -172,8 +172,9 @@ def _partition(model: Any, evidence: dict[str, Any], **limits: Any) -> float:
     lower, upper = bounds
     if upper - lower <= 1e-9 * max(1.0, abs(upper)) or lower == upper:
         return float(lower)
-    low, high = lower / math.log(10), upper / math.log(10)
-    note(f"Not exact: log10 Z lies between {low:.6g} and {high:.6g}; an estimate is printed.")
+    low = math.floor(1e4 * lower / math.log(10)) / 1e4  # what is printed is a bound as well
+    high = math.ceil(1e4 * upper / math.log(10)) / 1e4
+    note(f"Not exact: log10 Z lies between {low:.4f} and {high:.4f}; an estimate is printed.")
     return float(bounds.estimate)
 
 

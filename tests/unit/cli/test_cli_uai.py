@@ -9,6 +9,8 @@ import re
 
 import pytest
 
+from counterpane.models.fallback import SHARES
+
 MODEL = """MARKOV
 3
 2 2 3
@@ -87,7 +89,12 @@ def test_marginal_map_goes_to_a_file(ask, folder):
 
 @pytest.mark.parametrize(
     ("evidence", "words"),
-    [("1 7 0", "no such variable"), ("2 0 1", "samples|pairs"), ("1 0 x", "whole number")],
+    [
+        ("1 7 0", "no such variable"),
+        ("2 0 1", "samples|pairs"),
+        ("1 0 x", "whole number"),
+        ("2 0 0 0 1", "twice"),
+    ],
 )
 def test_bad_evidence_is_refused(ask, folder, evidence, words):
     (folder / "bad.evid").write_text(evidence)
@@ -104,7 +111,7 @@ def test_unknown_tasks_and_missing_columns_are_refused(ask):
 
 @pytest.fixture
 def grid(tmp_path):
-    """A grid of strong ties, 6 × 6, which sampling and propagation see differently."""
+    """A grid of strong ties, 6 × 6, which plain chains and propagation see differently."""
     side, pairs = 6, []
     for r, c in itertools.product(range(side), repeat=2):
         pairs += [(side * r + c, side * r + c + 1)] if c + 1 < side else []
@@ -116,7 +123,8 @@ def grid(tmp_path):
     return tmp_path / "grid.uai"
 
 
-def test_an_estimate_says_first_that_it_is_not_trusted(run, grid):
+def test_an_estimate_says_first_that_it_is_not_trusted(run, grid, monkeypatch):
+    monkeypatch.setitem(SHARES, "tempered", 0.0)
     question = ("query", str(grid), "x0", "--exact", "0")
     code, out, err = run(*question)
     assert code == 0, err
@@ -142,7 +150,7 @@ def test_a_partition_function_beyond_the_limit_has_bounds(run, grid, monkeypatch
         assert code and err.startswith("Error: an exact answer needs") and "--exact" in err
     exact = float(run("query", str(grid), "--task", "PR")[1].split()[1])
     assert low < exact < high
-    assert low < float(out.split()[1]) < high
+    assert low <= float(out.split()[1]) <= high
     code, out, err = run("query", str(grid), "--task", "MPE", "--exact", "0")
     assert code == 0
     assert "that of no row is above" in err

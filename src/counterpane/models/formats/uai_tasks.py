@@ -44,11 +44,13 @@ def read_uai_evidence(path: str | os.PathLike[str], schema: Schema) -> dict[str,
     count, pairs = numbers[0], numbers[1:]
     if len(pairs) != 2 * count:
         source.fail(1, f"{count} pairs are announced and {len(pairs) / 2:g} follow")
-    evidence = {}
+    evidence: dict[str, Any] = {}
     for v, code in zip(pairs[::2], pairs[1::2], strict=True):
         if not 0 <= v < len(schema) or not 0 <= code < schema[v].card:
             source.fail(1, f"variable {v}, state {code}: the model has no such variable or state")
-        evidence[schema.names[v]] = schema[v].states[code]
+        state = schema[v].states[code]
+        if evidence.setdefault(schema.names[v], state) != state:
+            source.fail(1, f"variable {v} is given twice, with different states")
     return evidence
 
 
