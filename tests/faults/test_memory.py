@@ -159,3 +159,15 @@ def test_few_words_that_ask_for_much(tmp_path):
             ask()
     assert model.sample(2, method=cp.Gibbs(n_samples=4, burn_in=2)).n_rows == 2
     assert grown() < GIB
+
+
+@pytest.mark.parametrize("learner", [cp.HillClimb, cp.GES, cp.K2Search, cp.StructureSearch])
+def test_searches_refuse_pairs_of_many_states_at_once(learner):
+    """They packed all states first, which took 900 MB."""
+    n = 30_000
+    codes = [np.arange(n), np.arange(n)[::-1].copy(), np.arange(n) % 2]
+    table = cp.Table(cp.Schema.from_cards([n, n, 2]), codes)
+    grown = peak_growth()
+    with pytest.raises(cp.CounterpaneError, match="pair counts of two columns need 900,000,000"):
+        learner().fit(table)
+    assert grown() < 2**26

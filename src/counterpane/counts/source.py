@@ -46,6 +46,18 @@ state at its end, `"error"` raises where there is one."""
 MAX_ROW_BYTES = 2**31  # of rows held in memory, on machines of 8 gigabytes and more
 
 
+def check_pairs(cells: int, what: str) -> None:
+    """Refuse pair counts of too many cells.
+
+    >>> check_pairs(12, "2 columns")
+    """
+    if cells > MAX_BATCH_CELLS:
+        raise TableSizeError(
+            f"pair counts of {what} need {cells:,} cells, "
+            f"{size_text(8 * cells)}; the limit is {MAX_BATCH_CELLS:,}: {FEWER_STATES}."
+        )
+
+
 class CountSource(ABC):
     """Contingency counts of a table, wherever its rows are.
 
@@ -128,11 +140,7 @@ class CountSource(ABC):
         right = None if against is None else self.positions(against)
         sides = [left, left if right is None else right]
         cells = int(np.prod([self.counted_cards[side].sum() for side in sides]))
-        if cells > MAX_BATCH_CELLS:
-            raise TableSizeError(
-                f"pair counts of {len(sides[0])} by {len(sides[1])} columns need {cells:,} cells, "
-                f"{size_text(8 * cells)}; the limit is {MAX_BATCH_CELLS:,}: {FEWER_STATES}."
-            )
+        check_pairs(cells, f"{len(sides[0])} by {len(sides[1])} columns")
         need_memory(8 * cells, f"the counts of {cells:,} pairs of states", FEWER_STATES)
         return self._pair_counts(left, right, ctl)
 
