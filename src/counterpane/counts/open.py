@@ -68,9 +68,9 @@ def read(
 ) -> Table | CountSource:
     """The table of a file, a frame, an array, or a mapping of columns.
 
-    A path is read by its suffix: .csv, .tsv, .txt, .jsonl, .arff, .data (Libra's), each also with
-    .gz; .xlsx, .parquet or .pq. It may be a URL: s3://, gs://, abfs://, https:// and others, with
-    keys from the environment. Data that may not fit into memory is returned as a source of
+    A path is read by its suffix: .csv, .tsv, .txt, .json, .jsonl, .arff, .data (Libra's), each also
+    with .gz; .xlsx, .parquet or .pq. It may be a URL: s3://, gs://, abfs://, https:// and others,
+    with keys from the environment. Data that may not fit into memory is returned as a source of
     counts, which every learner that works from counts takes in place of a table.
 
     Parameters
