@@ -91,8 +91,7 @@ KINDS: dict[str, tuple[Check, str]] = {
         (lambda value: isinstance(value, str), "one of its names"),
     ),
 }
-CLASSES = ("Schema", "Table", "CountSource", "Dag", "UndirectedGraph", "BayesianNetwork",
-           "DependencyNetwork")  # fmt: skip
+CLASSES = ("Schema", "Table", "CountSource", "Dag", "UndirectedGraph", "BayesianNetwork")
 _ARRAYS = re.compile("Any|Array|Floats|Ints|Bools|Codes|Iterable|Sequence")
 _INNER = re.compile(r"\[[^\[\]]*\]")
 
