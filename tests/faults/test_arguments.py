@@ -57,3 +57,10 @@ def test_long_names_are_cut_in_messages(model):
     with pytest.raises(cp.CounterpaneError) as caught:
         model.query("x" * 80_000)
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("start", [np.zeros((4, 4)), np.array(["a"]), 5, [["sex"]], {"sex": 1}])
+def test_starts_of_a_wrong_kind(start):
+    for search in (cp.K2Search, cp.HillClimb, cp.StructureSearch):
+        with pytest.raises(cp.CounterpaneError, match="a network or networkx graph"):
+            search(start=start).fit(cp.load_dataset("titanic"))

@@ -298,7 +298,7 @@ def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:
     For "chow-liu" these are the required edges alone; see `chow_liu_parents`.
     """
     names, n = source.schema.names, len(source.schema)
-    if start is None or start == CHOW_LIU:
+    if start is None or (isinstance(start, str) and start == CHOW_LIU):
         rows = np.zeros_like(limits.required)
     else:
         graph = start.graph if isinstance(start, BayesianNetwork) else start
