@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -112,4 +114,9 @@ def test_the_command(rows, run, tmp_path):
     assert code == 0
     assert "it is read once" in err
     assert "StructureSearch on 50 rows" in out
+    assert "Not in this time: bootstrap samples, for at most 5 s" in " ".join(err.split())
+    assert "Not in this time" not in run("plan", "small.csv", "--method", "chow-liu")[2]
+    code, out, err = run("plan", "small.csv", "--method", "tan", "--target", "a")
+    assert code == 0 and "up to five more fits" in " ".join(err.split())
+    assert "bootstrap samples" in json.loads(run("plan", "small.csv", "--json")[1])["left_out"]
     assert run("plan", "none.csv")[0] == 2
