@@ -59,7 +59,10 @@ def show_learned(
         if all(variable.states == (0, 1) for variable in schema):  # links
             step = f"rank {{}} --chosen {quote(schema.names[0])}"
     shape = f"{many(facts['rows'], 'row')} × {many(facts['columns'], 'column')}"
-    console.print(f"{shape} → {size}, {facts['seconds']:.2f} s", soft_wrap=True)
+    seconds = f"{facts['seconds']:.2f} s"
+    if facts.get("held_out", {}).get("how", CHOSEN) != CHOSEN:
+        seconds += f", and {facts['held_out_seconds']:.2f} s to measure it on held-out rows"
+    console.print(f"{shape} → {size}, {seconds}", soft_wrap=True)
     if "held_out" in facts:
         _show_measures(facts["held_out"], learner.classes_.tolist())
         if leak := _leak(facts):

@@ -11,6 +11,7 @@ from counterpane.cli.app import emit, note, say
 from counterpane.cli.methods import (
     CLASSIFIERS,
     MANY_STATES,
+    METHODS,
     check_method,
     choose_method,
     make_learner,
@@ -26,6 +27,7 @@ from counterpane.cli.options import (
 )
 from counterpane.lazy import lazy
 
+learning = lazy("counterpane.cli.learn")
 file_plan = lazy("counterpane.counts.file_plan")
 opening = lazy("counterpane.counts.open")
 tables = lazy("counterpane.cli.tables")
@@ -45,11 +47,14 @@ def run_plan(
 
     Files that are read block by block are not read for it, apart from their first rows, on which
     the method is rehearsed. Numbers that depend on the data are ranges. A file that fits into
-    memory is read once.
+    memory is read once. The time is that of one fit; a note says what `learn` adds to it.
     """
     check_method(method, target, auto=True)
+    more = ""
     if tables.is_embedded(data) or not opening.is_large(data):
+        by_default = method == "auto"
         method, _ = choose_method(method, target=target, links=False, n_columns=1)
+        more = _not_planned(method, by_default=by_default)
         many, classes = method in MANY_STATES, method in CLASSIFIERS
         table = tables.read_input(data, target, columns, text, classes=classes, many_states=many)
         source = cp.MemoryCounts(table.to_table(target, columns.discretize, columns.bins))
@@ -70,9 +75,21 @@ def run_plan(
             discretize=None if how == "none" else how,
         )
     if printing.as_json:
-        emit({"data": tables.without_secrets(data), "method": method, **plan.to_dict()})
+        about = {"left_out": more} if more else {}
+        emit({"data": tables.without_secrets(data), "method": method, **plan.to_dict(), **about})
         return
     say(escape(str(plan)))
+    if more:
+        note(f"Not in this time: {more}.")
+
+
+def _not_planned(method: str, *, by_default: bool) -> str:
+    """What `learn` does with rows in memory beyond one fit, in words; empty if nothing."""
+    if method in CLASSIFIERS:
+        return "up to five more fits, which measure the classifier on held-out rows"
+    if method in METHODS and by_default:
+        return f"bootstrap samples, for at most {learning.SECONDS:g} s (--bootstrap 0: none)"
+    return ""
 
 
 def _class(method: str, target: Any) -> Any:

@@ -105,7 +105,7 @@ def run_query(
     with progress_bar() as report, inference.limited(report=report):
         answer = loaded.query(variables, parsed.evidence, method=method, **limits)
     words = str(answer.basis) if answer.basis is not None else _caution(loaded, answer, parsed)
-    lines = [*_cut_intervals(loaded, parsed), *([words] if words else [])]
+    lines = [*answer.notes, *([words] if words else [])]
     lines += open_directions(loaded, list(interventions.evidence))
     for line in lines:
         note(line)
@@ -214,23 +214,6 @@ def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:
         f"Not given: {', '.join(left)}; summed out by the network, whose structure was chosen to "
         f"predict {answer.names[0]!r} from all columns: the answer can be off."
     )
-
-
-def _cut_intervals(model: Any, parsed: ParsedEvidence) -> list[str]:
-    """A note for each range that ends within an interval of a model that knows intervals alone."""
-    lines = []
-    for name, value in parsed.evidence.items():
-        if not isinstance(value, cp.Range) or model.kind == "additive":
-            continue
-        variable = model.schema[name]
-        shares = value.shares(variable).tolist()
-        inside = [str(s) for s, p in zip(variable.states, shares, strict=True) if 0 < p < 1]
-        if inside:
-            lines.append(
-                f"{value.text(name)} ends within the interval {' and '.join(inside)}: the model "
-                "treats all values of an interval alike, so the answer is approximate."
-            )
-    return lines
 
 
 def _probability_bars(answer: Any, evidence: Sequence[str]) -> Grid:

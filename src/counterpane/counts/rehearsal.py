@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.counts.layout import Scope
 from counterpane.counts.source import CountSource
 from counterpane.counts.tasks import CountTask, PairTask
 from counterpane.data.table import Table
@@ -88,8 +89,11 @@ def _between(least: float, most: float) -> str:
 class Rehearsal(CountSource):
     """A sample of the rows of a source, which notes how often a learner passes over them."""
 
-    def __init__(self, sample: Table, has_missing: Bools) -> None:
-        self._sample = sample
+    def __init__(
+        self, sample: Table, has_missing: Bools, *, share: int = 1, row_weight: int = 1
+    ) -> None:
+        self._sample, self._share, self._row_weight = sample, share, row_weight
+        self.row_growth = 1.0  # how much longer the work of a learner that holds rows will take
         self.schema, self.has_missing = sample.schema, has_missing
         self.n_rows, self.total_weight = sample.n_rows, sample.total_weight
         self.passes = self.tables = 0
@@ -114,6 +118,19 @@ class Rehearsal(CountSource):
             ctl.report("counting rows", self._sample.n_rows, self._sample.n_rows)
         return total
 
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        """The distinct rows; if of all columns, how many more the whole table has is noted.
+
+        By Good and Turing, a further row is new as often as a row of the sample occurs only once.
+        """
+        rows = super().distinct(columns, limit=limit, ctl=ctl)
+        if len(rows.schema) == len(self.schema) and rows.weights is not None:
+            once = np.count_nonzero(rows.weights <= self._row_weight)
+            self.row_growth = 1 + (self._share - 1) * once / rows.n_rows
+        return rows
+
     def prepare(self) -> None:
         """Note that many passes will come."""
         self.before = self.passes if self.before is None else self.before
@@ -127,15 +144,17 @@ def rehearse(source: Any, learner: Any, target: str | None = None) -> ScanPlan:
     """The plan of a fit of a copy of `learner` to `source`, whose state must be known."""
     sample = source.head(SAMPLE_ROWS)
     share = max(round(source.n_rows / sample.n_rows), 1)
-    weights = [sample.weights]
+    weights = [(sample.weights, 1)]
     if share > 1:
         ones = np.ones(sample.n_rows, np.int64) if sample.weights is None else sample.weights
-        weights.append(ones * share)
+        weights.append((ones * share, share))
     lines = []
     complete = True
-    for column in weights:
-        stage = Rehearsal(Table(sample.schema, sample.codes, column), source.has_missing)
+    for column, row_weight in weights:
+        table = Table(sample.schema, sample.codes, column)
+        stage = Rehearsal(table, source.has_missing, share=share, row_weight=row_weight)
         own, stopped = _fit(learner, stage, target)
+        own *= stage.row_growth
         complete &= not stopped
         scans = source.scans_of(stage.passes, stage.before)
         again = stage.seconds * share if scans < stage.passes else 0.0

@@ -247,6 +247,12 @@ def interval_points(variable: Variable, code: int) -> Floats | None:
     return None
 
 
+def training_range(variable: Variable) -> tuple[float, float] | None:
+    """The least and the largest training value of a column that was cut; None if not kept."""
+    parts = [part for part in variable.quantiles or () if part]
+    return (parts[0][0], parts[-1][-1]) if parts else None
+
+
 def share_below(variable: Variable, code: int, bound: float, *, inclusive: bool) -> float | None:
     """The share of an interval's weight below `bound`, or up to it; None where it is not known."""
     if math.isinf(bound):

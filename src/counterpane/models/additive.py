@@ -28,7 +28,7 @@ from counterpane.models.effects import (
     log_odds,
     one_row,
 )
-from counterpane.models.evidence import evidence_mapping
+from counterpane.models.evidence import evidence_mapping, evidence_notes
 from counterpane.models.exact import name_list
 from counterpane.models.row_average import RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows, read_column
@@ -271,16 +271,18 @@ class AdditiveClassifier(ClassModel):
                 items.append(
                     read_column(column, self.schema[column], value, places.get(column), shares)
                 )
+        notes = evidence_notes(self.schema, values, parted=False)
         codes, numbers = self._row(items)
         if not self._partial(codes, numbers)[0] and all(item.is_point for item in items):
-            return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]))
+            return Answer([self.target], np.exp(self.log_proba(codes, numbers)[0]), notes=notes)
         if self.rows is None:
             points = {item.column for item in items if item.is_point}
             raise self._refusal([v.name for c, v in enumerate(self.features) if c not in points])
         average = self._average(items, 1)
         columns = {item.column for item in items}
         rest = [v.name for column, v in enumerate(self.features) if column not in columns]
-        return Answer([self.target], average.probabilities[0], basis=average.basis(rest))
+        basis = average.basis(rest)
+        return Answer([self.target], average.probabilities[0], basis=basis, notes=notes)
 
     @cached_property
     def _average(self) -> RowAverage:

@@ -32,7 +32,9 @@ class Answer(Exportable):
     `log_evidence` is ln P(evidence), 0 when there is none. It may be given as a function, which is
     called when it is first asked: a model that is not normalized must sum over all rows for it.
     `certainty` says how sure an answer is that is not exact, `basis` which rows an answer of a
-    classifier to partial evidence is averaged over.
+    classifier to partial evidence is averaged over. `notes` are cautions about the evidence, in
+    sentences: a number outside the range seen in training, or a `Range` that ends within an
+    interval.
 
     >>> import numpy as np
     >>> answer = Answer([Variable("lung", ("no", "yes"))], np.array([0.9, 0.1]))
@@ -52,10 +54,12 @@ class Answer(Exportable):
         certainty: Certainty | None = None,
         *,
         basis: Basis | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.variables = tuple(variables)
         self.certainty = certainty
         self.basis = basis
+        self.notes = tuple(notes)
         self.probabilities = probabilities
         if probabilities.flags.writeable:
             self.probabilities = probabilities.view()

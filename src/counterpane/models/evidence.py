@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.data.columns import columns_of
+from counterpane.data.columns import columns_of, is_missing
+from counterpane.data.dates import date_texts
 from counterpane.data.encoder import Unseen as Unseen
-from counterpane.data.ranges import Range
+from counterpane.data.intervals import training_range
+from counterpane.data.ranges import Range, number_of
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, EvidenceError, ParameterError
@@ -139,6 +141,48 @@ def encode_evidence(
             )
         weights[v] = _likelihoods(schema[v], likelihoods)
     return CodedEvidence(codes, weights)
+
+
+def evidence_notes(schema: Schema, evidence: Evidence, *, parted: bool = True) -> tuple[str, ...]:
+    """Cautions about evidence on columns that were cut, in sentences.
+
+    They are about numbers outside the range seen in training and, if `parted`, about a `Range` that
+    ends within an interval, of a model that knows intervals alone.
+    """
+    notes = []
+    for name, value in evidence_mapping(evidence).items():
+        variable = schema[name]
+        if variable.cuts is None:
+            continue
+        if isinstance(value, Range):
+            notes += [_parted_note(variable, value)] if parted else []
+        else:
+            several = isinstance(value, set | frozenset | list | tuple)
+            notes += [_outside_note(variable, v) for v in (value if several else [value])]
+    return tuple(note for note in notes if note)
+
+
+def _parted_note(variable: Variable, value: Range) -> str:
+    shares = value.shares(variable).tolist()
+    inside = [str(s) for s, p in zip(variable.states, shares, strict=True) if 0 < p < 1]
+    if not inside:
+        return ""
+    return (
+        f"{value.text(variable.name)} ends within the interval {' and '.join(inside)}: the model "
+        "treats all values of an interval alike, so the answer is approximate."
+    )
+
+
+def _outside_note(variable: Variable, value: Any) -> str:
+    number = None if is_missing(value) else number_of(variable, value)
+    seen = training_range(variable)
+    if number is None or seen is None or seen[0] <= number <= seen[1]:
+        return ""
+    low, high = date_texts(np.array(seen)) if variable.dated else [f"{end:.12g}" for end in seen]
+    return (
+        f"{variable.name}={value} is outside the range seen in training, from {low} to {high}: no "
+        "training row is like it."
+    )
 
 
 def evidence_text(name: str, value: Any) -> str:

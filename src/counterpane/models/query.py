@@ -25,6 +25,7 @@ from counterpane.models.evidence import (
     Intervention,
     VirtualEvidence,
     encode_evidence,
+    evidence_notes,
     evidence_rows,
 )
 from counterpane.models.exact import check_n_rows, name_list
@@ -90,7 +91,7 @@ class JointModel(BatchAnswers):
         model, evidence = self._after(do, evidence, name_list(variables), virtual_evidence)
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         queried = self._positions(name_list(variables), coded)
-        axes = [self.schema[v] for v in queried]
+        axes, notes = [self.schema[v] for v in queried], evidence_notes(self.schema, evidence)
         with limited(exact, max_memory):
             answer, how, why = model._exactly(
                 method, queried, coded.codes, lambda: model._ask(queried, coded)
@@ -100,14 +101,14 @@ class JointModel(BatchAnswers):
             if log_weight == -np.inf:
                 raise model._impossible(coded, evidence)
             log_evidence = partial(model._log_evidence, log_weight, coded)
-            return Answer(axes, probabilities, log_evidence)
+            return Answer(axes, probabilities, log_evidence, notes=notes)
         estimator = model._estimator({*queried, *coded.variables})
         probabilities, certainty = estimator.joint(queried, coded, how)
         if strict and len(queried) == 1:
             (certainty,) = estimator.compared(queried, coded, [probabilities], [certainty])
         warn_if_inexact(certainty, why, strict=strict)
         late = partial(model.log_evidence, evidence, virtual_evidence=virtual_evidence)
-        return Answer(axes, probabilities, late, certainty)
+        return Answer(axes, probabilities, late, certainty, notes=notes)
 
     def marginals(
         self,
@@ -150,8 +151,9 @@ class JointModel(BatchAnswers):
             if sure:
                 warn_if_inexact(worst_of(sure), why, strict=strict)
             log_evidence = partial(model.log_evidence, evidence, virtual_evidence=virtual_evidence)
+        notes = evidence_notes(self.schema, evidence)
         return {
-            self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty)
+            self.schema.names[v]: Answer([self.schema[v]], p, log_evidence, certainty, notes=notes)
             for v, p, certainty in zip(rest, each, sure, strict=True)
         }
 

@@ -166,6 +166,36 @@ def test_a_range_that_parts_an_interval_is_called_approximate(run, tmp_path: Pat
     assert "approximate" not in whole
     _, _, parted = run("query", str(tmp_path / "m.cp"), "c", "-g", f"n>={cut + 1:g}")
     assert "ends within the interval" in parted and "approximate" in parted
+    (note,) = model.query("c", {"n": cp.Range(cut + 1)}).notes
+    assert "ends within the interval" in note
+    assert model.query("c", {"n": cp.Range(cut)}).notes == ()
+
+
+@pytest.mark.parametrize("options", [(), ("--target", "c")])
+def test_a_number_outside_the_training_range_is_noted(run, tmp_path: Path, options) -> None:
+    rows = "".join(f"{18 + i % 73},{'ab'[i % 73 > 40]}\n" for i in range(730))
+    (tmp_path / "t.csv").write_text("n,c\n" + rows)
+    run("learn", str(tmp_path / "t.csv"), *options, "-o", str(tmp_path / "m.cp"))
+    _, out, err = run("query", str(tmp_path / "m.cp"), "c", "-g", "n=200")
+    assert "n=200 is outside the range seen in training, from 18 to 90" in " ".join(err.split())
+    out = run("query", str(tmp_path / "m.cp"), "c", "-g", "n=200", "--json")[1]
+    model = cp.load(tmp_path / "m.cp")
+    (note,) = model.query("c", {"n": 200}).notes
+    assert note.startswith("n=200 is outside") and json.loads(out)["notes"][0] == note
+    for inside in (18, 90, 50.5):
+        assert model.query("c", {"n": inside}).notes == ()
+    assert model.query("c", {"n": model.schema["n"].states[0]}).notes == ()
+
+
+def test_notes_of_sets_interventions_dates_and_marginals() -> None:
+    days = np.arange("2020-01-01", "2021-01-01", dtype="datetime64[D]")
+    columns = {"day": days, "n": np.arange(len(days)) % 50, "c": np.arange(len(days)) % 50 > 20}
+    model = cp.StructureSearch().fit(cp.Table.from_frame(columns, discretize="quantile")).model_
+    late = model.query("c", {"day": "2031-05-06"}).notes
+    assert "from 2020-01-01 to 2020-12-31" in late[0]
+    assert len(model.query("c", {"n": {-7, 3, 70}}).notes) == 2
+    assert len(model.query("c", do={"n": 70}).notes) == 1
+    assert [len(a.notes) for a in model.marginals({"n": 70}).values()] == [1, 1]
 
 
 def test_missing_is_called_so_where_it_is_no_state(run, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -91,3 +93,12 @@ def test_the_picture_of_a_classifier_says_what_its_numbers_are() -> None:
     for model in (learner, learner.model_):
         axes = model.plot(ax=figure.Figure().subplots())
         assert "numbers: effect on log-odds" in " ".join(t.get_text() for t in axes.texts)
+
+
+def test_the_time_of_held_out_fits_is_printed(run, survey: Path) -> None:
+    words = ("learn", survey.name, "--target", "left", "--method", "naive-bayes", "-o", "m.cp")
+    _, out, _ = run(*words)
+    assert re.search(r"\d s, and \d+\.\d\d s to measure it on held-out rows", out)
+    facts = json.loads(run(*words, "--json")[1])
+    assert facts["held_out_seconds"] > 0
+    assert "held_out_seconds" not in cp.load("m.cp").provenance

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -10,7 +12,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.counts.file_plan import plan_files
-from counterpane.counts.rehearsal import SAMPLE_ROWS
+from counterpane.counts.rehearsal import SAMPLE_ROWS, Rehearsal
 
 FIXED = {  # learners whose number of passes does not depend on the data
     "ChowLiu": None, "NaiveBayes": "a", "TAN": "a", "ExactPosterior": None,
@@ -112,4 +114,26 @@ def test_the_command(rows, run, tmp_path):
     assert code == 0
     assert "it is read once" in err
     assert "StructureSearch on 50 rows" in out
+    assert "Not in this time: bootstrap samples, for at most 5 s" in " ".join(err.split())
+    assert "Not in this time" not in run("plan", "small.csv", "--method", "chow-liu")[2]
+    code, out, err = run("plan", "small.csv", "--method", "tan", "--target", "a")
+    assert code == 0 and "up to five more fits" in " ".join(err.split())
+    assert "bootstrap samples" in json.loads(run("plan", "small.csv", "--json")[1])["left_out"]
     assert run("plan", "none.csv")[0] == 2
+
+
+@pytest.mark.parametrize("row_weight", [1, 5])
+def test_work_on_rows_grows_with_the_distinct_ones(row_weight):
+    columns = {"a": [*range(8), 8, 8], "b": [0, 1] * 5}
+    table = cp.Table.from_frame(columns, discretize=None)
+    weights = np.full(table.n_rows, row_weight)
+    sample = cp.Table(table.schema, table.codes, weights)
+    stage = Rehearsal(sample, np.zeros(2, bool), share=5, row_weight=row_weight)
+    stage.distinct([1])
+    assert stage.row_growth == 1  # a table of few columns is no copy of the rows
+    assert stage.distinct([0, 1]).n_rows == 10
+    assert stage.row_growth == 5  # every row is new
+    twice = cp.Table(table.schema, np.repeat(table.codes, 2, 1), np.repeat(weights, 2))
+    stage = Rehearsal(twice, np.zeros(2, bool), share=5, row_weight=row_weight)
+    stage.distinct([0, 1])
+    assert stage.row_growth == 1  # every row was seen before

@@ -17,6 +17,7 @@ from counterpane.typing import Codes, Floats, Ints
 
 N_FOLDS = 5
 MAX_ROWS = 50_000  # distinct ones; of more rows, so many are drawn
+FEW_WEIGHT = 100.0  # of held-out rows, below which a log-loss comes with its standard error
 MIN_WEIGHT = 20.0  # of the rows; fewer are too few to judge a classifier by
 FOLD_ROWS = 2**20  # distinct rows × folds that are fitted, at most
 MAX_COPIES = 2**22  # of all rows together; beyond, a row of any weight stays in one fold
@@ -47,6 +48,18 @@ class HeldOut(NamedTuple):
         """The mean of −ln P(class | row), in nats."""
         return -float(self._log_proba_of_labels @ self.weights) / float(self.weights.sum())
 
+    @property
+    def caution(self) -> str:
+        """The standard error of the log-loss in a sentence; empty for a hundred rows or more."""
+        total = float(self.weights.sum())
+        if total >= FEW_WEIGHT:
+            return ""
+        _, error = self._mean_and_error(self._log_proba_of_labels)
+        return (
+            f"With only {total:.0f} held-out rows, the standard error of their log-loss is about "
+            f"{error:.2g}."
+        )
+
     def beats_prior(self, errors: float) -> bool:
         """Whether the log-loss is below that of the class shares by `errors` standard errors.
 
@@ -58,9 +71,15 @@ class HeldOut(NamedTuple):
             return True
         shares = np.bincount(self.labels, self.weights, self.log_proba.shape[1]) / total
         gains = self._log_proba_of_labels - np.log(shares[self.labels])
-        mean = float(gains @ self.weights) / total
-        spread = float((gains - mean) ** 2 @ self.weights) / total
-        return mean > errors * math.sqrt(spread / max(total - 1, 1))
+        mean, error = self._mean_and_error(gains)
+        return mean > errors * error
+
+    def _mean_and_error(self, values: Floats) -> tuple[float, float]:
+        """The mean of one value for each row, and its standard error."""
+        total = float(self.weights.sum())
+        mean = float(values @ self.weights) / total
+        spread = float((values - mean) ** 2 @ self.weights) / total
+        return mean, math.sqrt(spread / max(total - 1, 1))
 
     @property
     def _log_proba_of_labels(self) -> Floats:

@@ -248,3 +248,24 @@ def test_no_shares_of_selection_where_trees_weigh_more():
     fitted = cp.InteractionClassifier(bootstrap=20).fit(crescents(300), "y")
     assert fitted.pool_["trees"] > fitted.pool_["tables"]
     assert not any("share" in record for record in fitted.interactions_)
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_the_note_of_few_rows_has_a_standard_error(used):
+    def pool_of(rows):
+        proba = np.resize([0.9, 0.6, 0.5], rows)
+        log_proba = np.log(np.column_stack([proba, 1 - proba]))
+        held_out = HeldOut(log_proba, np.zeros(rows, int), np.ones(rows), np.zeros(rows, int))
+        fits = FoldFits([], 3, 0.0)
+        return Pool(0.5, 0.5, "small", fits, held_out, 0.5, 0.6, ""), -np.log(proba)
+
+    pool, losses = pool_of(12)
+    error = losses.std(ddof=1) / np.sqrt(12)
+    note = pool.to_dict(used=used)["note"]
+    assert "With only 12 held-out rows" in note and note.endswith(f" about {error:.2g}.")
+    assert "standard error" not in pool_of(100)[0].to_dict(used=used)["note"]
+
+
+def test_a_table_of_few_rows_is_learned_with_a_caution():
+    frame = crescents(rows=12)
+    assert "With only 12 held-out rows" in cp.InteractionClassifier().fit(frame, "y").pool_note_

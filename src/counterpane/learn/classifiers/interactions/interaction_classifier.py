@@ -203,7 +203,8 @@ class InteractionClassifier(AdditiveLearner):
         pool = search.pool(state, held_out) if held_out is not None or left_out else None
         used = pool is not None and (self.boosted is True or pool.pays)
         self.pool_ = None if pool is None else pool.to_dict(used=used)
-        self.pool_note_ = _pool_note(self.pool_, search, outcome, choice.log_loss)
+        caution = "" if held_out is None else held_out.caution
+        self.pool_note_ = _pool_note(self.pool_, search, outcome, choice.log_loss, caution)
         if pool is not None and used:
             held_out, self.inner_log_loss_ = pool.held_out, pool.held_out.log_loss
         self.held_out_ = None if held_out is None else held_out.with_classes(rows.layout.classes)
@@ -272,6 +273,7 @@ def _pool_note(
     search: PooledSearch,
     outcome: Outcome[PooledState],
     log_loss: float,
+    caution: str,
 ) -> str:
     """What the pool weighs and why, or why there is none; empty where none was to be learned."""
     if pool is not None:
@@ -282,8 +284,8 @@ def _pool_note(
         return f"Boosted trees were not tried, since learning was stopped ({outcome.stopped})."
     return (
         f"Boosted trees were not tried: the log-loss of held-out rows is {log_loss:.4f} with the "
-        "tables alone, so that nothing is left to gain."
-    )
+        f"tables alone, so that nothing is left to gain. {caution}"
+    ).rstrip()
 
 
 def _member(fit: StructureFit) -> Member:

@@ -91,6 +91,7 @@ class Pool(NamedTuple):
 
     def to_dict(self, *, used: bool) -> dict[str, Any]:
         """The pool for a result and a file; the weights are those of the model."""
+        caution = self.held_out.caution
         return {
             "tables": self.table_weight if used else 1.0,
             "trees": self.tree_weight if used else 0.0,
@@ -99,7 +100,7 @@ class Pool(NamedTuple):
             "log_loss": self.held_out.log_loss if used else self.table_loss,
             "log_loss_tables": None if np.isnan(self.table_loss) else self.table_loss,
             "log_loss_trees": self.tree_loss,
-            "note": f"{self.trial} {self._sentence(used=used)}".strip(),
+            "note": " ".join(filter(None, [self.trial, self._sentence(used=used), caution])),
         }
 
     def _sentence(self, *, used: bool) -> str:
