@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import chdir
 from functools import cache
 from typing import Any
 
@@ -143,6 +144,7 @@ def try_once(seed: int) -> str | None:
     shown = repr(arguments[changed])[:60]
 
     def call() -> None:
-        function(**arguments)
+        with chdir(scratch()):  # an odd path may be a fine name of a file
+            function(**arguments)
 
     return judge(f"call {seed}, {name}({changed}={shown})", call, SECONDS)

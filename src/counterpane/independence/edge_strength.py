@@ -27,6 +27,7 @@ from counterpane.typing import Array, Floats
 UNIT = "bits per row"
 DIGITS = 6  # decimals of a strength, so that every output rounds the same number
 MAX_MEAN = 64.0  # of a cell whose distribution is summed; above it an expansion is as exact
+LARGEST = 2.0**60  # rows of a table whose small cells are summed
 CELLS_AT_A_TIME = 2**14  # distinct small cells
 TABLE_CELLS_AT_A_TIME = 2**20
 
@@ -73,7 +74,7 @@ def _terms(counts: Array) -> _TableTerms:
         array.reshape(-1) for array in np.broadcast_arrays(table, a, b, np.where(n > 0, n, 1.0))
     )
     filled = x > 0
-    logs = np.log(x[filled] * size[filled] / (left[filled] * right[filled]))
+    logs = np.log(x[filled] / left[filled] * (size[filled] / right[filled]))
     margins = np.rint([left, right, size])  # weighted rows have fractions
     varying = ((margins[:2] > 0) & (margins[:2] < margins[2])).all(axis=0)
     return _TableTerms(float(x[filled] @ logs), float(n.sum()), margins[:, varying])
@@ -135,7 +136,8 @@ def _by_chance(cells: Floats) -> Floats:
     """
     a, b, n = cells
     chance: Floats = (1 - a / n) * (1 - b / n) / 2
-    small = np.flatnonzero(a * b <= MAX_MEAN * n)
+    small = np.flatnonzero(n < LARGEST)  # products of larger margins may overflow
+    small = small[a[small] * b[small] <= MAX_MEAN * n[small]]
     margins = np.stack([np.minimum(a, b)[small], np.maximum(a, b)[small], n[small]])
     distinct, where = np.unique(margins, axis=1, return_inverse=True)
     values = [

@@ -181,3 +181,13 @@ def test_knowledge_directs_edges():
     ordered = cp.K2Search(order=list(table.schema.names)).fit(table)
     assert all(e.directed for e in ordered.strengths_)
     assert not all(e.directed for e in cp.K2Search(random_state=0).fit(table).strengths_)
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e250, 1e305])
+def test_tables_of_very_many_rows(scale):
+    """Products of their margins overflow; a file that is damaged has such counts."""
+    few = np.array([[1.0, 3.0], [2.0, 1000.0]])
+    huge = few * np.array([[1.0, 1.0], [1.0, scale]])
+    for table in (huge, few * scale / 1e3):
+        bits = corrected_information(table)
+        assert 0 <= bits < 1
