@@ -92,7 +92,7 @@ KINDS: dict[str, tuple[Check, str]] = {
     ),
 }
 CLASSES = ("Schema", "Table", "CountSource", "Dag", "UndirectedGraph", "BayesianNetwork")
-_ARRAYS = re.compile("Any|Array|Floats|Ints|Bools|Codes|Iterable|Sequence")
+_ARRAYS = re.compile("Any|Array|Base|Floats|Ints|Bools|Codes|Iterable|Sequence")
 _INNER = re.compile(r"\[[^\[\]]*\]")
 
 
@@ -116,8 +116,12 @@ def _checks(hint: str) -> tuple[tuple[Check, ...], str] | None:
 
 
 def _is_a(name: str) -> Check:
-    """Whether a value is of a class, by its name: no module is imported for it."""
-    return lambda value: any(kind.__name__ == name for kind in type(value).__mro__)
+    """Whether a value is of a class, by its name: no module is imported for it.
+
+    Other models are not refused here: the call knows what they lack.
+    """
+    names = {name, "JointModel"} if name == "BayesianNetwork" else {name}
+    return lambda value: any(kind.__name__ in names for kind in type(value).__mro__)
 
 
 def check_kind(name: str, hint: Any, value: Any) -> None:

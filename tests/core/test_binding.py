@@ -408,7 +408,7 @@ def test_named_tuples_of_different_sizes():
 
     def dag(n):
         words = [np.zeros((n, 1), np.uint64) for _ in range(3)]
-        return bayesian.DagState(*words, np.zeros(n, np.int64), np.zeros(n))
+        return bayesian.DagState(*words, np.zeros(n, np.int64), *np.zeros((3, n)))
 
     bayesian.load_families(rows(6), dag(6))
     message = r"load_families: .*dag\.n = 7 and rows\.store\.n = 6"

@@ -150,3 +150,19 @@ def test_order_graph_is_a_permutation_that_costs_what_it_says():
             for u in around[v]:
                 around[u] = (around[u] | around[v]) - {u, v}
         np.testing.assert_allclose(total, cells)
+
+
+def test_temper():
+    """Means along the chain beside enumeration; nothing where a row is impossible."""
+    rng = np.random.default_rng(0)
+    cards, scopes = np.array([2, 3, 2]), [(0, 1), (1, 2), (0, 2)]
+    tables = [(np.array(s), rng.normal(size=cards[list(s)])) for s in scopes]
+    evidence, means = np.array([-1, -1, 1]), np.zeros((20, 7))
+    n_powers = inference.temper(factor_list(cards, tables), evidence, 7, 1e7, means)
+    p = np.exp(tables[0][1] + tables[1][1][None, :, 1] + tables[2][1][:, 1, None])
+    p /= p.sum()
+    found = means.mean(axis=0)
+    assert n_powers > 0
+    assert found[:5] == pytest.approx([*p.sum(axis=1), *p.sum(axis=0)], abs=0.01)
+    tables[0][1][0, 0] = -np.inf
+    assert inference.temper(factor_list(cards, tables), evidence, 7, 1e7, means) == 0

@@ -311,7 +311,7 @@ def cut_columns(
     factors: FactorList, evidence: Ints, order: Ints, most: float, out: Ints, /
 ) -> int: ...
 def temper(
-    factors: FactorList, evidence: Ints, seed: int, most_work: float, means: Floats
+    factors: FactorList, evidence: Ints, seed: int, most_work: float, means: Floats, /
 ) -> int: ...
 def find_solution(
     factors: FactorList,

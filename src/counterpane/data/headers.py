@@ -119,10 +119,11 @@ def _are_values(names: Sequence[Any], sample: Sequence[Sequence[Any]]) -> bool:
     if len(sample) < ENOUGH or len(names) < 2 or any(map(_is_gap, names)):
         return False
     sure = False
+    others = [row for row in sample if list(row) != list(names)]  # files put together repeat it
     for place, name in enumerate(names):
         if _is_figure(name):
             sure |= isinstance(name, str) and not name.strip().isdigit()  # 2021 can be a name
-        elif any(row[place] == name for row in sample):
+        elif any(row[place] == name for row in others):
             sure = True
         else:
             return False

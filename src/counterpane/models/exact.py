@@ -64,7 +64,7 @@ class ExactAnswers(ClassModel):
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
         return self.blanket.log_potential(self._codes(X)) - self._log_total
 
-    def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
+    def full_conditionals(self, X: Any, variables: str | Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
         columns = None if variables is None else self.schema.indices(name_list(variables))
         return self.blanket.full_conditionals(self._codes(X), columns)

@@ -167,7 +167,7 @@ class Mixture(JointModel):
         logs = np.stack([m.score_samples(table) for m in self.models], axis=-1)
         return log_sum(logs + np.log(self.weights))
 
-    def full_conditionals(self, X: Any, variables: Iterable[str] | None = None) -> Floats:
+    def full_conditionals(self, X: Any, variables: str | Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
         queried = list(self.schema.indices(name_list(variables or self.schema.names)))
         codes = self._codes(X).copy()

@@ -150,3 +150,9 @@ def test_a_messy_file_is_read_alike_by_all(tmp_path: Path) -> None:
     assert all((a == b).all() for a, b in zip(*again, strict=True))
     (record, *_) = cp.evaluate.compare([cp.NaiveBayes()], path, "easy", folds=2).records
     assert record["failed"] is None
+
+
+def test_a_header_that_files_put_together_repeat_is_no_value(tmp_path):
+    path = tmp_path / "together.csv"
+    path.write_text("sex,survived\nmale,\n,yes\n" * 50)
+    assert cp.read(path).schema.names == ("sex", "survived")

@@ -35,7 +35,7 @@ def test_it_is_found_by_the_word_it_is_shown_by():
 def test_answers_and_messages(model):
     answer = model.query("a", {"b": "(missing)"})
     assert repr(answer).splitlines()[3].startswith("(missing)")
-    assert "<td>(missing)</td>" in answer._repr_html_()
+    assert ">(missing)</td>" in answer._repr_html_()
     assert answer["(missing)"] == answer[None]
     with pytest.raises(StateError, match=r"'z' is not one of 3 states \('x', 'y', \(missing\)\)"):
         model.query("b", {"a": "z"})

@@ -215,7 +215,7 @@ def same_tree(a, b):
         ({"kappa": []}, r"kappa=\[\]"),
         ({"kappa": np.nan}, "kappa=nan"),
         ({"kappa": [0.1, 0.2]}, r"kappa=\[0.1, 0.2\] are 2 values; choosing one needs rows"),
-        ({"min_count": -1}, "min_count=-1; a finite number, not negative"),
+        ({"min_count": -1}, "min_count=-1; a number from 0 to"),
         ({"prior": np.inf}, "prior=inf"),
         ({"local": "logistic", "l1": 0}, "l1=0; numbers above zero are needed"),
         ({"local": "logistic", "l1": [1, np.inf]}, r"l1=\[1, inf\]"),
