@@ -1,8 +1,9 @@
 """Readable classifiers beside boosted trees: 39 UCI sets, five times five folds.
 
 Every fold of every method is one line of `results/classifiers.jsonl`; a run that was stopped goes
-on where it was. `--summary` writes the means and ranks of what is there for the site. Choices
-within the package were made on these sets, so they flatter our methods.
+on where it was. `--summary` writes the means and ranks of what is there for the site, and packs the
+lines into `docs/_figures/folds`, from which a run on another machine goes on. Choices within the
+package were made on these sets, so they flatter our methods.
 
     python benchmarks/classifiers.py [--sets iris wine] [--methods pool lgbm-tuned] \
         [--repetitions 5] [--folds 5] [--jobs 1] [--largest 40000]
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent / "papers"))
 
 import numpy as np
 import uci
-from resumable import finished, known_records, run_lines
+from resumable import finished, keep, known_records, restore, run_lines
 from rivals import RIVALS, smooth
 
 import counterpane as cp
@@ -35,6 +36,7 @@ from harness import RESULTS, publish
 from tuned_boosting import tuned_proba
 
 LINES = RESULTS / "classifiers.jsonl"
+KEPT = Path(__file__).parents[1] / "docs" / "_figures" / "folds" / "classifiers.jsonl.gz"
 OURS = {
     "faces": partial(cp.InteractionClassifier, boosted=False),
     "boosted": cp.BoostedTables,
@@ -212,6 +214,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--summary", action="store_true", help="only what is there")
     options = parser.parse_args()
+    restore(LINES, KEPT)
     if not options.summary:
         sets = [
             name for name, data in uci_sets().items()
@@ -226,6 +229,7 @@ def main() -> None:
         done = len(finished(tasks, LINES))
         print(f"{done:,} of {len(tasks):,} folds are there", flush=True)
         run_lines(tasks, run, LINES, options.jobs)
+    keep(LINES, KEPT)
     known = known_records(LINES)
     summary([record for record in known if record["repetition"] < options.repetitions])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,6 +49,19 @@ def finished(tasks: Sequence[T], path: Path) -> list[T]:
 def known_records(path: Path) -> list[dict[str, Any]]:
     """The records of all lines of a file."""
     return [record for records in _read(path).values() for record in records]
+
+
+def restore(path: Path, kept: Path) -> None:
+    """Begin with the lines that were kept, where there are none yet."""
+    if not path.exists() and kept.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.decompress(kept.read_bytes()))
+
+
+def keep(path: Path, kept: Path) -> None:
+    """Pack the lines, so that a run on another machine goes on."""
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
 
 
 def _labeled(run: Callable[[T], list[dict[str, Any]]], task: T) -> tuple[T, list[dict[str, Any]]]:
