@@ -43,6 +43,7 @@ else:
 
 BLOCK_ROWS = 2**13
 MAX_SHOWN = 60  # interactions in a picture
+MOST_SHARE = 1e6  # of a member in the sum; pools of learners are below ten
 
 
 class AdditiveClassifier(ClassModel):
@@ -87,11 +88,11 @@ class AdditiveClassifier(ClassModel):
             )
         if (
             self.shares.shape != (len(self.members),)
-            or not (np.isfinite(self.shares) & (self.shares >= 0)).all()
+            or not ((self.shares >= 0) & (self.shares <= MOST_SHARE)).all()
         ):
             raise ParameterError(
                 f"{len(self.members)} members have the shares {self.shares.tolist()}; one of each, "
-                "none negative, is needed."
+                f"from 0 to {MOST_SHARE:,.0f}, is needed."
             )
         for place, member in enumerate(self.members):
             if member.n_columns != len(schema) - 1 or len(member.constant) != self.n_classes:

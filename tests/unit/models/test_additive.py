@@ -232,3 +232,9 @@ def test_a_table_is_predicted_as_its_frame_is():
         model.class_probabilities(titanic), model.class_probabilities(frame)
     )
     assert len(model.predict_frame(titanic)) == titanic.n_rows
+
+
+@pytest.mark.parametrize("share", [-0.1, 1e308, np.inf, np.nan])
+def test_shares_that_no_pool_has_are_refused(share):
+    with pytest.raises(ParameterError, match="from 0 to 1,000,000, is needed"):
+        model(shares=np.array([0.5, share]))
