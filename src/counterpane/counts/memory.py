@@ -38,6 +38,7 @@ from counterpane.progress import Control
 from counterpane.typing import Array, Ints
 
 PACK_AFTER = 4  # a column is packed into bit sets after its use in this many tables
+PAIR_CELLS = 2048  # pairs of states of two columns, on average: beyond, rows are faster than bits
 PACKED_STATES = 256  # a column with more is packed only when it is counted
 PAIR_ROWS = 2**13  # the fewest rows of pairs that are worth a thread
 PLAN_ROWS = 2**16  # with fewer rows, counting is cheaper than planning
@@ -142,7 +143,8 @@ class MemoryCounts(CountSource):
         self, left: list[int], right: list[int] | None, ctl: Control | None
     ) -> PairCounts:
         right = left if right is None else right
-        if self.table.weights is not None:
+        many = self.pair_cells(left, right) > PAIR_CELLS * len(left) * len(right)
+        if many or self.table.weights is not None:
             counted = self._weighted_pairs(left, right, ctl)
         else:
             self.bits.pack({*left, *right})
@@ -240,7 +242,7 @@ class MemoryCounts(CountSource):
             return by_bits, by_radix
         self._uses += np.bincount(layout.scopes, minlength=len(self._uses))
         ready = (self._uses >= PACK_AFTER) | self.bits.packed
-        used = np.unique(layout.scopes)
+        used = np.unique(np.concatenate([layout.scope(q) for q in by_bits]))
         self.bits.pack(used[ready[used] & ~self.bits.packed[used]])
         if self.bits.packed[used].all():
             return by_bits, by_radix
@@ -249,13 +251,15 @@ class MemoryCounts(CountSource):
 
     def _weighted_pairs(self, left: list[int], right: list[int], ctl: Control | None) -> Array:
         codes, weights = self.table.codes, self.table.weights
-        assert weights is not None
+        units = np.ones(self.table.n_rows, dtype=np.int64) if weights is None else weights
 
-        def run(block: tuple[int, int]) -> Array:
-            return weighted_pairs(codes, weights, self._cards, left, right, *block)
+        def run(out: Array, block: tuple[int, int]) -> None:
+            weighted_pairs(codes, units, self._cards, left, right, *block, out)
 
-        total: Array = sum(self._over_blocks(run, BLOCK_ROWS, ctl))
-        return total
+        sizes = self._cards[left].sum(), self._cards[right].sum()
+        counted = np.zeros(sizes, dtype=units.dtype)
+        self._add_blocks(run, counted, BLOCK_ROWS, ctl)
+        return counted
 
     # ---- fewer passes: cached tables, distinct rows, supersets ------------------------------
 

@@ -6,6 +6,7 @@ answers a batch of tables in one scan, so a learner asks for all it can foresee 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -44,18 +45,6 @@ Policy = Literal["drop", "state", "error"]
 state at its end, `"error"` raises where there is one."""
 
 MAX_ROW_BYTES = 2**31  # of rows held in memory, on machines of 8 gigabytes and more
-
-
-def check_pairs(cells: int, what: str) -> None:
-    """Refuse pair counts of too many cells.
-
-    >>> check_pairs(12, "2 columns")
-    """
-    if cells > MAX_BATCH_CELLS:
-        raise TableSizeError(
-            f"pair counts of {what} need {cells:,} cells, "
-            f"{size_text(8 * cells)}; the limit is {MAX_BATCH_CELLS:,}: {FEWER_STATES}."
-        )
 
 
 class CountSource(ABC):
@@ -138,11 +127,22 @@ class CountSource(ABC):
         """
         left = self.positions(range(len(self.schema)) if columns is None else columns)
         right = None if against is None else self.positions(against)
-        sides = [left, left if right is None else right]
-        cells = int(np.prod([self.counted_cards[side].sum() for side in sides]))
-        check_pairs(cells, f"{len(sides[0])} by {len(sides[1])} columns")
+        sides = left, left if right is None else right
+        cells = self.pair_cells(*sides)
+        if cells > MAX_BATCH_CELLS:
+            most = max({*left, *sides[1]}, key=self.counted_cards.__getitem__)
+            raise TableSizeError(
+                f"pair counts of {len(sides[0])} by {len(sides[1])} columns, where "
+                f"{self.schema.names[most]!r} has {self.counted_cards[most]:,} states, need "
+                f"{cells:,} cells, {size_text(8 * cells)}; the limit is {MAX_BATCH_CELLS:,}: "
+                f"{FEWER_STATES}."
+            )
         need_memory(8 * cells, f"the counts of {cells:,} pairs of states", FEWER_STATES)
         return self._pair_counts(left, right, ctl)
+
+    def pair_cells(self, left: Sequence[int], right: Sequence[int]) -> int:
+        """The number of pairs of states of two lists of columns."""
+        return math.prod(int(self.counted_cards[list(side)].sum()) for side in (left, right))
 
     def distinct(
         self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None

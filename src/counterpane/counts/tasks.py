@@ -96,12 +96,13 @@ def all_states(bits: BitColumns, left: list[int], right: list[int], joint: Array
 
 def weighted_pairs(
     codes: Codes, weights: Array, cards: Ints, left: list[int], right: list[int],
-    row_from: int, row_to: int,
+    row_from: int, row_to: int, out: Array | None = None,
 ) -> Array:  # fmt: skip
-    """Weighted pair counts of all states over some rows; int64 for whole weights."""
+    """Pair counts of all states over some rows, added to `out`; int64 for whole weights."""
     sides = [np.array(side, dtype=np.int64) for side in (left, right)]
     starts = [offsets_of(cards[side]) for side in sides]
-    out = np.zeros((starts[0][-1], starts[1][-1]), dtype=weights.dtype)
+    if out is None:
+        out = np.zeros((starts[0][-1], starts[1][-1]), dtype=weights.dtype)
     kernels.pair_weights(codes, weights, sides[0], starts[0], sides[1], starts[1],
                           row_from, row_to, out)  # fmt: skip
     return out

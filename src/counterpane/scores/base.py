@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from counterpane._core import scores as kernels
+from counterpane.counts.layout import MAX_BATCH_CELLS
 from counterpane.counts.source import CountSource, Policy
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
@@ -181,6 +182,14 @@ def score_pairs(
         scores = iter(score_families(score, source, families, ctl=ctl))
         for i, c in enumerate(children):
             out[i] = [alone[i] if c == p else next(scores) for p in parents]
+        return out
+    if source.pair_cells(children, parents) > MAX_BATCH_CELLS and {*children} & {*parents}:
+        for i, c in enumerate(children):  # a column of many states is not paired with itself
+            others = [j for j, p in enumerate(parents) if p != c]
+            out[i] = alone[i]
+            if others:
+                apart = [parents[j] for j in others]
+                out[i, others] = score_pairs(score, source, [c], apart, ctl=ctl)[0]
         return out
     same = list(children) == list(parents)  # then half of the pairs are enough
     pairs = source.pair_counts(children, against=None if same else parents, ctl=ctl)

@@ -15,6 +15,7 @@ from counterpane._core import scores as kernels
 from counterpane._core import watch
 from counterpane._core.scores import RowData, RowStore
 from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.layout import MAX_BATCH_CELLS
 from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import DataError, ParameterError, ScopeError
 from counterpane.graphs.bits import mask, members
@@ -25,6 +26,7 @@ from counterpane.scores.base import Form, LocalScore, clogc_table, score_pairs
 from counterpane.typing import Array, Codes, Floats, Ints, Words
 
 MAX_TABLE_CELLS = 2**20
+MEAN_STATES = 512  # states of a column, on average: their bit sets take 64 bytes a cell
 SHARE = 2**17  # counts that one thread scores at least
 WORDS_PER_COUNT = 16  # words of bit sets that are counted while one count is scored
 
@@ -188,10 +190,15 @@ class RowCache:
         """
         n, cards = len(self.names), self.source.schema.cards
         none = mask(n, ())
-        if self.score.form(self.total_weight) is None or self.max_parents == 0:
+        block = max(1, 2**22 // max(1, int(cards.sum())))
+        largest = block * int(cards.max(initial=0)) * int(cards.sum())
+        if (
+            self.score.form(self.total_weight) is None
+            or self.max_parents == 0
+            or largest > MAX_BATCH_CELLS  # pairs of many states would be counted to be left out
+        ):
             self.fill(np.arange(n), np.tile(none, (n, 1)))
             return
-        block = max(1, 2**22 // max(1, int(cards.sum())))
         for start in range(0, n, block):
             children = list(range(start, min(start + block, n)))
             scores = score_pairs(self.score, self.source, children, range(n), ctl=ctl)
@@ -356,8 +363,9 @@ class RowCache:
 
 
 def _fits(bits: BitColumns, cards: Ints) -> bool:
-    """Whether bit sets of all states leave most of the memory to the search."""
-    return is_small_share(8 * int(cards.sum()) * bits.n_words)
+    """Whether bit sets of all states are not much larger than the codes, or than the memory."""
+    states = int(cards.sum())
+    return states <= MEAN_STATES * len(cards) and is_small_share(8 * states * bits.n_words)
 
 
 def _total_weight(source: CountSource, missing: Policy) -> float:

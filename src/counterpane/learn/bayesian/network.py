@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpane._core.bayesian import Limits
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.source import CountSource, check_pairs
+from counterpane.counts.source import CountSource
 from counterpane.counts.view import reordered
 from counterpane.errors import GraphError, ParameterError, Setting, TableSizeError
 from counterpane.graphs import Dag
@@ -275,8 +275,6 @@ def make_moves(
             f"a search over {n:,} columns keeps {memory:,} bytes of scores; the limit is "
             f"{MAX_MEMORY:,}: select fewer columns, or use ChowLiu."
         )
-    if n > 1:  # the cache packs all states before it counts a pair
-        check_pairs(int(np.prod(np.sort(source.counted_cards)[-2:])), "two columns")
     if cells is None:
         cache = RowCache(source, score, max_parents=max_parents, memory=memory)
     else:

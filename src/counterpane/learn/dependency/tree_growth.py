@@ -78,7 +78,9 @@ class TreeSearch(VariableSearch[Forest]):
         self.least = max(1, int(min(np.ceil(min_count / self.unit * (1 - 1e-9)), 2.0**62)))
         self.most_nodes = 2 * min(table.n_rows, max(1, self.total // self.least))
         most = int(self.cards.max(initial=1))
-        need = 8.0 * self.most_nodes * (most + 4)
+        waiting = self.total.bit_length() + 2  # nodes, each with a table of states and questions
+        tables = float(waiting * most) * float(self.cards.sum())
+        need = 8.0 * (self.most_nodes * (most + 4) + tables + most * bits.n_words)
         need_memory(need, f"a tree of a column with {most:,} states", FEWER_STATES)
         self.rows = tree_rows(table, bits, order, weights)
         self.prices: Floats = -np.log(np.array(settings))
