@@ -339,12 +339,14 @@ def part_of(record: dict[str, Any]) -> str:
     return "open" if record["kind"] in OPEN and record["seed"] % 2 == 0 else "closed"
 
 
-def summary(records: list[dict[str, Any]]) -> None:
-    """Write a row for each table, and the figures of each half."""
+def summary(
+    name: str, records: list[dict[str, Any]], half_of: Callable[[dict[str, Any]], str]
+) -> None:
+    """Write a row for each table, and the figures of each half, for the page `name`."""
     rows: dict[tuple[str, int], dict[str, Any]] = {}
     for r in records:
         row = rows.setdefault((r["kind"], r["seed"]), {
-            "table": f"{part_of(r)}: {r['kind']} {r['seed']}", "rows": r["rows"],
+            "table": f"{half_of(r)}: {r['kind']} {r['seed']}", "rows": r["rows"],
             "columns": r["columns"], "classes": r["classes"],
         })  # fmt: skip
         row[WORDS[r["method"]]] = round(r["log_loss"], 4)
@@ -352,11 +354,13 @@ def summary(records: list[dict[str, Any]]) -> None:
     known = [row for row in rows.values() if all(WORDS[m] in row for m in METHODS)]
     for row in known:
         row["difference"] = round(row[WORDS["pool"]] - row[WORDS["lgbm-tuned"]], 4)
+    known.sort(key=lambda row: row["table"].split(":")[0], reverse=True)
     ours = [r for r in records if r["method"] != "lgbm-tuned"]
     halves = [
-        figures(half, [row for row in known if row["table"].startswith(half)]) for half in SEEDS
+        figures(half, [row for row in known if row["table"].startswith(half)])
+        for half in ("open", "closed")
     ]
-    publish("fresh_tables", [figure for half in halves for figure in half], known, ours)
+    publish(name, [figure for half in halves for figure in half], known, ours)
 
 
 def figures(half: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -396,7 +400,7 @@ def main() -> None:
             if not options.kinds or kind in options.kinds
         ]  # fmt: skip
         run_lines(tasks, run, LINES, 1)
-    summary(known_records(LINES))
+    summary("fresh_tables", known_records(LINES), part_of)
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ from fresh_tables import (
     Made,
     classes_of,
     draw,
-    figures,
     loss_of,
     named,
+    summary,
     two_classes,
 )
-from harness import RESULTS, publish
+from harness import RESULTS
 
 LINES = RESULTS / "large_tables.jsonl"
 SEEDS = {"open": (0,), "closed": (1,)}
@@ -169,26 +169,9 @@ def run(task: FreshTask) -> list[dict[str, Any]]:
     return loss_of(task, made(task.kind, task.seed))
 
 
-def summary(records: list[dict[str, Any]]) -> None:
-    """Write a row for each table, and the figures of each half."""
-    rows: dict[tuple[str, int], dict[str, Any]] = {}
-    for r in records:
-        half = "closed" if r["seed"] % 2 else "open"
-        row = rows.setdefault((r["kind"], r["seed"]), {
-            "table": f"{half}: {r['kind']}", "rows": r["rows"], "columns": r["columns"],
-            "classes": r["classes"],
-        })  # fmt: skip
-        row[WORDS[r["method"]]] = round(r["log_loss"], 4)
-        row[f"CPU, {WORDS[r['method']]} (s)"] = r["cpu"]
-    known = [row for row in rows.values() if all(WORDS[m] in row for m in METHODS)]
-    for row in known:
-        row["difference"] = round(row[WORDS["pool"]] - row[WORDS["lgbm-tuned"]], 4)
-    known.sort(key=lambda row: row["table"].split(":")[0], reverse=True)
-    ours = [r for r in records if r["method"] != "lgbm-tuned"]
-    halves = [
-        figures(half, [row for row in known if row["table"].startswith(half)]) for half in SEEDS
-    ]
-    publish("large_tables", [figure for half in halves for figure in half], known, ours)
+def part_of(record: dict[str, Any]) -> str:
+    """Which half a table is of."""
+    return "closed" if record["seed"] % 2 else "open"
 
 
 def main() -> None:
@@ -204,7 +187,7 @@ def main() -> None:
             for method in options.methods
         ]  # fmt: skip
         run_lines(tasks, run, LINES, 1)
-    summary(known_records(LINES))
+    summary("large_tables", known_records(LINES), part_of)
 
 
 if __name__ == "__main__":
