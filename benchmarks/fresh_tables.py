@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent / "papers"))
 import numpy as np
 import pandas as pd
 from resumable import known_records, run_lines
-from rivals import smooth
+from rivals import RIVALS, smooth
 
 import counterpane as cp
 from harness import RESULTS, publish
@@ -40,9 +40,12 @@ LINES = RESULTS / "fresh_tables.jsonl"
 TEST_ROWS = 4000
 WORDS = {
     "faces": "tables alone", "boosted": "boosted tables alone", "pool": "InteractionClassifier",
-    "lgbm-tuned": "LightGBM, tuned",
+    "lgbm-tuned": "LightGBM, tuned", "lgbm": "LightGBM, defaults", "lr": "logistic regression",
+    "rf": "random forest",
 }  # fmt: skip
 METHODS = ("pool", "lgbm-tuned")
+OTHERS = {"lgbm": "LGBM", "lr": "LR-raw", "rf": "RF"}
+RANKED = (*METHODS, *OTHERS)
 
 Generator = np.random.Generator
 
@@ -323,6 +326,8 @@ def loss_of(task: FreshTask, table: Made) -> list[dict[str, Any]]:
         warnings.simplefilter("ignore")
         if task.method == "lgbm-tuned":
             p = smooth(tuned_proba(X, y, T, table.classes), table.rows)
+        elif task.method in OTHERS:
+            p = RIVALS[OTHERS[task.method]].predict_proba(X, y, T, table.classes)
         else:
             classifier = learner(task.method).fit(X, y)
             p, note = classifier.predict_proba(T), getattr(classifier, "pool_note_", "")
@@ -346,7 +351,7 @@ def summary(
     rows: dict[tuple[str, int], dict[str, Any]] = {}
     for r in records:
         row = rows.setdefault((r["kind"], r["seed"]), {
-            "table": f"{half_of(r)}: {r['kind']} {r['seed']}", "rows": r["rows"],
+            "table": f"{half_of(r)}: {r['kind']} {r['seed']}".rstrip(), "rows": r["rows"],
             "columns": r["columns"], "classes": r["classes"],
         })  # fmt: skip
         row[WORDS[r["method"]]] = round(r["log_loss"], 4)
@@ -383,6 +388,21 @@ def figures(half: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
          "unit": "nats", "limit": 0.03},
         *({"what": f"{half}: CPU of all, {WORDS[m]}", "unit": "s",
            "value": float(sum(row[f"CPU, {WORDS[m]} (s)"] for row in rows))} for m in METHODS),
+        *ranks(half, rows),
+    ]  # fmt: skip
+
+
+def ranks(half: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The mean rank of each method, where all were run on all tables."""
+    words = [WORDS[m] for m in RANKED]
+    if not all(word in row for row in rows for word in words):
+        return []
+    loss = np.array([[row[word] for word in words] for row in rows])
+    rank = (loss[:, :, None] > loss[:, None] + 5e-4).sum(axis=2) + 1.0  # .0005 nats are a tie
+    return [
+        {"what": f"{half}: mean rank, {word}", "value": round(float(x), 2),
+         "unit": f"of {len(words)}"}
+        for word, x in zip(words, rank.mean(axis=0), strict=True)
     ]  # fmt: skip
 
 

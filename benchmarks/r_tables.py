@@ -1,11 +1,11 @@
 """Real tables of R packages: the pool beside tuned LightGBM on tables that no choice was made on.
 
 Needs Rscript and the Debian packages r-cran-{PACKAGE} of `TABLES`; nothing of theirs is kept here.
-Three fifths of the rows are learned from, the others predicted; tables of fewer than 2,000 rows are
-split three times. Tables at even places are the open half, to try changes on; the closed half is
-looked at once, after all choices.
+Three fifths of the rows are learned from, the others predicted. Tables of fewer than 2,000 rows are
+split three times; their losses are means. Tables at even places are the open half, to try changes
+on; the closed half is looked at once, after all choices.
 
-    python benchmarks/r_tables.py open [--methods pool lgbm-tuned] [--kinds kernlab.spam]
+    python benchmarks/r_tables.py open [--methods pool lr] [--kinds kernlab.spam]
     python benchmarks/r_tables.py closed
     python benchmarks/r_tables.py summary
 
@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from resumable import known_records, run_lines
 
-from fresh_tables import METHODS, WORDS, FreshTask, Made, loss_of, summary
+from fresh_tables import RANKED, WORDS, FreshTask, Made, loss_of, summary
 from harness import RESULTS
 
 LINES = RESULTS / "r_tables.jsonl"
@@ -138,6 +138,19 @@ def part_of(record: dict[str, Any]) -> str:
     return next(half for half, kinds in HALVES.items() if record["kind"] in kinds)
 
 
+def merged(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One record for each table and method: means over the splits."""
+    splits: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in records:
+        splits.setdefault((record["kind"], record["method"]), []).append(record)
+    return [
+        {**some[0], "seed": f"({len(some)} splits)" if len(some) > 1 else "",
+         "log_loss": float(np.mean([r["log_loss"] for r in some])),
+         "cpu": round(float(np.mean([r["cpu"] for r in some])), 2)}
+        for some in splits.values()
+    ]  # fmt: skip
+
+
 def splits_of(kind: str) -> range:
     return range(SPLITS if len(exported(kind)) < SMALL else 1)
 
@@ -145,7 +158,7 @@ def splits_of(kind: str) -> range:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("half", choices=[*HALVES, "summary"])
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(WORDS))
+    parser.add_argument("--methods", nargs="+", default=list(RANKED), choices=list(WORDS))
     parser.add_argument("--kinds", nargs="+", choices=list(TABLES))
     options = parser.parse_args()
     if options.half != "summary":
@@ -155,7 +168,7 @@ def main() -> None:
             for seed in splits_of(kind) for method in options.methods
         ]  # fmt: skip
         run_lines(tasks, run, LINES, 1)
-    summary("r_tables", known_records(LINES), part_of)
+    summary("r_tables", merged(known_records(LINES)), part_of)
 
 
 if __name__ == "__main__":

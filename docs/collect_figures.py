@@ -51,6 +51,7 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "classifier_readability": ("benchmarks/classifier_tables.py", None),
     "fresh_tables": ("benchmarks/fresh_tables.py", None),
     "large_tables": ("benchmarks/large_tables.py", None),
+    "r_tables": ("benchmarks/r_tables.py", None),
     "tree_cuts": ("benchmarks/tree_cuts.py", None),
 }
 DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
@@ -65,7 +66,7 @@ DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide ta
     ),
     **dict.fromkeys((
         "classifiers", "classifier_sets", "classifier_synthetic", "classifier_speed",
-        "classifier_readability", "fresh_tables", "large_tables",
+        "classifier_readability", "fresh_tables", "large_tables", "r_tables",
     )),
     "tree_cuts": (
         "set", "NaiveBayes_mdl", "NaiveBayes_trees", "TAN_mdl", "TAN_trees",
