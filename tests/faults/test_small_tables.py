@@ -34,3 +34,15 @@ def test_mixtures_refuse_missing_cells(fixed, columns):
     np.testing.assert_allclose(
         mixture.pseudo_log_likelihood(whole), model.pseudo_log_likelihood(whole)
     )
+
+
+@pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("card", [1, 2, 3, 4])
+@pytest.mark.parametrize("weight", [None, 1, 2.0**30])
+def test_one_distinct_row_of_a_class_of_several_states(entry, card, weight):
+    """Boosted trees without a fit had the scores of two classes."""
+    weights = None if weight is None else np.full(2, weight)
+    table = cp.Table(cp.Schema.from_cards([card, 4]), np.zeros((2, 2), dtype=int), weights)
+    told = entry.make().fit(table, "x0").predict_proba(table)
+    assert told.shape == (2, card)
+    assert told.sum(axis=1) == pytest.approx([1, 1])

@@ -174,7 +174,9 @@ class BoostedPart:
         start = np.asarray(scales or [1.0]) @ np.stack(starts)
         constant = by_class(start[None])[0] if self.rows.n_classes > 1 else start
         back = np.argsort(self.sorted_training.layout.classes)
-        trees = joined_trees([(f.trees, n, s) for (f, n), s in zip(fits, scales, strict=True)])
+        n_scores = 1 if self.rows.n_classes == 2 else self.rows.n_classes
+        parts = [(f.trees, n, s) for (f, n), s in zip(fits, scales, strict=True)]
+        trees = joined_trees(parts, n_scores)
         values = trees.values
         if values.shape[2] == 1:  # the log-odds of sorted class 1
             values = values if back[0] == 0 else -values
@@ -194,7 +196,7 @@ class BoostedPart:
         )
 
 
-def joined_trees(parts: Sequence[tuple[kernels.Trees, int, float]]) -> kernels.Trees:
+def joined_trees(parts: Sequence[tuple[kernels.Trees, int, float]], n_scores: int) -> kernels.Trees:
     """The first trees of several fits in one, with values times a scale."""
     if not parts:
         return kernels.Trees(
@@ -202,7 +204,7 @@ def joined_trees(parts: Sequence[tuple[kernels.Trees, int, float]]) -> kernels.T
             np.zeros((0, 1), dtype=np.int16),
             np.zeros((0, 1, 4), dtype=np.uint64),
             np.zeros((0, 1), dtype=np.float32),
-            np.zeros((0, 1, 1), dtype=np.float32),
+            np.zeros((0, 1, n_scores), dtype=np.float32),
         )
     structure = [
         np.concatenate([trees[k][:n] for trees, n, _ in parts]) for k in range(len(parts[0][0]) - 1)
