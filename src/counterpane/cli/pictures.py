@@ -16,10 +16,12 @@ from counterpane.cli.methods import CLASSIFIERS, METHODS, POSTERIORS, RANKER
 from counterpane.lazy import lazy
 
 posterior = lazy("counterpane.cli.posterior")
+gap_words = lazy("counterpane.data.gap_words")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
 
 LITTLE = 0.1  # of the log-loss of the class shares, and of the variance of the log-odds
+WIDEST = 1000  # letters of a line of names
 SHOWN = 12  # variables, interactions, and neighbors of a variable
 GROUPS = 3  # of rows, by their predictions
 CHOSEN = "the folds that chose the structure"
@@ -96,9 +98,10 @@ def show_preparation(schema: Any, missing_note: str, table: Any, cuts_note: str 
     lines = [f"Left out {name}: {why}." for name, why in prepared.left_out.items()]
     lines += table.notes
     lines += [f"Read {name} as {words}." for name, words in prepared.read_as.items()]
+    lines += gap_words.taken_notes(prepared.gap_words)
     lines += prepare.cut_notes(schema)
     lines += [cuts_note] if cuts_note else []
-    lines += prepare.gap_word_notes(schema)
+    lines += gap_words.kept_notes(schema)
     lines += [missing_note] if missing_note else []
     for line in lines:
         console.print(f"[dim]{escape(line)}[/dim]", soft_wrap=True)
@@ -109,12 +112,22 @@ def _show_dim(words: str) -> None:
         console.print(f"[dim]{words}[/dim]", soft_wrap=True)
 
 
+def _show_whole(picture: Any) -> None:
+    """Print each row of a picture on one line, however narrow the terminal is."""
+    width = console.width
+    console.width = max(width, WIDEST)
+    try:
+        console.print(picture)
+    finally:
+        console.width = width
+
+
 def _show_network(model: Any, facts: Mapping[str, Any]) -> str:
     """Print the edges of a network, and return its size in words."""
     edges = facts["edges"]
     if edges:
         picture = _forest_picture if facts["method"] == "chow-liu" else _edge_list
-        console.print(picture(model, edges, facts["target"]))
+        _show_whole(picture(model, edges, facts["target"]))
         _show_dim(_bootstrap_words(facts.get("bootstrap")))
         direction = "; a — b: no data can show the direction"
         _show_dim(
@@ -131,7 +144,7 @@ def _show_tested(facts: Mapping[str, Any]) -> str:
     """Print the edges of a network by independence tests, and return its size in words."""
     edges = facts["edges"]
     if edges:
-        console.print(_edge_list(None, edges, facts["target"]))
+        _show_whole(_edge_list(None, edges, facts["target"]))
         words = "a — b: tests leave the direction open."
         if "mark" in edges[0]:
             words = (
@@ -233,7 +246,7 @@ def _show_classifier(facts: Mapping[str, Any]) -> str:
         _show_dim(escape(facts.get("pool", {}).get("note", "")))
     else:
         rows = [(_edge_names(edge), _strength_words(edge)) for edge in parts[:SHOWN]]
-        console.print(_with_more(Grid(box=None, show_header=False), rows, len(parts)))
+        _show_whole(_with_more(Grid(box=None, show_header=False), rows, len(parts)))
     return f"{many(len(parts), kind)}, {len(facts['classes'])} classes"
 
 

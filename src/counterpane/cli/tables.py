@@ -28,7 +28,7 @@ from counterpane.data.encoder import cut_variable, encode_column
 from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import quantile_cuts
-from counterpane.data.prepare import Prepared, formats_of, gap_words, prepare, prepare_like
+from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like, words_among
 from counterpane.data.remote import is_url, without_secrets
 from counterpane.disk import as_path, write_atomically
 from counterpane.errors import DataError, ParameterError, unknown_name, visible
@@ -96,6 +96,7 @@ class InputTable:
             "read_as": self.prepared.read_as,
             "day_first": self.prepared.day_first,
             "number_formats": self.prepared.number_formats,
+            "gap_words": self.prepared.gap_words,
             "target_cuts": self.target_cuts,
             **self.options,
         }
@@ -304,7 +305,7 @@ def kept_texts(before: Labels, after: Numbers) -> Bools:
     A word such as "unknown" that occurs more than once stands for a gap; any other text may be a
     number that was mistyped.
     """
-    codes = [before.states.index(word) for word in gap_words(before, after)]
+    codes = [before.states.index(word) for word in words_among(before, after)]
     gaps = [code for code in codes if (before.codes == code).sum() > 1]
     kept: Bools = after.missing & text_cells(before) & ~np.isin(before.codes, gaps)
     return kept

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
+from counterpane.data.gap_words import GAP_WORDS
 from counterpane.data.number_formats import NumberFormat, file_decimal, find_format, is_number_like
 from counterpane.typing import Array
 
@@ -22,7 +23,7 @@ NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+
 _LONG_INTEGER = re.compile(r"[+-]?[0-9]{16,300}")  # that a double may not hold
 _TRUTH = {"true": 1, "false": 0}
 NO_NUMBER = frozenset({  # missing among numbers, as infinite ones of frames are
-    "", "NA", "N/A", "NaN", "nan", "null", "NULL", "?",
+    "", *GAP_WORDS,
     "inf", "-inf", "+inf", "Inf", "-Inf", "+Inf", "Infinity", "-Infinity", "+Infinity",
 })  # fmt: skip
 
@@ -108,7 +109,7 @@ def formatted_column(name: str, cells: Sequence[Cell], codes: Array, form: Numbe
     values = np.array([*(0.0 if number is None else number for number in numbers), 0.0])
     integers = values.astype(np.int64) if (np.abs(values) < 2**53).all() else values
     values = integers if (integers == values).all() else values
-    return Numbers(name, values[codes], missing[codes], written=form)
+    return Numbers(name, values[codes], missing[codes], written=form, gap_words=_gap_words(cells))
 
 
 def _figures(cells: Sequence[Cell]) -> list[str]:
@@ -129,7 +130,11 @@ def number_column(name: str, texts: Sequence[Cell], codes: Array) -> Numbers:
     figures = ["0" if empty else text or "" for text, empty in zip(texts, missing, strict=True)]
     integral = all(map(_INTEGER.fullmatch, figures))
     values = np.array(figures, dtype=object).astype(np.int64 if integral else np.float64)
-    return Numbers(name, values[codes], missing[codes])
+    return Numbers(name, values[codes], missing[codes], gap_words=_gap_words(texts))
+
+
+def _gap_words(cells: Sequence[Cell]) -> frozenset[str]:
+    return frozenset(GAP_WORDS.intersection(cell for cell in cells if cell))
 
 
 NUMERIC = {bool, int, float}

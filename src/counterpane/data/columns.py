@@ -66,7 +66,8 @@ class Numbers:
     """A column of numbers; `missing` marks the rows without one.
 
     If `dated`, they are dates and times, in days since 1970-01-01. `written` is the format in which
-    they were written as texts, unless that was the plain one.
+    they were written as texts, unless that was the plain one, and `gap_words` are the words among
+    them for missing cells.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Numbers:
     missing: Bools
     dated: bool = False
     written: NumberFormat | None = None
+    gap_words: frozenset[str] = frozenset()
 
     def take(self, rows: Any) -> Numbers:
         """The rows of a mask, of positions or of a slice."""

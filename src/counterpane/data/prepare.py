@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.data import gap_words
 from counterpane.data.clean import NO_NUMBER, NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, check_columns, columns_of, n_rows
 from counterpane.data.dates import day_number, find_day_first
@@ -41,7 +42,8 @@ class Prepared:
 
     `left_out` has the reasons why columns were left out, `read_as` what texts were read as,
     `day_first` whether the day comes first in dates such as 3/4/2021, and `number_formats` the
-    formats of numbers that are not written as in programs.
+    formats of numbers that are not written as in programs. `gap_words` are the words for missing
+    cells in columns of texts.
     """
 
     columns: list[Column]
@@ -49,6 +51,7 @@ class Prepared:
     read_as: dict[str, str] = field(default_factory=dict)
     day_first: dict[str, bool] = field(default_factory=dict)
     number_formats: dict[str, dict[str, str]] = field(default_factory=dict)
+    gap_words: dict[str, list[str]] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """The fields above that are not empty, by name, as the provenance of a model keeps them."""
@@ -66,7 +69,8 @@ def preparation_notes(facts: Mapping[str, Any], schema: Schema) -> list[str]:
     """What was done to the columns of a table, a sentence for each: `facts` are of `Prepared`."""
     notes = [f"Left out {name}: {why}." for name, why in facts.get("left_out", {}).items()]
     notes += [f"Read {name} as {words}." for name, words in facts.get("read_as", {}).items()]
-    return [*notes, *cut_notes(schema), *gap_word_notes(schema)]
+    notes += gap_words.taken_notes(facts.get("gap_words", {}))
+    return [*notes, *cut_notes(schema), *gap_words.kept_notes(schema)]
 
 
 def cut_notes(schema: Schema) -> list[str]:
@@ -75,19 +79,6 @@ def cut_notes(schema: Schema) -> list[str]:
     others = [variable.name for variable in schema if variable.cuts == ()]
     notes = [f"Cut into intervals: {', '.join(cut)}."] if cut else []
     return [*notes, f"Left in one interval: {', '.join(others)}."] if others else notes
-
-
-def gap_word_notes(schema: Schema) -> list[str]:
-    """A sentence for each column of texts that has a word such as NA among its states."""
-    notes = []
-    for variable in schema:
-        words = [s for s in variable.states if isinstance(s, str) and s.strip() in NO_NUMBER]
-        if words and variable.cuts is None:
-            notes.append(
-                f"Kept {', '.join(map(repr, words))} as a value of {variable.name}: leave such "
-                "cells empty if they are missing."
-            )
-    return notes
 
 
 def prepare(
@@ -132,14 +123,17 @@ def prepare(
     names_left = [name for name in drop if name not in unusable]
     columns = choose_columns(columns, drop=names_left, categorical=categorical)
     most = MANY_LABELS if many_states else MAX_LABELS
-    for column in columns:
-        fit = column if column.name in categorical else _typed(column, done)
+    typed = [c if c.name in categorical else _typed(c, done) for c in columns]
+    words = gap_words.gap_words_of(typed)
+    for column in typed:
+        fit = _without_gap_words(column, words, done)
         why = "" if column.name in keep else _why_unusable(fit, most)
         if why:
             done.left_out[column.name] = why
             done.read_as.pop(column.name, None)
             done.day_first.pop(column.name, None)
             done.number_formats.pop(column.name, None)
+            done.gap_words.pop(column.name, None)
         else:
             done.columns.append(fit)
     if not done.columns and leave_some:
@@ -182,15 +176,19 @@ def prepare_like(
 ) -> list[Column]:
     """New columns prepared as the training columns were, by the provenance of the model.
 
-    Texts become numbers or dates if they did then, and a numeric class its intervals.
+    Texts become numbers or dates if they did then, words for missing cells missing, and a numeric
+    class its intervals.
     """
     cut = {v.name: v for v in schema if v.cuts is not None}
+    words = provenance.get("gap_words", {})
     target, order = str(provenance.get("target")), provenance.get("day_first", {})
     formats = formats_of(provenance)
     if provenance.get("target_cuts") and target not in cut:
         cut[target] = Variable(target, schema[target].states, tuple(provenance["target_cuts"]))
     prepared: list[Column] = []
     for c in columns:
+        if isinstance(c, Labels) and c.name in words:
+            c = gap_words.without_words(c, words[c.name])
         variable = cut.get(c.name)
         named = isinstance(c, Labels) and (
             c.declared or (variable and set(c.states) <= set(variable.states))
@@ -205,6 +203,17 @@ def prepare_like(
             c = Labels(c.name, variable.states, codes_or_gap, declared=True, cut=variable)
         prepared.append(c)
     return prepared
+
+
+def _without_gap_words(column: Column, words: Collection[str], done: Prepared) -> Column:
+    """A column of texts without the table's words for missing cells, which `done` is told."""
+    if not isinstance(column, Labels) or column.declared:
+        return column
+    found = [state for state in column.states if isinstance(state, str) and state in words]
+    if not found:
+        return column
+    done.gap_words[column.name] = found
+    return gap_words.without_words(column, found)
 
 
 def _typed(column: Column, done: Prepared) -> Column:
@@ -234,7 +243,7 @@ def _typed(column: Column, done: Prepared) -> Column:
         numbers = _from_texts(column, dated=dated, day_first=order, form=form)
         n_others = n_known - int((~numbers.missing).sum())
         few = not dated and n_others and len(numbers.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
-        words_for_gaps = gap_words(column, numbers)
+        words_for_gaps = words_among(column, numbers)
         most = HALF if words_for_gaps else MOST
         if n_others <= (1 - most) * n_known and not few:
             words = "dates" if dated else "numbers" if form.is_plain else form.words()
@@ -254,7 +263,7 @@ def _typed(column: Column, done: Prepared) -> Column:
     return column
 
 
-def gap_words(column: Labels, numbers: Numbers) -> list[str]:
+def words_among(column: Labels, numbers: Numbers) -> list[str]:
     """The texts that are no numbers or dates, if they are few words without digits; else none."""
     others = np.setdiff1d(column.codes[numbers.missing], [-1])
     words = [text for text in map(str, (column.states[i] for i in others)) if text not in NO_NUMBER]
@@ -283,7 +292,10 @@ def _from_texts(
     numbers = [_number(state, dated, day_first, form) for state in column.states]
     values = np.array([*(np.nan if v is None else v for v in numbers), np.nan])[column.codes]
     missing = np.isnan(values)
-    return Numbers(column.name, np.where(missing, 0.0, values), missing, dated)
+    words = gap_words.GAP_WORDS.intersection(map(str, column.states))
+    return Numbers(
+        column.name, np.where(missing, 0.0, values), missing, dated, gap_words=frozenset(words)
+    )
 
 
 def _number(

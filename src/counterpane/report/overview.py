@@ -33,6 +33,7 @@ TITLES = {
     "prior_size": "equivalent sample size of the prior",
     "left_out": "columns left out",
     "read_as": "columns read as",
+    "gap_words": "words taken as missing",
     "target_cuts": "cuts of the class",
     "stopped": "stopped by",
     "frame": "frame learned from",

@@ -102,3 +102,15 @@ def test_the_time_of_held_out_fits_is_printed(run, survey: Path) -> None:
     facts = json.loads(run(*words, "--json")[1])
     assert facts["held_out_seconds"] > 0
     assert "held_out_seconds" not in cp.load("m.cp").provenance
+
+
+def test_an_edge_is_one_line_however_long_its_names_are(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 400)
+    names = "the first of two long names of columns", "the second of two long names of columns"
+    rows = [f"{x},{x if keep else 1 - x}" for x, keep in zip(a, rng.random(400) < 0.9, strict=True)]
+    (tmp_path / "long.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    _, out, _ = run("learn", "long.csv")
+    [line] = [line for line in out.splitlines() if " — " in line and "bits per row," in line]
+    assert all(name in line for name in names)
+    assert "bootstrap samples" in line
