@@ -66,8 +66,13 @@ DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide ta
     ),
     **dict.fromkeys((
         "classifiers", "classifier_sets", "classifier_synthetic", "classifier_speed",
-        "classifier_readability", "fresh_tables", "large_tables", "r_tables",
+        "classifier_readability", "fresh_tables", "large_tables",
     )),
+    "r_tables": (
+        "table", "rows", "columns", "classes", "InteractionClassifier", "LightGBM, tuned",
+        "LightGBM, defaults", "logistic regression", "random forest", "difference",
+        "CPU, InteractionClassifier (s)", "CPU, LightGBM, tuned (s)",
+    ),
     "tree_cuts": (
         "set", "NaiveBayes_mdl", "NaiveBayes_trees", "TAN_mdl", "TAN_trees",
         "BayesNetClassifier_mdl", "BayesNetClassifier_trees", "MarkovClassifier_mdl",
