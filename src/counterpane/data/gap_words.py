@@ -37,7 +37,7 @@ def gap_words_of(columns: Sequence[Column]) -> frozenset[str]:
 
 def without_words(column: Labels, words: Collection[str]) -> Labels:
     """A column whose states in `words` are missing cells."""
-    gaps = np.array([state in words for state in column.states])
+    gaps = np.array([state in words for state in column.states], dtype=bool)
     places = np.append(np.where(gaps, -1, np.cumsum(~gaps) - 1), -1)
     states = tuple(s for s, gap in zip(column.states, gaps, strict=True) if not gap)
     return replace(column, states=states, codes=places[column.codes])

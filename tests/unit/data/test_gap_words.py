@@ -66,14 +66,11 @@ def test_declared_categories_keep_their_words():
 def test_a_model_takes_the_word_as_it_was_taken_in_training(tmp_path):
     frame = frame_of()
     path = written(frame, tmp_path / "t.csv", "NA")
-    for model in (
-        cp.InteractionClassifier().fit(path, "sex").model_,
-        cp.NaiveBayes().fit(path, "sex").model_,
-    ):
-        one = pd.DataFrame({"job": ["NA", None], "x": [0.3, 0.3]})
-        p = model.predict_proba(one) if hasattr(model, "predict_proba") else None
-        if p is not None:
-            assert p[0] == pytest.approx(p[1])
+    for classifier in (cp.InteractionClassifier(), cp.NaiveBayes()):
+        classifier.fit(path, "sex")
+        rows = [pd.DataFrame({"job": [job] * 2, "x": [0.3, 0.4]}) for job in ("NA", None)]
+        told, expected = map(classifier.predict_proba, rows)
+        assert told == pytest.approx(expected)
     lands = written(
         pd.DataFrame({"land": ["NA", "DE"] * 40, "y": ["a", "b"] * 40, "x": [1.5, 2.5] * 40}),
         tmp_path / "lands.csv", "",

@@ -20,6 +20,7 @@ from counterpane.disk import MAX_RATIO, shown_path, write_atomically
 from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, VersionError
 from counterpane.memory import need_memory
 from counterpane.models.formats.files import Source
+from counterpane.models.formats.provenance import check_provenance
 from counterpane.typing import Array
 
 MAGIC = b"\x93CPMOD\r\n"  # not text, and a changed line end shows
@@ -101,8 +102,9 @@ def read_native(path: str | os.PathLike[str]) -> Content:
     body = memoryview(data)[PREFIX.size : -DIGEST_BYTES]
     try:
         header = json.loads(bytes(body[:header_size]))
-        if not isinstance(header["kind"], str) or not isinstance(header["provenance"], dict | None):
-            raise TypeError("its kind is no text, or its provenance no record")
+        if not isinstance(header["kind"], str):
+            raise TypeError("its kind is no text")
+        check_provenance(header["provenance"])
         schema = Schema(variable_from_record(record) for record in header["schema"])
         arrays = _read_arrays(body[header_size:], header["arrays"])
         return Content(header["kind"], schema, arrays, header["provenance"])
