@@ -16,11 +16,7 @@ import pytest
 from hypothesis import settings
 
 import counterpane as cp
-from counterpane import _core
 from counterpane.cli.app import run_program
-
-# An editable install builds the core again when it is imported; once is enough for all tests.
-os.environ.setdefault("SKBUILD_EDITABLE_SKIP", str(Path(_core.__file__).parents[3]))
 
 # Examples of laws have no deadline: a busy machine is no failure.
 settings.register_profile("counterpane", deadline=None)
