@@ -18,7 +18,10 @@ NETWORKS = list(dict.fromkeys(NETWORKS))  # two names of one class
 CLASSIFIERS = [entry.learner_class for entry in learners("classifier").values()]
 LEFT_OUT = ["Left out visitor_id: names the rows: 300 values in 300 rows.",
             "Left out country: the same value in all rows."]  # fmt: skip
-CUT_FOR_CLASS = ["Cut into intervals: age, pay.", "Left in one interval: since."]
+CUT_FOR_CLASS = [
+    "Cut into intervals: age, pay.",
+    "Not discretized (no cut point is informative): since.",
+]
 
 
 def messy_frame(rows=300, seed=0):
@@ -85,7 +88,7 @@ def test_what_is_declared_stays():
     assert "visitor_id" in strict.schema_.names
     assert strict.notes_ == [
         "Cut into intervals: age.",
-        "Left in one interval: visitor_id, since.",
+        "Not discretized (no cut point is informative): visitor_id, since.",
     ]
     with pytest.raises(DataError, match="must be cut into states"):
         cp.StructureSearch(discretize=None).fit(frame)

@@ -21,6 +21,7 @@ from counterpane.cli.methods import (
     METHODS,
     POSTERIORS,
 )
+from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
 
 schemas = lazy("counterpane.data.schema")
@@ -247,6 +248,14 @@ class ColumnOptions:
             panel=COLUMNS,
         ),
     ] = None
+    cuts: Annotated[
+        ColumnNames,
+        _option(
+            metavar="COLUMN=CUT,CUT",
+            help="Cut points of a numeric column, such as 'gain=1,5000'; repeat.",
+            panel=COLUMNS,
+        ),
+    ] = None
     use: Annotated[
         ColumnNames,
         _option(
@@ -278,11 +287,31 @@ class ColumnOptions:
         """Whether classifiers cut the numbers themselves, by the class."""
         return self.discretize in ("auto", "mdl", "trees")
 
+    def cut_points(self) -> dict[str, list[Any]]:
+        """The cut points of --cuts by column: numbers, or dates as texts."""
+        points: dict[str, list[Any]] = {}
+        for text in self.cuts or ():
+            name, sign, listed = text.rpartition("=")
+            if not sign or not name.strip():
+                raise ParameterError(
+                    f"--cuts must be COLUMN=CUT,CUT with ascending cut points, got {text!r}. For "
+                    "example: --cuts 'gain=1,5000'."
+                )
+            points[name.strip()] = [_number_or_text(cut) for cut in listed.split(",")]
+        return points
+
     def to_provenance(self, text: TextFormat) -> dict[str, Any]:
         """What a model's file records of the options."""
         values = {"dropped": self.drop, "categorical": self.categorical, "bins": self.bins,
                   "row_counts": self.weights}  # fmt: skip
         return {k: v for k, v in (values | {"decimal": text.decimal}).items() if v}
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from counterpane.data.dates import date_texts
 from counterpane.data.encoder import cut_variable, encode_column
 from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
-from counterpane.data.intervals import quantile_cuts
+from counterpane.data.intervals import find_cut_points, find_step
 from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like, words_among
 from counterpane.data.remote import is_url, without_secrets
 from counterpane.disk import as_path, write_atomically
@@ -118,11 +118,13 @@ def read_input(
     With `classes` the target is to be predicted: rows without it are left out, and numbers of many
     values are cut. `many_states` is that of `prepare`.
     """
-    drop, categorical = columns.drop or (), columns.categorical or ()
+    drop, categorical, cuts = columns.drop or (), columns.categorical or (), columns.cut_points()
     if target is not None and target in drop:
         raise ParameterError(f"--drop {target!r} is the target; drop another column.")
     if columns.weights is not None and (is_embedded(data) or (is_large(data) and not in_memory)):
         raise ParameterError("--weights is for one file of rows in memory; leave it out.")
+    if cuts and is_embedded(data):
+        raise ParameterError("--cuts is for files; embedded data sets have their own intervals.")
     if is_embedded(data):
         source = cp.read(cp.load_dataset(data), drop=drop, categorical=categorical)
         return InputTable(Prepared([]), source, options=columns.to_provenance(text))
@@ -137,11 +139,13 @@ def read_input(
         contents = repeated(columns_of(contents, unusable={}), columns.weights)
     prepared = prepare(
         contents,
-        keep=[*(columns.use or ()), *([target] if target else [])],
+        keep=[*(columns.use or ()), *cuts, *([target] if target else [])],
         drop=drop,
         categorical=categorical,
         many_states=many_states,
     )
+    listed = [_cut_at(c, cuts[c.name]) if c.name in cuts else c for c in prepared.columns]
+    prepared = replace(prepared, columns=listed)
     if len(prepared.columns) == (target is not None):
         reason = prepared.sentence or "add columns."
         raise DataError(f"no column is left to learn from beside {target!r}; {reason}")
@@ -183,10 +187,16 @@ def _read_large(
             f"{without_secrets(data)!r} is read block by block, where --drop, --categorical and "
             "--decimal are not known; name one smaller file, or prepare the files first."
         )
-    how = columns.discretize
+    how: Any = columns.discretize
+    cuts = columns.cut_points()
+    if cuts and how != "auto":
+        raise ParameterError(
+            f"--cuts must be used without --discretize for a file that is read block by block, got "
+            f"--discretize {how}."
+        )
     if how == "auto":
-        how = "quantile" if target is None else "mdl"
-    bins: Any = {} if columns.bins is None or how != "quantile" else {"n_bins": columns.bins}
+        how = cuts or ("quantile" if target is None else "mdl")
+    bins: Any = {} if columns.bins is None or how in ("mdl", "none") else {"n_bins": columns.bins}
     source = cp.read(
         data,
         target=target,
@@ -353,10 +363,19 @@ def _is_few(column: Numbers) -> bool:
     return column.distinct.dtype.kind in "iu" and len(column.distinct) <= FEW_NUMBERS
 
 
+def _cut_at(column: Column, cuts: Sequence[Any]) -> Labels:
+    """A column in the intervals between cut points that the user gave."""
+    variable = cp.Table.from_frame([column], discretize={column.name: cuts}).schema[0]
+    codes = encode_column(column, variable)
+    return Labels(column.name, variable.states, np.where(codes < variable.card, codes, -1),
+                  declared=True, cut=variable)  # fmt: skip
+
+
 def _cut(column: Numbers, bins: int) -> Labels:
-    """A numeric target in intervals of equal weight."""
+    """A numeric target in intervals of equal weight, with one for each frequent value."""
     values = column.values.astype(np.float64)
-    variable = cut_variable(column, quantile_cuts(values, np.ones(len(values)), bins))
+    step = find_step(column.values, dated=column.dated)
+    variable = cut_variable(column, find_cut_points(values, np.ones(len(values)), bins, step))
     codes = encode_column(column, variable)
     return Labels(column.name, variable.states, codes, declared=True, cut=variable)
 

@@ -82,9 +82,10 @@ def read(
         How numbers and dates become states. "auto" reads a table as the command does: columns of
         ids, constants and columns of too many states are left out, texts that are numbers or dates
         are read as such, and numbers are cut into intervals: against `target` if it is discrete
-        (minimum description length), otherwise into `n_bins` intervals of equal weight.
-        `Table.notes` lists what was done. The others cut the columns as they are; None refuses
-        numbers that need cuts.
+        (minimum description length), otherwise into `n_bins` intervals of equal weight, and one for
+        each value that many rows share. `Table.notes` lists what was done. Columns that a mapping
+        does not name are read as by "auto". The others discretize the columns as they are; None
+        refuses numbers that are not states.
     target : str
         The column to cut against.
     states : {column: states}

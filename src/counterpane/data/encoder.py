@@ -24,10 +24,10 @@ from counterpane.data.columns import (
 from counterpane.data.dates import day_number
 from counterpane.data.intervals import (
     bounded,
+    find_cut_points,
     find_quantiles,
     find_step,
     mdl_cuts,
-    quantile_cuts,
 )
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
 from counterpane.errors import (
@@ -52,8 +52,8 @@ The last two differ where missing is a state of its own.
 Discretize: TypeAlias = Any
 """How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
 
-"auto" is "mdl" where there is a discrete target, else "quantile". None refuses numbers that are
-not states as they are.
+"auto" is "mdl" if there is a discrete target, otherwise "quantile"; it also applies to the columns
+that a mapping does not name. None refuses numbers that are not states as they are.
 """
 
 
@@ -213,8 +213,8 @@ def encode_frame(
     unseen: Unseen,
     max_states: int,
     n_bins: int,
-) -> tuple[Schema, Codes, Ints | Floats | None]:
-    """The schema of a frame (or the one given), its codes and its weights.
+) -> tuple[Schema, Codes, Ints | Floats | None, dict[str, Floats]]:
+    """The schema of a frame (or the one given), its codes, weights and discretized numbers.
 
     Parameters are those of `Table.from_frame`.
     """
@@ -236,9 +236,13 @@ def encode_frame(
             columns, states, discretize, target, heights, max_states=max_states, n_bins=n_bins
         )
     codes: Codes = np.empty((len(schema), rows), dtype=code_dtype(schema.cards))
+    numbers = {}
     for i, variable in enumerate(schema):
-        codes[i] = encode_column(find_column(columns, variable.name), variable, unseen)
-    return schema, codes, checked
+        column = find_column(columns, variable.name)
+        codes[i] = encode_column(column, variable, unseen)
+        if variable.cuts is not None and isinstance(column, Numbers):
+            numbers[variable.name] = column_numbers(column, dated=variable.dated)
+    return schema, codes, checked, numbers
 
 
 def check_weights(weights: npt.ArrayLike, n_rows: int) -> Ints | Floats:
@@ -290,7 +294,9 @@ def check_rule(discretize: Discretize, target: str | None, *, by_block: bool = F
 
     With `by_block`, rows are not in memory, and an object with `fit` cannot be used.
     """
-    has_cuts = isinstance(discretize, Mapping) or (not by_block and hasattr(discretize, "fit"))
+    if isinstance(discretize, Mapping):
+        return "quantile" if target is None else "mdl"
+    has_cuts = not by_block and hasattr(discretize, "fit")
     if not has_cuts and discretize not in (None, "mdl", "quantile"):
         raise ParameterError(
             Setting("discretize", discretize),
@@ -326,7 +332,7 @@ def infer_schema(
     cuts_of = discretize if isinstance(discretize, Mapping) else {}
     for name in (*states, *cuts_of, *([] if target is None else [target])):
         find_column(columns, name)
-    if isinstance(discretize, str) and discretize == "auto":
+    if isinstance(discretize, Mapping) or (isinstance(discretize, str) and discretize == "auto"):
         has_classes = target is not None and (
             target in states or _is_discrete(columns[target], max_states)
         )
@@ -343,7 +349,7 @@ def infer_schema(
             variables[name] = _observed_variable(column)
         elif len(column.distinct) == 1:  # one real number needs no cut
             variables[name] = _checked_cuts(column, (), None)
-        elif discretize is None or cuts_of:
+        elif discretize is None:
             raise _needs_cuts(column, max_states)
         else:
             numeric[name] = column
@@ -462,7 +468,8 @@ def _find_cuts(
     else:
         rows &= np.isfinite(values)
     if discretize == "quantile":
-        return quantile_cuts(values[rows], weights[rows], n_bins)
+        step = find_step(column.values[rows & np.isfinite(values)], dated=column.dated)
+        return find_cut_points(values[rows], weights[rows], n_bins, step)
     if classes is not None:
         rows &= classes >= 0
         classes = classes[rows]

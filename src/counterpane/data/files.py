@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -67,8 +67,9 @@ def read_table(
     """The table of a file, a frame, an array, or a mapping of columns; a table comes back as it is.
 
     `counterpane.read` describes the parameters; `options` are those of `Table.from_frame`. With
-    discretize="auto" the columns are prepared by `counterpane.data.prepare.prepare`; the target,
-    the weights and columns with `states` are never left out.
+    discretize="auto" or {column: cuts} the columns are prepared by
+    `counterpane.data.prepare.prepare`; the target, the weights and columns with `states` or cuts
+    are never dropped.
 
     >>> table = read_table({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
     >>> table.notes
@@ -77,7 +78,9 @@ def read_table(
     if on_unusable not in ("error", "drop", None):
         raise ParameterError(f"on_unusable={on_unusable!r}; 'error' or 'drop' is allowed.")
     options["discretize"] = discretize
-    auto = isinstance(discretize, str) and discretize == "auto" and options.get("schema") is None
+    given_cuts = discretize if isinstance(discretize, Mapping) else {}
+    auto = isinstance(discretize, Mapping) or (isinstance(discretize, str) and discretize == "auto")
+    auto = auto and options.get("schema") is None
     lenient = on_unusable == "drop" or (auto and on_unusable is None)
     columns = source
     if isinstance(source, str | os.PathLike):
@@ -92,7 +95,8 @@ def read_table(
         if drop or categorical:
             columns = choose_columns(columns_of(columns), drop=drop, categorical=categorical)
         return Table.from_frame(columns, **options)
-    needed = (options.get("target"), options.get("weights"), *(options.get("states") or ()))
+    given = (*(options.get("states") or ()), *given_cuts)
+    needed = (options.get("target"), options.get("weights"), *given)
     keep = [name for name in needed if isinstance(name, str)]
     prepared = prepare(columns, keep=keep, drop=drop, categorical=categorical, leave_some=auto)
     if prepared.left_out and not auto:

@@ -78,7 +78,9 @@ def cut_notes(schema: Schema) -> list[str]:
     cut = [variable.name for variable in schema if variable.cuts]
     others = [variable.name for variable in schema if variable.cuts == ()]
     notes = [f"Cut into intervals: {', '.join(cut)}."] if cut else []
-    return [*notes, f"Left in one interval: {', '.join(others)}."] if others else notes
+    if others:
+        notes.append(f"Not discretized (no cut point is informative): {', '.join(others)}.")
+    return notes
 
 
 def prepare(

@@ -50,7 +50,8 @@ class Table(Exportable):
     weights : array of shape (n_rows,), optional
         Weights of the rows, by default 1.
     numbers : mapping of str to array, optional
-        Numbers of columns that were cut into intervals, NaN if missing, as sampled from a model.
+        Numbers of discretized columns, NaN if missing: those that were read, or sampled from a
+        model.
 
     Attributes
     ----------
@@ -137,8 +138,9 @@ class Table(Exportable):
             Weights of the rows, or the name of the column that holds them.
         discretize : "auto", "mdl", "quantile", mapping, object or None
             How numbers are cut: "mdl" by Fayyad–Irani against `target`, "quantile" into `n_bins` of
-            equal weight, "auto" by "mdl" if there is a discrete target, otherwise by "quantile",
-            {column: cuts}, or an object whose `fit` sets `cuts_` or `bin_edges_`. None refuses.
+            equal weight and one for each frequent value, "auto" by "mdl" if there is a discrete
+            target, otherwise by "quantile", {column: cuts} with "auto" for other columns, or an
+            object whose `fit` sets `cuts_` or `bin_edges_`. None refuses numbers.
         target : str, optional
             The class column.
         unseen : "error", "missing" or "unknown"
@@ -166,19 +168,18 @@ class Table(Exportable):
                 return frame if weights is None else frame.reweighted(weights)
             weights = frame.weights if weights is None else weights
             frame = frame.labels() if schema is None else frame.to_columns(unknown=True)
-        table = cls(
-            *encode_frame(
-                frame,
-                schema=schema,
-                states=states or {},
-                weights=weights,
-                discretize=discretize,
-                target=target,
-                unseen=unseen,
-                max_states=max_states,
-                n_bins=n_bins,
-            )
+        schema, codes, checked, numbers = encode_frame(
+            frame,
+            schema=schema,
+            states=states or {},
+            weights=weights,
+            discretize=discretize,
+            target=target,
+            unseen=unseen,
+            max_states=max_states,
+            n_bins=n_bins,
         )
+        table = cls(schema, codes, checked, numbers=numbers)
         table.frame_kind = frame_kind_of(frame)
         return table
 

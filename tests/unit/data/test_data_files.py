@@ -34,7 +34,7 @@ def test_kinds_of_csv_columns(tmp_path):
         'FALSE,NA,"1e1",None,008,?,\n'
         ',-3, 2.,"a ""b"", c",007,null,x\n'
     )
-    table = read_table(csv(tmp_path, text), discretize={"real": [1.0]})
+    table = read_table(csv(tmp_path, text), discretize={"real": [1.0]}, on_unusable="error")
     assert columns(table) == {
         "truth": [True, False, None],
         "whole": [1, None, -3],

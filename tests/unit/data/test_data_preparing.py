@@ -201,7 +201,10 @@ def test_reading_reports_how_far_it_is(tmp_path) -> None:
 
 def test_only_columns_that_have_a_cut_are_said_to_be_cut() -> None:
     schema = Schema([Variable("a", ("low", "high"), (3.5,)), Variable("b", ("all",), ())])
-    assert cut_notes(schema) == ["Cut into intervals: a.", "Left in one interval: b."]
+    assert cut_notes(schema) == [
+        "Cut into intervals: a.",
+        "Not discretized (no cut point is informative): b.",
+    ]
     assert not cut_notes(Schema([Variable("c", ("x", "y"))]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Unpack
@@ -87,7 +87,7 @@ class ArrowSource(CountSource):
             raise ParameterError("weights must name a column here; they are no array.")
         check_limits(options.get("max_states", 20), n_bins)
         rule = check_rule(options.get("discretize"), target, by_block=True)
-        if rule is not None:
+        if not isinstance(options.get("discretize"), Mapping):
             options["discretize"] = None
         self._files, self._blocks, self._groups = reader, blocks, groups
         scan = plan_schema_scan(reader, **options, cuts=rule is not None)

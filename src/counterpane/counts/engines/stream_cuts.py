@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -19,10 +19,14 @@ from counterpane.counts.engines.schema_scan import SchemaScan, variables_from_op
 from counterpane.data.encoder import numeric_target
 from counterpane.data.intervals import (
     LARGEST,
+    STEPS,
     bounded,
+    cuts_around,
+    find_cut_points,
     find_quantiles,
     find_step,
     mdl_cuts,
+    n_other_bins,
     quantile_cuts,
 )
 from counterpane.data.schema import Variable, code_dtype
@@ -71,25 +75,21 @@ class StreamCuts:
                 "the cuts."
             )
         tallies = {name: values.merged() for name, values in kept.items() if not values.full}
-        tallies |= self._selected(wide, n_bins)
+        steps = {name: find_step(v[np.abs(v) < LARGEST]) for name, (v, _, _) in tallies.items()}
         cuts = {
             name: (
                 mdl_cuts(values, codes, weights)
                 if rule == "mdl"
-                else quantile_cuts(values, weights, n_bins)
+                else find_cut_points(values, weights, n_bins, steps[name])
             ).tolist()
             for name, (values, codes, weights) in tallies.items()
         }
+        cuts |= {name: own.tolist() for name, own in self._wide_cuts(wide, n_bins).items()}
         variables = {v.name: v for v in variables_from_options(self._reader, list(cuts), {}, cuts)}
-        for name in tallies.keys() - set(wide):  # not all values of the others are known
-            values, _, weights = tallies[name]
+        for name, (values, _, weights) in tallies.items():  # not all values of others are known
             finite = np.abs(values) < LARGEST
-            values, weights = values[finite], weights[finite]
-            variables[name] = replace(
-                variables[name],
-                quantiles=find_quantiles(values, weights, cuts[name]),
-                step=find_step(values),
-            )
+            quantiles = find_quantiles(values[finite], weights[finite], cuts[name])
+            variables[name] = replace(variables[name], quantiles=quantiles, step=steps[name])
         return variables
 
     def _classes(self, target: str | None) -> Variable | None:
@@ -131,20 +131,47 @@ class StreamCuts:
                 if self._ctl is not None:
                     self._ctl.report("finding cuts", done, self._scan.n_rows)
 
-    def _selected(
-        self, names: Sequence[str], n_bins: int
-    ) -> dict[str, tuple[Floats, Array, Floats]]:
-        """The few values and weights that determine the quantiles of all values, by column."""
-        if not names:
+    def _wide_cuts(self, names: Sequence[str], n_bins: int) -> dict[str, Floats]:
+        """What `find_cut_points` finds, for columns whose values do not fit into memory.
+
+        A value of 1 / (2 n_bins) of the weight is at one of as many quantiles. If there is one, the
+        quantiles of the other values are found by further scans.
+        """
+        cuts: dict[str, Floats] = {}
+        frequent: dict[str, Floats] = {}
+        sizes: dict[str, int] = {}
+        for name, ranks in self._ranked(dict.fromkeys(names, 2 * n_bins), {}).items():
+            values, own, weights = ranks.tally()
+            often = own >= weights.sum() / (2 * n_bins) * (1 - 1e-12)
+            if often.any() and n_bins > 1:
+                others = weights.sum() - own[often].sum()
+                frequent[name], sizes[name] = values[often], n_other_bins(often, others, n_bins)
+            else:
+                cuts[name] = quantile_cuts(values, weights, n_bins)
+        for name, ranks in self._ranked(sizes, frequent).items():
+            values, _, weights = ranks.tally()
+            own, above = frequent[name], ranks.above[np.isfinite(ranks.above)]
+            distinct = np.unique(np.concatenate([values, own, above]))
+            sums = np.zeros(len(distinct))
+            sums[np.searchsorted(distinct, values)] = weights
+            cuts[name] = cuts_around(distinct, sums, np.isin(distinct, own), n_bins, ranks.step)
+        return cuts
+
+    def _ranked(self, sizes: Mapping[str, int], without: Mapping[str, Floats]) -> dict[str, _Ranks]:
+        """The values at the quantiles of columns, by the number of intervals between these.
+
+        The values in `without` are not among them.
+        """
+        if not sizes:
             return {}
-        digit = _DIGIT if n_bins <= _MANY_BINS else _DIGIT // 2
-        ranks = {name: _Ranks(n_bins) for name in names}
+        digit = _DIGIT if max(sizes.values()) <= _MANY_BINS else _DIGIT // 2
+        ranks = {name: _Ranks(n, without.get(name, np.zeros(0))) for name, n in sizes.items()}
         for shift in range(64 - digit, -1, -digit):
-            for name, values, _, weights in self._cells(names):
+            for name, values, _, weights in self._cells(list(sizes)):
                 ranks[name].add(values, weights, shift, digit)
             for column in ranks.values():
                 column.descend(digit)
-        return {name: column.tally() for name, column in ranks.items()}
+        return ranks
 
 
 class _Values:
@@ -201,10 +228,15 @@ class _Ranks:
     the first that exceeds it; with the least and the largest value, and the weights between, these
     are all that `quantile_cuts` looks at. One scan fills a histogram of the next digit below each
     prefix that is still searched.
+
+    The values of `without` do not count. Of these, `above` has the next value of the column; `step`
+    is that of all its values.
     """
 
-    def __init__(self, n_bins: int) -> None:
-        self._n_bins = n_bins
+    def __init__(self, n_bins: int, without: Floats) -> None:
+        self._n_bins, self._without = n_bins, without
+        self.above: Floats = np.full(len(without), np.inf)
+        self.step: float | None = STEPS[0] if len(without) else None
         self._levels: Floats | None = None  # of the targets: odd ones reach it, even ones exceed it
         self._prefixes: Array = np.zeros(1, dtype=np.uint64)
         self._owner: Array = np.zeros(2 * n_bins, dtype=np.int64)  # each target's prefix
@@ -216,8 +248,13 @@ class _Ranks:
         size = 2**digit
         if not len(self._counts):
             self._counts = np.zeros(len(self._prefixes) * size)
-        keys = _keys(values)
         above = shift + digit
+        if len(self._without):
+            if above == 64:
+                self._look(values)
+            others = ~np.isin(values, self._without)
+            values, weights = values[others], weights[others]
+        keys = _keys(values)
         if above < 64:
             heads = keys >> np.uint64(above)
             owner = np.searchsorted(self._prefixes, heads)
@@ -228,6 +265,20 @@ class _Ranks:
             owner = np.zeros(len(keys), dtype=np.int64)
         cells = owner * size + ((keys >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64)
         self._counts += np.bincount(cells, weights, len(self._counts))
+
+    def _look(self, values: Floats) -> None:
+        """Update the next values and the step by those of a block."""
+        if not len(values):
+            return
+        nexts = [values[values > v].min(initial=np.inf) for v in self._without]
+        self.above = np.minimum(self.above, nexts)
+        own = find_step(values[np.abs(values) < LARGEST])
+        if self.step is None or own is None:
+            self.step = None
+            return
+        steps = (self.step, own)  # that of both parts divides those of each
+        common = (s for s in STEPS if all(abs(x / s - round(x / s)) < 1e-9 for x in steps))
+        self.step = next(common, None)
 
     def descend(self, digit: int) -> None:
         """Choose the next digit of each target."""
@@ -245,13 +296,13 @@ class _Ranks:
         heads = (self._prefixes[self._owner] << np.uint64(digit)) | places.astype(np.uint64)
         self._prefixes, first, owner = np.unique(heads, return_index=True, return_inverse=True)
         reached = heights[self._owner, places][first]
-        self._base = reached - counts[self._owner, places][first]
+        self._own = counts[self._owner, places][first]
+        self._base = reached - self._own
         self._reached, self._owner, self._counts = reached, owner, np.zeros(0)
 
-    def tally(self) -> tuple[Floats, Array, Floats]:
-        """The values found and the weights up to each, as `quantile_cuts` takes them."""
-        values = _numbers(self._prefixes)
-        return values, np.zeros(0), np.diff(self._reached, prepend=0.0)
+    def tally(self) -> tuple[Floats, Floats, Floats]:
+        """The values found, the weight of each, and the weight after the one before up to each."""
+        return _numbers(self._prefixes), self._own, np.diff(self._reached, prepend=0.0)
 
 
 def _keys(values: Floats) -> Array:

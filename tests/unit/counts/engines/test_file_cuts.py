@@ -82,7 +82,9 @@ def test_quantiles_of_more_values_than_are_kept(tmp_path, monkeypatch, many, n_b
     options = {"discretize": "quantile", "weights": weights, "n_bins": n_bins}
     source = cp.read(folder_of(frame, tmp_path), **options)
     same(source, Table.from_frame(frame, **options))
-    assert source.n_scans == 1 + 1 + (4 if n_bins <= 32 else 8) + 1
+    scans = 4 if 2 * n_bins <= 32 else 8  # half of the rows have a frequent value of `skew`
+    others = 4 if n_bins <= 31 else 8  # the values beside it
+    assert source.n_scans == 1 + 1 + scans + (others if n_bins > 1 else 0) + 1
 
 
 def test_mdl_of_more_values_than_are_kept_is_refused(tmp_path, monkeypatch):
@@ -138,7 +140,6 @@ def test_refusals(tmp_path):
         (DiscretizeError, "target 'x' is numeric", {"discretize": "quantile", "target": "x"}),
         (ParameterError, "n_bins=0", {"discretize": "quantile", "n_bins": 0}),
         (ParameterError, "discretize=MDL.*mapping", {"discretize": cp.MDLDiscretizer()}),
-        (DiscretizeError, "discretize={'x'.*'quantile'", {"discretize": {"round": [0]}}),
     ):
         with pytest.raises(error, match=words) as caught:
             cp.read(tmp_path, **options)

@@ -128,7 +128,7 @@ def test_delimited_text_is_read_as_tables_are(tmp_path, name):
     data = text.encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
     cuts = {"real": [1.0, 2.0]}
-    table = read_table(tmp_path / name, discretize=cuts)
+    table = read_table(tmp_path / name, discretize=cuts, on_unusable="error")
     source = cp.FileSource(tmp_path / name, discretize=cuts)
     assert source.schema["what"].states == ("NA", "a", "b")
     assert source.schema["yes"].states == (False, True)
