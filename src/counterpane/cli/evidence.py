@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,20 +13,11 @@ from counterpane.lazy import lazy
 
 dates = lazy("counterpane.data.dates")
 np = lazy("numpy")
-prepare = lazy("counterpane.data.prepare")
 ranges = lazy("counterpane.data.ranges")
 schemas = lazy("counterpane.data.schema")
 
 SIGNS = (">=", "<=", "≥", "≤", "=", ">", "<")
 _BELOW = "(<=|≤|<)"
-
-
-@dataclass(frozen=True)
-class CellFormat:
-    """How the cells of a column were written in the training data."""
-
-    day_first: bool | None
-    number_format: Any
 
 
 @dataclass(frozen=True)
@@ -60,14 +51,10 @@ def evidence_of(
     A column name or a state that has one of these signs in it is looked for first. Ranges of one
     column are taken together; any other column may be named once.
     """
-    provenance = model.provenance or {}
-    order = provenance.get("day_first", {})
-    formats = prepare.formats_of(provenance) if "number_formats" in provenance else {}
-    cells = {n: CellFormat(order.get(n), formats.get(n)) for n in model.schema.names}
     evidence: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for option in options or ():
-        name, value = _read(option, model.schema, cells, option_name)
+        name, value = _read(option, model.schema, option_name)
         if name in evidence:
             both = (evidence[name], value)
             if not all(isinstance(v, ranges.Range) for v in both):
@@ -81,9 +68,7 @@ def evidence_of(
     return ParsedEvidence(evidence, tuple(texts.values()))
 
 
-def _read(
-    option: str, schema: Any, cells: Mapping[str, CellFormat], option_name: str
-) -> tuple[str, Any]:
+def _read(option: str, schema: Any, option_name: str) -> tuple[str, Any]:
     """The column of an option, and its state, states or range."""
     text = option.strip()
     names = sorted(schema.names, key=len, reverse=True)
@@ -93,8 +78,8 @@ def _read(
         if sign is not None:
             value = rest[len(sign) :].strip()
             if sign == "=":
-                return name, _states(schema[name], value, cells[name])
-            end = _end(schema[name], value, cells[name])
+                return name, _states(schema[name], value)
+            end = _end(schema[name], value)
             closed = sign in (">=", "<=", "≥", "≤")
             if sign in (">", ">=", "≥"):
                 return name, ranges.Range(low=end, include_low=closed)
@@ -102,7 +87,7 @@ def _read(
     for name in names:
         match = re.fullmatch(rf"(.+?)\s*{_BELOW}\s*{re.escape(name)}\s*{_BELOW}\s*(.+)", text)
         if match:
-            low, high = (_end(schema[name], match[i], cells[name]) for i in (1, 4))
+            low, high = (_end(schema[name], match[i]) for i in (1, 4))
             return name, ranges.Range(low, high, match[2] != "<", match[3] != "<")
     column = re.split("[=<>≤≥]", text)[0].strip()
     if column and column != text:
@@ -113,39 +98,40 @@ def _read(
     )
 
 
-def _states(variable: Any, value: str, cells: CellFormat) -> Any:
+def _states(variable: Any, value: str) -> Any:
     """The state that is named, or the list of those between bars."""
-    state = _state(variable, value, cells)
+    state = _state(variable, value)
     if "|" not in value or variable.find(state) is not None:
         variable.code(state)  # an unknown one raises
         return state
-    several = [_state(variable, part.strip(), cells) for part in value.split("|")]
+    several = [_state(variable, part.strip()) for part in value.split("|")]
     for part in several:
         variable.code(part)
     return several
 
 
-def _state(variable: Any, text: str, cells: CellFormat) -> str | None:
+def _state(variable: Any, text: str) -> str | None:
     if text == schemas.MISSING and variable.find(text) is None:
         return None
-    return _canonical(text, cells)
+    return _canonical(variable, text)
 
 
-def _end(variable: Any, text: str, cells: CellFormat) -> Any:
+def _end(variable: Any, text: str) -> Any:
     """An end of a range: a number, or a date as text."""
-    text = _canonical(text.strip(), cells)
+    text = _canonical(variable, text.strip())
     if not variable.dated:
         with suppress(ValueError):
             return float(text) if "." in text or "e" in text.lower() else int(text)
     return text
 
 
-def _canonical(text: str, cells: CellFormat) -> str:
+def _canonical(variable: Any, text: str) -> str:
     """A date such as 3/4/2021 or a number such as $1,234 as a model takes it; else the text."""
-    number = None if cells.number_format is None else cells.number_format.number(text)
-    if number is not None:
-        return f"{number:.15g}"
-    if cells.day_first is None:
+    written = variable.written
+    if written is None or (written.number.is_plain and written.day_first is None):
         return text
-    day = dates.day_number(text, day_first=cells.day_first)
+    if not written.number.is_plain:
+        number = written.number.number(text)
+        return text if number is None else f"{number:.15g}"
+    day = dates.day_number(text, day_first=written.day_first)
     return text if day is None else dates.date_texts(np.array([day]))[0]

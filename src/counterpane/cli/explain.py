@@ -142,7 +142,7 @@ def _columns_of_pairs(model: Any, pairs: Sequence[str], decimal: str | None) -> 
         list(cells),
         clean.collect([tuple(cells.values())], len(cells)),
         decimal=decimal or provenance.get("decimal"),
-        formats=prepare.formats_of(provenance),
+        formats=schemas.formats_of(model.schema),
     )
     for column in tables.as_learned(model, columns):
         variable = model.schema[column.name]

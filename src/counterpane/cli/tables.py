@@ -21,15 +21,17 @@ from counterpane.cli.app import progress_bar
 from counterpane.cli.options import ColumnOptions, TextFormat
 from counterpane.cli.row_counts import count_column, repeated
 from counterpane.counts.open import is_large
-from counterpane.data.clean import NO_NUMBER
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.dates import date_texts
-from counterpane.data.encoder import cut_variable, encode_column
+from counterpane.data.encoder import as_states, as_written
 from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import find_cut_points, find_step
-from counterpane.data.prepare import Prepared, formats_of, prepare, prepare_like, words_among
+from counterpane.data.number_formats import NO_NUMBER, PLAIN
+from counterpane.data.prepare import Prepared, prepare, words_among
 from counterpane.data.remote import is_url, without_secrets
+from counterpane.data.schema import formats_of
+from counterpane.data.schema_inference import cut_variable
 from counterpane.disk import as_path, write_atomically
 from counterpane.errors import DataError, ParameterError, unknown_name, visible
 from counterpane.typing import Array, Bools
@@ -49,7 +51,6 @@ class InputTable:
     prepared: Prepared
     source: Any = None
     notes: list[str] = field(default_factory=list)
-    target_cuts: tuple[float, ...] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # of the user, for the model's file
 
     @property
@@ -94,10 +95,7 @@ class InputTable:
         facts = {
             "left_out": self.prepared.left_out,
             "read_as": self.prepared.read_as,
-            "day_first": self.prepared.day_first,
-            "number_formats": self.prepared.number_formats,
             "gap_words": self.prepared.gap_words,
-            "target_cuts": self.target_cuts,
             **self.options,
         }
         return {name: value for name, value in facts.items() if value}
@@ -232,7 +230,7 @@ def read_raw(data: str, text: TextFormat, model: Any, *, by_count: bool = False)
         return list(cp.load_dataset(data).labels())
     provenance = model.provenance or {}
     decimal = text.decimal or provenance.get("decimal")
-    options = {**text.to_dict(), "decimal": decimal, "formats": formats_of(provenance)}
+    options = {**text.to_dict(), "decimal": decimal, "formats": formats_of(model.schema)}
     columns = columns_of(_read_file(data, options), unusable={})
     counts = provenance.get("row_counts") if by_count else None
     return repeated(columns, counts) if counts in [c.name for c in columns] else columns
@@ -240,7 +238,8 @@ def read_raw(data: str, text: TextFormat, model: Any, *, by_count: bool = False)
 
 def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
     """Columns as a model takes them: texts are the numbers and dates that they were for it."""
-    return prepare_like(columns, model.schema, model.provenance or {})
+    known = {variable.name: variable for variable in model.schema}
+    return [as_written(c, known[c.name]) if c.name in known else c for c in columns]
 
 
 def table_for(model: Any, data: str, text: TextFormat) -> Any:
@@ -266,7 +265,7 @@ def data_notes(model: Any, raw: Sequence[Column], target: str | None) -> list[st
     before, after = ({c.name: c for c in columns} for columns in (raw, as_learned(model, raw)))
     absent = lacking_columns(model, raw, target)
     lines = [f"Not in DATA, so summed out: {', '.join(absent)}."] if absent else []
-    formats = formats_of(model.provenance or {})
+    formats = formats_of(model.schema)
     for variable in model.schema:
         if variable.name in before and variable.name != target:
             name = variable.name
@@ -276,8 +275,8 @@ def data_notes(model: Any, raw: Sequence[Column], target: str | None) -> list[st
 
 def _cell_notes(variable: Any, before: Column, after: Column, number_format: Any) -> Iterator[str]:
     """Sentences on the cells of a column that were read otherwise than in training, or not."""
-    written = before.written if isinstance(before, Numbers) else None
-    if written is not None and written != number_format:
+    written = before.written.number if isinstance(before, Numbers) and before.written else PLAIN
+    if not written.is_plain and written != number_format:
         yield f"Read {variable.name} as {written.words()}."
     if isinstance(after, Numbers) and isinstance(before, Labels):
         lost = before.codes[after.missing & text_cells(before)]
@@ -325,7 +324,7 @@ def _with_classes(prepared: Prepared, target: str, bins: int) -> InputTable:
     """Columns whose target can be predicted: each row has a class, of which there are few."""
     column = find_column({c.name: c for c in prepared.columns}, target)
     gaps: Bools = column.codes < 0 if isinstance(column, Labels) else column.missing
-    notes, cuts = [], None
+    notes = []
     if gaps.all():
         raise DataError(f"the target {target!r} has no value in any row; choose another column.")
     columns = prepared.columns
@@ -339,13 +338,12 @@ def _with_classes(prepared: Prepared, target: str, bins: int) -> InputTable:
         )
     if isinstance(column, Numbers) and not _is_few(column):
         labels = _cut(column, bins)
-        cuts = None if labels.cut is None else labels.cut.cuts
         kind = "a date" if column.dated else "numeric"
         notes.append(f"The target {target!r} is {kind}: cut into {', '.join(labels.states)}.")  # type: ignore[arg-type]
         columns = [labels if c.name == target else c for c in columns]
     elif isinstance(column, Labels):
         _check_classes(column)
-    return InputTable(replace(prepared, columns=columns), None, notes, cuts)
+    return InputTable(replace(prepared, columns=columns), None, notes)
 
 
 def _check_classes(target: Labels) -> None:
@@ -366,9 +364,7 @@ def _is_few(column: Numbers) -> bool:
 def _cut_at(column: Column, cuts: Sequence[Any]) -> Labels:
     """A column in the intervals between cut points that the user gave."""
     variable = cp.Table.from_frame([column], discretize={column.name: cuts}).schema[0]
-    codes = encode_column(column, variable)
-    return Labels(column.name, variable.states, np.where(codes < variable.card, codes, -1),
-                  declared=True, cut=variable)  # fmt: skip
+    return as_states(column, variable)
 
 
 def _cut(column: Numbers, bins: int) -> Labels:
@@ -376,8 +372,7 @@ def _cut(column: Numbers, bins: int) -> Labels:
     values = column.values.astype(np.float64)
     step = find_step(column.values, dated=column.dated)
     variable = cut_variable(column, find_cut_points(values, np.ones(len(values)), bins, step))
-    codes = encode_column(column, variable)
-    return Labels(column.name, variable.states, codes, declared=True, cut=variable)
+    return as_states(column, variable)
 
 
 def write_csv(columns: Sequence[Column], path: Path | None = None) -> None:

@@ -22,7 +22,7 @@ from counterpane.counts.engines.spark import SparkSource
 from counterpane.counts.engines.table_readers import open_delta, streams_arrow
 from counterpane.counts.source import CountSource
 from counterpane.data.baskets import is_baskets, read_baskets
-from counterpane.data.encoder import Discretize, Unseen
+from counterpane.data.encoder import Unseen
 from counterpane.data.files import read_table
 from counterpane.data.remote import (
     is_url,
@@ -32,6 +32,7 @@ from counterpane.data.remote import (
     without_secrets,
 )
 from counterpane.data.schema import Schema
+from counterpane.data.schema_inference import Discretize
 from counterpane.data.table import Table
 from counterpane.disk import as_path
 from counterpane.errors import ParameterError, Setting, unknown_name

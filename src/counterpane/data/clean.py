@@ -5,27 +5,31 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
-from counterpane.data.gap_words import GAP_WORDS
-from counterpane.data.number_formats import NumberFormat, file_decimal, find_format, is_number_like
+from counterpane.data.number_formats import (
+    GAP_WORDS,
+    NO_NUMBER,
+    NUMBER,
+    CellFormat,
+    NumberFormat,
+    file_decimal,
+    find_format,
+    is_number_like,
+)
 from counterpane.typing import Array
 
 Cell: TypeAlias = str | None
 BLOCK = 2**20  # cells held as Python rows at one time
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
-NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LONG_INTEGER = re.compile(r"[+-]?[0-9]{16,300}")  # that a double may not hold
 _TRUTH = {"true": 1, "false": 0}
-NO_NUMBER = frozenset({  # missing among numbers, as infinite ones of frames are
-    "", *GAP_WORDS,
-    "inf", "-inf", "+inf", "Inf", "-Inf", "+Inf", "Infinity", "-Infinity", "+Infinity",
-})  # fmt: skip
 
 
 def collect(rows: Iterable[Sequence[Cell]], width: int) -> list[tuple[list[Cell], Array]]:
@@ -109,7 +113,9 @@ def formatted_column(name: str, cells: Sequence[Cell], codes: Array, form: Numbe
     values = np.array([*(0.0 if number is None else number for number in numbers), 0.0])
     integers = values.astype(np.int64) if (np.abs(values) < 2**53).all() else values
     values = integers if (integers == values).all() else values
-    return Numbers(name, values[codes], missing[codes], written=form, gap_words=_gap_words(cells))
+    return Numbers(
+        name, values[codes], missing[codes], written=CellFormat(form, None, _gap_words(cells))
+    )
 
 
 def _figures(cells: Sequence[Cell]) -> list[str]:
@@ -130,11 +136,31 @@ def number_column(name: str, texts: Sequence[Cell], codes: Array) -> Numbers:
     figures = ["0" if empty else text or "" for text, empty in zip(texts, missing, strict=True)]
     integral = all(map(_INTEGER.fullmatch, figures))
     values = np.array(figures, dtype=object).astype(np.int64 if integral else np.float64)
-    return Numbers(name, values[codes], missing[codes], gap_words=_gap_words(texts))
+    return Numbers(
+        name, values[codes], missing[codes], written=CellFormat(gap_words=_gap_words(texts))
+    )
 
 
 def _gap_words(cells: Sequence[Cell]) -> frozenset[str]:
     return frozenset(GAP_WORDS.intersection(cell for cell in cells if cell))
+
+
+def format_of(column: Labels, known: NumberFormat | None = None) -> NumberFormat | None:
+    """The format of the texts that look like numbers: the known one if it fits all of them."""
+    texts = [s for s in map(str, column.states) if s not in NO_NUMBER and is_number_like(s)]
+    if known is not None and all(known.number(text) is not None for text in texts):
+        return known
+    return find_format(texts)
+
+
+def numbers_of_texts(column: Labels, written: CellFormat, *, dated: bool = False) -> Numbers:
+    """The numbers or dates that texts stand for; missing where they stand for none."""
+    numbers = [written.value(str(state), dated=dated) for state in column.states]
+    values = np.array([*(np.nan if v is None else v for v in numbers), np.nan])[column.codes]
+    missing = np.isnan(values)
+    words = written.gap_words | GAP_WORDS.intersection(map(str, column.states))
+    values = np.where(missing, 0.0, values)
+    return Numbers(column.name, values, missing, dated, replace(written, gap_words=words))
 
 
 NUMERIC = {bool, int, float}

@@ -13,8 +13,8 @@ import numpy as np
 
 from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
 from counterpane.data.intervals import cut_labels
-from counterpane.data.number_formats import NumberFormat, plain_scalar, widened
-from counterpane.data.schema import Variable
+from counterpane.data.number_formats import CellFormat, plain_scalar, widened
+from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.typing import Array, Bools, Floats, State
@@ -47,7 +47,8 @@ class Labels:
     """A discrete column: its states in order, and for each row a position among them or -1.
 
     The states are the frame's `declared` categories, else the sorted observed values. Where they
-    are intervals of numbers, `cut` is the variable that the numbers were cut by.
+    are intervals of numbers, `cut` is the variable that the numbers were cut by. `written` says how
+    cells were written, if that was found out.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Labels:
     codes: Array
     declared: bool = False
     cut: Variable | None = None
+    written: CellFormat | None = None
 
     def take(self, rows: Any) -> Labels:
         """The rows of a mask, of positions or of a slice."""
@@ -65,17 +67,15 @@ class Labels:
 class Numbers:
     """A column of numbers; `missing` marks the rows without one.
 
-    If `dated`, they are dates and times, in days since 1970-01-01. `written` is the format in which
-    they were written as texts, unless that was the plain one, and `gap_words` are the words among
-    them for missing cells.
+    If `dated`, they are dates and times, in days since 1970-01-01. `written` is the format of the
+    texts that they were read from, if they were.
     """
 
     name: str
     values: Array
     missing: Bools
     dated: bool = False
-    written: NumberFormat | None = None
-    gap_words: frozenset[str] = frozenset()
+    written: CellFormat | None = None
 
     def take(self, rows: Any) -> Numbers:
         """The rows of a mask, of positions or of a slice."""
@@ -93,7 +93,7 @@ class Numbers:
         codes = np.searchsorted(self.distinct, self.values).astype(np.int64)
         codes[self.missing] = -1
         states = date_texts(self.distinct) if self.dated else tuple(self.distinct.tolist())
-        return Labels(self.name, states, codes)
+        return Labels(self.name, states, codes, written=self.written)
 
     def intervals(self, cuts: Floats) -> tuple[tuple[str, ...], tuple[float, ...]]:
         """The names of the intervals between rising cuts, and the cuts; dates are rounded."""
@@ -169,6 +169,21 @@ def columns_of(
             "reads all rows into memory."
         )
     return _each(_of_series, ((s.name, s) for s in wrapped.iter_columns()), unusable)
+
+
+def known_columns(frame: Any, schema: Schema) -> list[Column]:
+    """The columns of a frame for a schema: those of a kind that has no states may be others."""
+    unusable: dict[str, str] = {}
+    columns = columns_of(frame, schema.names, unusable=unusable)
+    check_usable(schema.names, unusable)
+    return columns
+
+
+def check_usable(names: Iterable[str], unusable: Mapping[str, str]) -> None:
+    """Refuse a column that is needed, and is of a kind that has no states."""
+    for name in names:
+        if name in unusable:
+            raise DataError(f"column {name!r} holds {unusable[name]}; convert it.")
 
 
 def _each(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.data.clean import format_of, numbers_of_texts
 from counterpane.data.columns import (
     Column,
     Labels,
@@ -19,27 +19,21 @@ from counterpane.data.columns import (
     check_columns,
     columns_of,
     find_column,
+    known_columns,
     n_rows,
 )
 from counterpane.data.dates import day_number
-from counterpane.data.intervals import (
-    bounded,
-    find_cut_points,
-    find_quantiles,
-    find_step,
-    mdl_cuts,
-)
-from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
+from counterpane.data.gap_words import without_words
+from counterpane.data.number_formats import PLAIN, CellFormat
+from counterpane.data.schema import Schema, Variable, code_dtype
+from counterpane.data.schema_inference import Discretize, check_limits, infer_schema
 from counterpane.errors import (
     Advice,
-    DataError,
-    DiscretizeError,
     ParameterError,
-    Setting,
     StateError,
     WeightError,
 )
-from counterpane.typing import Array, Codes, Floats, Ints, State
+from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 MAX_TOTAL = 1e100  # of weights; squares of sums are numbers, and so are their inverses
 
@@ -48,14 +42,6 @@ Unseen = Literal["error", "missing", "unknown"]
 
 The last two differ where missing is a state of its own.
 """
-
-Discretize: TypeAlias = Any
-"""How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
-
-"auto" is "mdl" if there is a discrete target, otherwise "quantile"; it also applies to the columns
-that a mapping does not name. None refuses numbers that are not states as they are.
-"""
-
 
 # ---- codes of values by a known variable ---------------------------------------------------------
 
@@ -66,7 +52,7 @@ class ValueCodes(dict[Any, int]):
     None and NaN are missing cells: their code is `missing`.
 
     >>> codes = ValueCodes(Variable("size", (1, 2, 4)))
-    >>> codes[Decimal(4)], codes["2"], codes[None], codes["huge"]
+    >>> codes[4.0], codes["2"], codes[None], codes["huge"]
     (2, 1, 3, -1)
     """
 
@@ -90,7 +76,7 @@ class ValueCodes(dict[Any, int]):
 
     def find(self, value: Any) -> int | None:
         """The code of a value that was not seen before; None if it is no state."""
-        return self.variable.find(plain_number(value))
+        return self.variable.find(value)
 
     def encode(self, values: Sequence[Any], places: Array | None, out: Array) -> None:
         """Write the codes of the cells `values[places]`, or of all values, to `out`.
@@ -118,33 +104,60 @@ class ValueCodes(dict[Any, int]):
         )
 
 
-def plain_number(value: Any) -> Any:
-    """A decimal as a whole number or a float, as states are; any other value as it is.
+class UnknownCells(UserWarning):
+    """Most cells of a column are none of the states that the model knows."""
 
-    >>> plain_number(Decimal("2.0")), plain_number("2.0")
-    (2, '2.0')
+
+def as_written(column: Column, variable: Variable) -> Column:
+    """A column with its texts read as those that the variable was made from.
+
+    Texts become numbers or dates for a variable of these, and words for missing cells missing.
     """
-    if not isinstance(value, Decimal):
-        return value
-    return int(value) if value.is_finite() and value == int(value) else float(value)
-
-
-def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") -> Ints:
-    """The codes of a column's rows among the states of `variable`; missing cells get `card`."""
-    missing = variable.missing_code
     if isinstance(column, Numbers):
-        if variable.cuts is not None and column.dated == variable.dated:
-            codes = np.searchsorted(variable.cuts, column.values, side="right")
-            return np.where(column.missing, missing, codes)
-        column = column.labels()
-    places = [missing if state is None else variable.find(state) for state in column.states]
-    lookup = np.array([-1 if p is None else p for p in places] + [missing], dtype=np.int64)
-    codes = lookup[column.codes]
+        return column
+    others = [s for s in column.states if isinstance(s, str) and not variable.has_state(s)]
+    if not variable.numeric:
+        words = [s for s in others if variable.means_missing(s)]
+        return without_words(column, words) if words else column
+    if not others:
+        return column
+    written = variable.written or CellFormat()
+    form = None if variable.dated else format_of(column, written.number)
+    written = replace(written, number=form or PLAIN)
+    return numbers_of_texts(column, written, dated=variable.dated)
+
+
+def encode_column(
+    column: Column, variable: Variable, unseen: Unseen = "error", *, warn: bool = False
+) -> Ints:
+    """The codes of a column's rows among the states of `variable`; missing cells get `card`.
+
+    This is how any cell becomes a state, in training rows as in new ones. A text that is not a
+    number is missing in a column of numbers that was read from texts, as it was there. With `warn`,
+    a warning names a column of which more than half of the cells that are not missing are unknown.
+    """
+    missing, read = variable.missing_code, as_written(column, variable)
+    lost = np.zeros(n_rows(column), dtype=np.bool_)
+    if isinstance(read, Numbers) and isinstance(column, Labels):
+        gaps = [s is None or variable.means_missing(s) for s in column.states]
+        lost = read.missing & ~np.array([*gaps, True])[column.codes]
+    if isinstance(read, Numbers) and variable.cuts is not None and read.dated == variable.dated:
+        codes = np.searchsorted(variable.cuts, read.values, side="right")
+        codes = np.where(read.missing, missing, codes)
+    else:
+        labels = read.labels() if isinstance(read, Numbers) else read
+        places = [missing if state is None else variable.find(state) for state in labels.states]
+        lookup = np.array([-1 if p is None else p for p in places] + [missing], dtype=np.int64)
+        codes = lookup[labels.codes]
     unknown = codes < 0
+    if warn and 2 * (lost | unknown).sum() > (lost | (codes != missing)).sum():
+        _warn_unknown(column, lost | unknown, variable)
+    if variable.written is None:
+        unknown |= lost
     if unknown.any():
         if unseen == "error":
             row = int(np.argmax(unknown))
-            value = column.states[column.codes[row]]
+            value = _cell(column, row)
             raise StateError(
                 f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; ",
                 Advice('pass states=… or unseen="missing"', "leave such rows out"),
@@ -152,6 +165,33 @@ def encode_column(column: Column, variable: Variable, unseen: Unseen = "error") 
             )
         codes[unknown] = missing if unseen == "missing" else variable.card
     return codes
+
+
+def _cell(column: Column, row: int) -> Any:
+    """A cell of a column, as it is shown in a message."""
+    if isinstance(column, Labels):
+        return column.states[column.codes[row]]
+    return column.take([row]).labels().states[0]
+
+
+def _warn_unknown(column: Column, unknown: Bools, variable: Variable) -> None:
+    cells = int(unknown.sum())
+    several = f"{cells:,} cells hold values" if cells > 1 else "1 cell holds a value"
+    warnings.warn(
+        f"column {variable.name!r}: {several} that the model does not know, such as "
+        f"{_cell(column, int(np.argmax(unknown)))!r}, and these say nothing; the model knows "
+        f"{variable.shown_states}.",
+        UnknownCells,
+        stacklevel=4,
+    )
+
+
+def as_states(column: Column, variable: Variable) -> Labels:
+    """A column with the states of a variable; a cell of no such state is missing."""
+    codes = encode_column(column, variable, "unknown")
+    places = np.where(codes < variable.card, codes, -1)
+    cut = None if variable.cuts is None else variable
+    return Labels(column.name, variable.states, places, True, cut, variable.written)
 
 
 def finite_numbers(column: Column) -> Column:
@@ -170,12 +210,15 @@ def encode_rows(
     A code equal to the variable's card stands for a state that the variable does not have. An
     infinite number is missing, as it was where the numbers were learned from.
     """
-    columns = [finite_numbers(c) if i in numeric else c for i, c in enumerate(columns)]
+    columns = [
+        finite_numbers(as_written(c, v)) if i in numeric else c
+        for i, (c, v) in enumerate(zip(columns, variables, strict=True))
+    ]
     rows = n_rows(columns[0])
     cards = np.array([v.card for v in variables])
     codes: Codes = np.empty((len(variables), rows), dtype=code_dtype(cards))
     for column, variable, out in zip(columns, variables, codes, strict=True):
-        out[:] = encode_column(column, variable, "unknown")
+        out[:] = encode_column(column, variable, "unknown", warn=True)
     numbers = np.empty((len(numeric), rows))
     for i, out in zip(numeric, numbers, strict=True):
         out[:] = column_numbers(columns[i], dated=variables[i].dated)
@@ -221,7 +264,7 @@ def encode_frame(
     if unseen not in get_args(Unseen):
         raise ParameterError(f"unseen={unseen!r}; 'error', 'missing' or 'unknown' is allowed.")
     check_limits(max_states, n_bins)
-    columns = check_columns(columns_of(frame, None if schema is None else schema.names))
+    columns = check_columns(columns_of(frame) if schema is None else known_columns(frame, schema))
     rows = n_rows(next(iter(columns.values())))
     if isinstance(weights, str):
         column = find_column(columns, weights)
@@ -230,6 +273,7 @@ def encode_frame(
             raise WeightError(f"the weight column {column.name!r} holds no numbers; it must.")
         weights = np.where(column.missing, np.nan, column.values)
     checked = None if weights is None else check_weights(weights, rows)
+    predicting = schema is not None and unseen == "unknown"
     if schema is None:
         heights = np.ones(rows) if checked is None else checked.astype(np.float64)
         schema = infer_schema(
@@ -239,7 +283,7 @@ def encode_frame(
     numbers = {}
     for i, variable in enumerate(schema):
         column = find_column(columns, variable.name)
-        codes[i] = encode_column(column, variable, unseen)
+        codes[i] = encode_column(column, variable, unseen, warn=predicting)
         if variable.cuts is not None and isinstance(column, Numbers):
             numbers[variable.name] = column_numbers(column, dated=variable.dated)
     return schema, codes, checked, numbers
@@ -278,211 +322,3 @@ def check_total_weight(total: float) -> None:
             f"the weights sum to {total:g}; a sum from {1 / MAX_TOTAL:g} to {MAX_TOTAL:g} is "
             "needed: multiply all weights by one number."
         )
-
-
-# ---- the states of columns: declared, observed, or cut from numbers ------------------------------
-
-
-def check_limits(max_states: int, n_bins: int) -> None:
-    """Refuse numbers of states and intervals below one."""
-    if max_states < 1 or n_bins < 1:
-        raise ParameterError(f"max_states={max_states}, n_bins={n_bins}; each must be 1 or more.")
-
-
-def check_rule(discretize: Discretize, target: str | None, *, by_block: bool = False) -> str | None:
-    """The rule "mdl" or "quantile" by which cuts are found; None if no cuts are to be found so.
-
-    With `by_block`, rows are not in memory, and an object with `fit` cannot be used.
-    """
-    if isinstance(discretize, Mapping):
-        return "quantile" if target is None else "mdl"
-    has_cuts = not by_block and hasattr(discretize, "fit")
-    if not has_cuts and discretize not in (None, "mdl", "quantile"):
-        raise ParameterError(
-            Setting("discretize", discretize),
-            "; 'quantile', 'mdl' or a mapping of column to cuts is "
-            "allowed where rows are read block by block."
-            if by_block
-            else "; 'auto', 'mdl', 'quantile', None, a mapping of column to cuts, or an object "
-            "with fit is allowed.",
-        )
-    if has_cuts or discretize is None:
-        return None
-    if discretize == "mdl" and target is None:
-        raise ParameterError(
-            Setting("discretize", "mdl"),
-            " cuts against a class; pass ",
-            Setting("target"),
-            " with the name of its column.",
-        )
-    return str(discretize)
-
-
-def infer_schema(
-    columns: Mapping[str, Column],
-    states: Mapping[str, Sequence[State]],
-    discretize: Discretize,
-    target: str | None,
-    weights: Floats,
-    *,
-    max_states: int,
-    n_bins: int,
-) -> Schema:
-    """The schema of columns, in their order; parameters are those of `Table.from_frame`."""
-    cuts_of = discretize if isinstance(discretize, Mapping) else {}
-    for name in (*states, *cuts_of, *([] if target is None else [target])):
-        find_column(columns, name)
-    if isinstance(discretize, Mapping) or (isinstance(discretize, str) and discretize == "auto"):
-        has_classes = target is not None and (
-            target in states or _is_discrete(columns[target], max_states)
-        )
-        discretize = "mdl" if has_classes else "quantile"
-    check_rule(discretize, target)
-    variables: dict[str, Variable] = {}
-    numeric: dict[str, Numbers] = {}
-    for name, column in columns.items():
-        if name in states:
-            variables[name] = Variable(name, tuple(states[name]))
-        elif name in cuts_of:
-            variables[name] = _checked_cuts(column, cuts_of[name], weights)
-        elif isinstance(column, Labels) or _is_discrete(column, max_states):
-            variables[name] = _observed_variable(column)
-        elif len(column.distinct) == 1:  # one real number needs no cut
-            variables[name] = _checked_cuts(column, (), None)
-        elif discretize is None:
-            raise _needs_cuts(column, max_states)
-        else:
-            numeric[name] = column
-    if numeric:
-        classes = None
-        if target is not None and discretize != "quantile":
-            classes = _classes(columns[target], target in numeric)
-        for name, numbers in numeric.items():
-            cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
-            variables[name] = _checked_cuts(numbers, cuts, weights)
-    return Schema(variables[name] for name in columns)
-
-
-def cut_variable(column: Numbers, cuts: Floats, weights: Array | None = None) -> Variable:
-    """The variable of a column of numbers cut at rising `cuts`, and its quantiles."""
-    names, ends = column.intervals(cuts)
-    values = column.values
-    rows = ~column.missing & np.isfinite(values)
-    if weights is not None:
-        rows &= weights > 0
-        weights = None if (weights[rows] == 1).all() else weights[rows]
-    quantiles = find_quantiles(values[rows], weights, ends) if rows.any() else None
-    step = find_step(values[rows], dated=column.dated)
-    return Variable(column.name, names, ends, quantiles, None if quantiles is None else step)
-
-
-def numeric_target(name: str) -> DiscretizeError:
-    """The error for a class column that would have to be cut itself."""
-    return DiscretizeError(
-        f"the target {name!r} is numeric itself; pass a target that is discrete, or "
-        f"declare its states with states={{{name!r}: […]}}."
-    )
-
-
-def _is_discrete(column: Column, max_states: int) -> bool:
-    if isinstance(column, Labels):
-        return True
-    return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
-
-
-def _observed_variable(column: Column) -> Variable:
-    """The variable of a column whose values are states as they are."""
-    if isinstance(column, Labels) and column.cut is not None:
-        return replace(column.cut, name=column.name)
-    states = column.states if isinstance(column, Labels) else column.labels().states
-    if not states:
-        raise DataError(
-            f"column {column.name!r} has no value at all; drop it",
-            Advice(
-                ' (read with on_unusable="drop" does), or declare what it could hold with '
-                f"states={{{column.name!r}: […]}}"
-            ),
-            ".",
-        )
-    if len(states) > MAX_STATES:
-        raise DataError(
-            f"column {column.name!r} has {len(states)} different values, and {MAX_STATES} are "
-            "allowed; drop it if it names the rows",
-            Advice(' (read with on_unusable="drop" does)'),
-            ", or group its values.",
-        )
-    return Variable(column.name, states)
-
-
-def _checked_cuts(
-    column: Column, cuts: Sequence[float] | Floats, weights: Floats | None
-) -> Variable:
-    """The variable of a column cut at `cuts`; refuses what is not numeric, and cuts that fall."""
-    if isinstance(column, Labels):
-        raise DiscretizeError(
-            f"column {column.name!r} holds no numbers to cut; leave it out of discretize."
-        )
-    if column.dated:
-        cuts = [c if (day := day_number(c)) is None else day for c in cuts]
-    array = np.asarray(cuts)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
-        raise DiscretizeError(f"column {column.name!r}: the cuts are {cuts!r}; numbers are needed.")
-    if not np.isfinite(array.astype(np.float64)).all() or (array[1:] <= array[:-1]).any():
-        raise DiscretizeError(
-            f"column {column.name!r}: the cuts are {cuts!r}; finite, rising numbers are needed."
-        )
-    return cut_variable(column, array.astype(np.float64), weights)
-
-
-def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:
-    kind = "whole numbers" if column.distinct.dtype.kind in "iu" else "real numbers"
-    kind = "dates" if column.dated else kind
-    return DiscretizeError(
-        f"column {column.name!r} holds {len(column.distinct)} different {kind} and must be "
-        "cut into states; read the table with ",
-        Setting("discretize", "mdl"),
-        " and ",
-        Setting("target"),
-        ", or with ",
-        Setting("discretize", "quantile"),
-        Advice(f", or discretize={{{column.name!r}: [cuts, …]}}"),
-        f" (up to max_states={max_states} whole numbers or dates are states as they are).",
-    )
-
-
-def _classes(column: Column, is_numeric: bool) -> Array:
-    """The class of each row for a supervised discretizer; -1 where it is missing."""
-    if is_numeric:
-        raise numeric_target(column.name)
-    return (column if isinstance(column, Labels) else column.labels()).codes
-
-
-def _find_cuts(
-    column: Numbers, discretize: Discretize, classes: Array | None, weights: Floats, n_bins: int
-) -> Floats:
-    """The cuts that a rule finds on the rows with a number, a class and a positive weight."""
-    values = column.values.astype(np.float64)
-    rows = ~column.missing & (weights > 0)
-    if discretize in ("quantile", "mdl"):
-        values = bounded(values)
-    else:
-        rows &= np.isfinite(values)
-    if discretize == "quantile":
-        step = find_step(column.values[rows & np.isfinite(values)], dated=column.dated)
-        return find_cut_points(values[rows], weights[rows], n_bins, step)
-    if classes is not None:
-        rows &= classes >= 0
-        classes = classes[rows]
-    if discretize == "mdl":
-        assert classes is not None  # check_rule saw a target
-        return mdl_cuts(values[rows], classes, weights[rows])
-    options = {} if (weights == 1).all() else {"sample_weight": weights[rows]}
-    fitted = copy.deepcopy(discretize).fit(values[rows, None], classes, **options)
-    if hasattr(fitted, "cuts_"):
-        return np.asarray(fitted.cuts_[0])
-    if hasattr(fitted, "bin_edges_"):
-        return np.asarray(fitted.bin_edges_[0][1:-1])
-    raise ParameterError(
-        f"discretize={discretize!r} has neither cuts_ nor bin_edges_ after fit, so that new "
-        "numbers could not be cut alike; pass MDLDiscretizer(), KBinsDiscretizer() or a mapping."
-    )

@@ -22,12 +22,12 @@ from counterpane.data.csv import (
     read_libra_data,
 )
 from counterpane.data.datasets import dataset_names
-from counterpane.data.encoder import Discretize
 from counterpane.data.excel import read_excel
 from counterpane.data.export import frame_kind_of
 from counterpane.data.parquet import read_parquet
 from counterpane.data.prepare import ColumnsLeftOut, choose_columns, prepare
 from counterpane.data.remote import fetched, is_url, list_remote
+from counterpane.data.schema_inference import Discretize
 from counterpane.data.table import Table
 from counterpane.disk import as_path, path_errors
 from counterpane.errors import (

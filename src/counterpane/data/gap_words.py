@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
+from counterpane.data.number_formats import GAP_WORDS
 from counterpane.data.schema import Schema
 
-GAP_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "?"})
 SHOWN = 6  # columns that a note names
 
 
@@ -26,7 +26,8 @@ def gap_words_of(columns: Sequence[Column]) -> frozenset[str]:
     >>> gap_words_of([sex, kind]), gap_words_of([sex])
     (frozenset({'NA'}), frozenset())
     """
-    found = {word for c in columns if isinstance(c, Numbers) for word in c.gap_words}
+    numbers = [c.written for c in columns if isinstance(c, Numbers) and c.written is not None]
+    found = {word for written in numbers for word in written.gap_words}
     texts = [{*c.states} for c in columns if isinstance(c, Labels) and not c.declared]
     for word in GAP_WORDS - found:
         others = [states - GAP_WORDS for states in texts if word in states]

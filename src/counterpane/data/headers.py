@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from counterpane.data.clean import NO_NUMBER
 from counterpane.data.dates import day_number
-from counterpane.data.number_formats import is_number_like
+from counterpane.data.number_formats import NO_NUMBER, is_number_like
 
 DELIMITERS = ",;\t|"
 FIRST_LINES = 30  # among which the header is looked for

@@ -48,9 +48,9 @@ def find_cut_points(
     least ten rows. The interval of a frequent value ends one `step` above it, so that it holds no
     other value of that precision; without a step it ends at the next value.
 
-    >>> numbers = np.repeat([0.0, 3.0, 4.0, 9.0], [60, 11, 11, 12])
-    >>> find_cut_points(numbers, np.ones(94), 4, 1.0).tolist()
-    [1.0, 4.0, 9.0]
+    >>> numbers = np.repeat([0.0, 3.0, 4.0, 9.0], [60, 11, 11, 11])
+    >>> find_cut_points(numbers, np.ones(93), 4, 1.0).tolist()
+    [1.0, 3.5, 6.5]
     """
     distinct, where = np.unique(values, return_inverse=True)
     sums = np.bincount(where, weights, len(distinct)).astype(np.float64)

@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from counterpane.data.dates import day_number
 from counterpane.typing import Array, Floats
 
+GAP_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "?"})  # for missing cells
+NO_NUMBER = frozenset({  # missing among numbers, as infinite ones of frames are
+    "", *GAP_WORDS,
+    "inf", "-inf", "+inf", "Inf", "-Inf", "+Inf", "Infinity", "-Infinity", "+Infinity",
+})  # fmt: skip
+NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+MAX_DIGITS = 300  # of a text that is read as a number
 SPACES = " \u00a0\u202f"
 APOSTROPHES = "'’"
 CURRENCIES = ("$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR")
@@ -82,10 +91,65 @@ class NumberFormat:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> NumberFormat:
         """The format that `to_dict` described."""
-        return cls(*(str(stored.get(name, "")) for name in ("decimal", "group", "unit")))
+        decimal, group, unit = (stored[name] for name in ("decimal", "group", "unit"))
+        if decimal not in (".", ",") or not isinstance(group, str) or not isinstance(unit, str):
+            raise ValueError(f"{stored!r} is not a format of numbers")
+        return cls(decimal, group, unit)
 
 
 PLAIN = NumberFormat()
+
+
+@dataclass(frozen=True)
+class CellFormat:
+    """How the cells of a column were written, where it was read from texts.
+
+    `number` is the format of numbers, `day_first` whether the day comes first in dates such as
+    3/4/2021, and `gap_words` the words for missing cells.
+    """
+
+    number: NumberFormat = PLAIN
+    day_first: bool | None = None
+    gap_words: frozenset[str] = frozenset()
+
+    def value(self, text: str, *, dated: bool) -> float | None:
+        """The number or, if `dated`, the date that a text stands for, as a number; None if none."""
+        return day_number(text, day_first=self.day_first) if dated else self.number.number(text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The format as a model's file keeps it."""
+        stored: dict[str, Any] = {"gap_words": sorted(self.gap_words), "day_first": self.day_first}
+        stored["number"] = None if self.number.is_plain else self.number.to_dict()
+        return {name: value for name, value in stored.items() if value not in (None, [])}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> CellFormat:
+        """The format that `to_dict` described."""
+        if not isinstance(stored, Mapping):
+            raise TypeError(f"{stored!r} is not a format of cells")
+        number, words = stored.get("number"), stored.get("gap_words", [])
+        form = PLAIN if number is None else NumberFormat.from_dict(number)
+        order = stored.get("day_first")
+        if order not in (None, True, False) or not isinstance(words, list):
+            raise TypeError(f"{stored!r} is not a format of cells")
+        return cls(form, order, frozenset(map(str, words)))
+
+
+def number_text(text: str) -> str | None:
+    """The text of the number that a text in the plain format stands for; None for another text.
+
+    Spellings of one number have one text.
+
+    >>> [number_text(t) for t in ("1", " 1.00", "+1", "1e0", ".5", "007", "one")]
+    ['1', '1', '1', '1', '0.5', None, None]
+    """
+    text = text.strip()
+    if len(text) > MAX_DIGITS or not NUMBER.fullmatch(text):
+        return None
+    if text.lstrip("+-").isdigit():
+        return str(int(text))
+    number = float(text)
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def widened(values: Array) -> Array:
@@ -112,7 +176,15 @@ def widened(values: Array) -> Array:
 
 
 def plain_scalar(value: Any) -> Any:
-    """A numpy scalar as a Python object, narrow floats as `widened` has them; others as is."""
+    """A numpy scalar or a decimal as a Python object; any other value as it is.
+
+    Narrow floats become what `widened` makes of them.
+
+    >>> plain_scalar(Decimal("2.0")), plain_scalar(np.float32(0.1)), plain_scalar("2.0")
+    (2, 0.1, '2.0')
+    """
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value == int(value) else float(value)
     if isinstance(value, np.float16 | np.float32):
         return float(str(value))
     return value.item() if isinstance(value, np.generic) else value

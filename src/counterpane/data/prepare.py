@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from counterpane.data import gap_words
-from counterpane.data.clean import NO_NUMBER, NUMBER
+from counterpane.data.clean import format_of, numbers_of_texts
 from counterpane.data.columns import Column, Labels, Numbers, check_columns, columns_of, n_rows
-from counterpane.data.dates import day_number, find_day_first
-from counterpane.data.encoder import encode_column
-from counterpane.data.number_formats import PLAIN, NumberFormat, find_format, is_number_like
-from counterpane.data.schema import Schema, Variable
+from counterpane.data.dates import find_day_first
+from counterpane.data.number_formats import (
+    NO_NUMBER,
+    PLAIN,
+    CellFormat,
+    is_number_like,
+)
+from counterpane.data.schema import Schema
 from counterpane.errors import DataError, unknown_name
 from counterpane.typing import Array
 
@@ -40,17 +44,13 @@ class ColumnsLeftOut(UserWarning):
 class Prepared:
     """Columns to learn from, and what was done to others, by column name.
 
-    `left_out` has the reasons why columns were left out, `read_as` what texts were read as,
-    `day_first` whether the day comes first in dates such as 3/4/2021, and `number_formats` the
-    formats of numbers that are not written as in programs. `gap_words` are the words for missing
-    cells in columns of texts.
+    `left_out` has the reasons why columns were left out, `read_as` what texts were read as, and
+    `gap_words` the words for missing cells in columns of texts.
     """
 
     columns: list[Column]
     left_out: dict[str, str] = field(default_factory=dict)
     read_as: dict[str, str] = field(default_factory=dict)
-    day_first: dict[str, bool] = field(default_factory=dict)
-    number_formats: dict[str, dict[str, str]] = field(default_factory=dict)
     gap_words: dict[str, list[str]] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
@@ -133,8 +133,6 @@ def prepare(
         if why:
             done.left_out[column.name] = why
             done.read_as.pop(column.name, None)
-            done.day_first.pop(column.name, None)
-            done.number_formats.pop(column.name, None)
             done.gap_words.pop(column.name, None)
         else:
             done.columns.append(fit)
@@ -173,40 +171,6 @@ def choose_columns(
     ]
 
 
-def prepare_like(
-    columns: Sequence[Column], schema: Schema, provenance: Mapping[str, Any]
-) -> list[Column]:
-    """New columns prepared as the training columns were, by the provenance of the model.
-
-    Texts become numbers or dates if they did then, words for missing cells missing, and a numeric
-    class its intervals.
-    """
-    cut = {v.name: v for v in schema if v.cuts is not None}
-    words = provenance.get("gap_words", {})
-    target, order = str(provenance.get("target")), provenance.get("day_first", {})
-    formats = formats_of(provenance)
-    if provenance.get("target_cuts") and target not in cut:
-        cut[target] = Variable(target, schema[target].states, tuple(provenance["target_cuts"]))
-    prepared: list[Column] = []
-    for c in columns:
-        if isinstance(c, Labels) and c.name in words:
-            c = gap_words.without_words(c, words[c.name])
-        variable = cut.get(c.name)
-        named = isinstance(c, Labels) and (
-            c.declared or (variable and set(c.states) <= set(variable.states))
-        )
-        if isinstance(c, Labels) and not named and (variable or c.name in formats):
-            dated = variable is not None and variable.dated
-            form = None if dated else _format_of(c, formats.get(c.name))
-            c = _from_texts(c, dated=dated, day_first=order.get(c.name), form=form or PLAIN)
-        if variable and c.name == target and provenance.get("target_cuts"):
-            codes = encode_column(c, variable, "unknown")
-            codes_or_gap = np.where(codes < variable.card, codes, -1)
-            c = Labels(c.name, variable.states, codes_or_gap, declared=True, cut=variable)
-        prepared.append(c)
-    return prepared
-
-
 def _without_gap_words(column: Column, words: Collection[str], done: Prepared) -> Column:
     """A column of texts without the table's words for missing cells, which `done` is told."""
     if not isinstance(column, Labels) or column.declared:
@@ -215,20 +179,20 @@ def _without_gap_words(column: Column, words: Collection[str], done: Prepared) -
     if not found:
         return column
     done.gap_words[column.name] = found
-    return gap_words.without_words(column, found)
+    written = CellFormat(gap_words=frozenset(found))
+    return replace(gap_words.without_words(column, found), written=written)
 
 
 def _typed(column: Column, done: Prepared) -> Column:
     """A column of texts as numbers or dates where nearly all of them are; others as they are."""
     if isinstance(column, Numbers):
-        if column.written is not None:
-            done.read_as[column.name] = column.written.words()
-            done.number_formats[column.name] = column.written.to_dict()
+        if column.written is not None and not column.written.number.is_plain:
+            done.read_as[column.name] = column.written.number.words()
         endless = ~column.missing & ~np.isfinite(column.values)
         if not endless.any():
             return column
         done.read_as[column.name] = f"{int(endless.sum()):,} infinite cells taken as missing"
-        return Numbers(column.name, column.values, column.missing | endless, column.dated)
+        return replace(column, missing=column.missing | endless)
     texts = [s for s in column.states if isinstance(s, str)]
     if len(texts) < len(column.states) or not texts or column.declared:
         return column
@@ -239,10 +203,11 @@ def _typed(column: Column, done: Prepared) -> Column:
         order = find_day_first(texts) if dated else None
         if not dated and not any(map(is_number_like, sample)):
             continue
-        form = (None if dated else _format_of(column, None)) or PLAIN
-        if not any(_number(text, dated, order, form) is not None for text in sample):
+        form = (None if dated else format_of(column)) or PLAIN
+        written = CellFormat(form, order)
+        if not any(written.value(text, dated=dated) is not None for text in sample):
             continue
-        numbers = _from_texts(column, dated=dated, day_first=order, form=form)
+        numbers = numbers_of_texts(column, written, dated=dated)
         n_others = n_known - int((~numbers.missing).sum())
         few = not dated and n_others and len(numbers.distinct) <= FEW_LABELS  # 0, 1 and "unknown"
         words_for_gaps = words_among(column, numbers)
@@ -257,10 +222,6 @@ def _typed(column: Column, done: Prepared) -> Column:
                 words += f", {n_others:,} other {cells}{named} taken as missing"
             if n_others or dated or not form.is_plain:
                 done.read_as[column.name] = words
-            if not form.is_plain:
-                done.number_formats[column.name] = form.to_dict()
-            if order is not None:
-                done.day_first[column.name] = order
             return numbers
     return column
 
@@ -271,44 +232,6 @@ def words_among(column: Labels, numbers: Numbers) -> list[str]:
     words = [text for text in map(str, (column.states[i] for i in others)) if text not in NO_NUMBER]
     plain = not any(c.isdigit() for word in words for c in word)  # 90+ and <5 are numbers of a kind
     return words if len(words) <= FEW_WORDS and plain else []
-
-
-def formats_of(provenance: Mapping[str, Any]) -> dict[str, NumberFormat]:
-    """The formats of numbers that a model's provenance keeps, by column."""
-    stored = provenance.get("number_formats") or {}
-    return {name: NumberFormat.from_dict(form) for name, form in stored.items()}
-
-
-def _format_of(column: Labels, form: NumberFormat | None) -> NumberFormat | None:
-    """The format of the texts that look like numbers: the known one where it fits all of them."""
-    texts = [s for s in map(str, column.states) if s not in NO_NUMBER and is_number_like(s)]
-    if form is not None and all(form.number(text) is not None for text in texts):
-        return form
-    return find_format(texts)
-
-
-def _from_texts(
-    column: Labels, *, dated: bool, day_first: bool | None, form: NumberFormat = PLAIN
-) -> Numbers:
-    """The numbers or dates that texts stand for; missing where they stand for none."""
-    numbers = [_number(state, dated, day_first, form) for state in column.states]
-    values = np.array([*(np.nan if v is None else v for v in numbers), np.nan])[column.codes]
-    missing = np.isnan(values)
-    words = gap_words.GAP_WORDS.intersection(map(str, column.states))
-    return Numbers(
-        column.name, np.where(missing, 0.0, values), missing, dated, gap_words=frozenset(words)
-    )
-
-
-def _number(
-    state: Any, dated: bool, day_first: bool | None, form: NumberFormat = PLAIN
-) -> float | None:
-    text = str(state).strip()
-    if dated:
-        return day_number(text, day_first=day_first)
-    if not form.is_plain:
-        return form.number(text)
-    return float(text) if NUMBER.fullmatch(text) else None
 
 
 def _why_unusable(column: Column, most: int) -> str:

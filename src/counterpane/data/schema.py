@@ -7,7 +7,7 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, SupportsIndex, TypeAlias
@@ -16,7 +16,13 @@ import numpy as np
 
 from counterpane.boundary import check_kind
 from counterpane.data.dates import are_dates, day_number
-from counterpane.data.number_formats import plain_scalar
+from counterpane.data.number_formats import (
+    NO_NUMBER,
+    CellFormat,
+    NumberFormat,
+    number_text,
+    plain_scalar,
+)
 from counterpane.errors import DataError, ParameterError, Setting, StateError, unknown_name, visible
 from counterpane.typing import Ints, State
 
@@ -43,6 +49,8 @@ class Variable:
         The quantiles of the values in each interval, from which numbers are drawn.
     step : float, optional
         Numbers are drawn as multiples of it: 1 for whole numbers, .01 for two decimals.
+    written : CellFormat, optional
+        How the cells were written, if they were texts: new texts are read in the same way.
 
     Examples
     --------
@@ -56,6 +64,7 @@ class Variable:
     cuts: tuple[float, ...] | None = None
     quantiles: Quantiles | None = field(default=None, repr=False, compare=False)
     step: float | None = field(default=None, repr=False, compare=False)
+    written: CellFormat | None = field(default=None, repr=False, compare=False)
     _codes: Mapping[State, int] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +95,26 @@ class Variable:
         if self.quantiles is not None:
             self._check_quantiles(needed + 1)
         object.__setattr__(self, "_codes", codes)
+
+    def to_record(self) -> dict[str, Any]:
+        """The variable as a model's file holds it, without what is not set."""
+        record = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        record["written"] = None if self.written is None else self.written.to_dict()
+        return {name: value for name, value in record.items() if value is not None}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Variable:
+        """The variable that `to_record` described."""
+        cuts, quantiles = record.get("cuts"), record.get("quantiles")
+        written = record.get("written")
+        return cls(
+            record["name"],
+            tuple(record["states"]),
+            None if cuts is None else tuple(cuts),
+            None if quantiles is None else tuple(tuple(part) for part in quantiles),
+            record.get("step"),
+            None if written is None else CellFormat.from_dict(written),
+        )
 
     def _check_quantiles(self, n_intervals: int) -> None:
         parts: Any = self.quantiles
@@ -122,27 +151,72 @@ class Variable:
         present = [(c, s) for c, s in enumerate(self.states) if s is not None]
         return {_text(s): c for c, s in reversed(present)}
 
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether the states are numbers, or intervals of numbers or dates."""
+        if self.cuts is not None:
+            return True
+        known = [s for s in self.states if s is not None]
+        return bool(known) and all(
+            isinstance(s, int | float) and s is not True and s is not False for s in known
+        )
+
+    @cached_property
+    def _days(self) -> Mapping[float, int]:
+        """The first code of each date among the states, if all of them are dates."""
+        days = [(day_number(s), c) for c, s in enumerate(self.states) if s is not None]
+        if any(day is None for day, _ in days):
+            return {}
+        return {day: code for day, code in reversed(days) if day is not None}
+
+    def has_state(self, value: State) -> bool:
+        """Whether a value is one of the states as it is."""
+        return value in self._codes
+
     def find(self, value: Any) -> int | None:
-        """The code of `value`: by equality, by interval for cut variables, else by its text.
+        """The code of `value`, or None if it is not a state.
 
-        Cut dates take a date, or a text that `counterpane.data.dates.day_number` reads.
-
-        "(missing)" finds the state None, the missing cell. The result is None if there is no such
-        state.
+        States are found by equality, intervals by the number or date that lies in them; otherwise
+        two spellings of one value are the same state: 1, 1.0 and "1.00", True and "true", two texts
+        of one date. Texts are read in the format of the texts that the variable was made from.
+        "(missing)" finds the state None, the missing cell.
         """
         value = plain_scalar(value)
         if isinstance(value, (str, int, float, type(None))) and value in self._codes:
             return self._codes[value]
         if isinstance(value, str) and value == MISSING:
             return self._codes.get(None)
+        written = self.written or CellFormat()
         if self.dated:
-            number = day_number(value)
+            number = day_number(value, day_first=written.day_first)
             return None if number is None else bisect.bisect_right(self.cuts or (), number)
+        if self.numeric and isinstance(value, str):
+            number = written.number.number(value)
+            value = value if number is None else number
         if self.cuts is not None:
+            number = math.nan
             with contextlib.suppress(TypeError, ValueError):
                 number = float(value)
-                return None if math.isnan(number) else bisect.bisect_right(self.cuts, number)
-        return None if value is None else self._texts.get(_text(value))
+            return None if math.isnan(number) else bisect.bisect_right(self.cuts, number)
+        if value is None:
+            return None
+        code = self._texts.get(_text(value))
+        if code is None and self._days:
+            day = day_number(value, day_first=written.day_first)
+            code = None if day is None else self._days.get(day)
+        return code
+
+    def means_missing(self, text: Any) -> bool:
+        """Whether a text is a word for a missing cell in this column.
+
+        Such words are those that were taken so when the column was read, and "NA", "" and the like
+        in a column of numbers.
+        """
+        if not isinstance(text, str) or text in self._codes:
+            return False
+        if self.written is not None and text in self.written.gap_words:
+            return True
+        return self.numeric and text.strip() in NO_NUMBER
 
     def code(self, value: Any) -> int:
         """The code of `value`, as `find` gives it; an unknown value raises `StateError`."""
@@ -171,9 +245,13 @@ def state_text(state: State) -> str:
 
 
 def _text(value: Any) -> str:
-    """The text by which a value meets a state of another type: 1.0 and 1, True and TRUE."""
+    """The text by which a value meets a state of another type: 1.0, "1.00" and 1, True and TRUE."""
+    if isinstance(value, str):
+        return number_text(value) or (
+            value.lower() if value.lower() in ("true", "false") else value
+        )
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
-    return text.lower() if text.lower() in ("true", "false") else text
+    return text.lower() if isinstance(value, bool) else text
 
 
 def code_dtype(cards: Ints) -> np.dtype[np.unsignedinteger[Any]]:
@@ -264,3 +342,9 @@ class Schema(Sequence[Variable]):
             raise ParameterError(
                 Setting("columns", columns), f"; positions from 0 to {len(self) - 1} are needed."
             ) from None
+
+
+def formats_of(schema: Iterable[Variable]) -> dict[str, NumberFormat]:
+    """The formats of columns whose numbers are not written as in programs, by name."""
+    written = {v.name: v.written.number for v in schema if v.written is not None}
+    return {name: form for name, form in written.items() if not form.is_plain}

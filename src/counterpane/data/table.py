@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from counterpane.boundary import public
 from counterpane.data.columns import UNKNOWN, Column, Labels
-from counterpane.data.encoder import Discretize, Unseen, encode_frame
+from counterpane.data.encoder import Unseen, encode_frame
 from counterpane.data.encoder import check_weights as check_weights
 from counterpane.data.export import Exportable, column_array, frame_kind_of, numbers_column
 from counterpane.data.intervals import draw_numbers
 from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.schema import code_dtype as code_dtype
+from counterpane.data.schema_inference import Discretize
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.markup import framed, grid

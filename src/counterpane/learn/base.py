@@ -19,8 +19,8 @@ from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
 from counterpane.data.column_hashes import hash_columns
-from counterpane.data.encoder import Discretize
 from counterpane.data.export import frame_kind_of
+from counterpane.data.schema_inference import Discretize
 from counterpane.data.table import Table
 from counterpane.errors import (
     NotFittedError,

@@ -18,13 +18,12 @@ import numpy as np
 import counterpane
 from counterpane import independence, scores
 from counterpane.boundary import check_kind
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, Variable
 from counterpane.errors import NotFittedError, ParameterError, Setting, unknown_name
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.lazy import lazy
 from counterpane.memory import memory_errors
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.formats.native import variable_from_record, variable_record
 from counterpane.seeds import random_generator
 
 nx = lazy("networkx")
@@ -191,7 +190,7 @@ def value_to_config(value: Any, name: str) -> Any:
         return {"class": "Generator", "state": value.bit_generator.state}
     if isinstance(value, BayesianNetwork):
         arrays = {k: value_to_config(a, name) for k, a in value.to_arrays().items()}
-        variables = [variable_record(v) for v in value.schema]
+        variables = [v.to_record() for v in value.schema]
         return {"class": "BayesianNetwork", "variables": variables, "arrays": arrays}
     if isinstance(value, Dag | UndirectedGraph):
         edges = [list(edge) for edge in value.edges]
@@ -251,7 +250,7 @@ def _graph(config: Mapping[str, Any]) -> Any:
 
 
 def _network(config: Mapping[str, Any]) -> BayesianNetwork:
-    schema = Schema(variable_from_record(record) for record in config["variables"])
+    schema = Schema(Variable.from_record(record) for record in config["variables"])
     arrays = {name: value_from_config(array) for name, array in config["arrays"].items()}
     return BayesianNetwork.from_arrays(schema, arrays, None)
 

@@ -463,7 +463,11 @@ class AdditiveClassifier(ClassModel):
 
 
 def _columns(frame: Any) -> list[Column]:
-    return list(frame.labels(unknown=True)) if isinstance(frame, Table) else columns_of(frame)
+    return (
+        list(frame.labels(unknown=True))
+        if isinstance(frame, Table)
+        else columns_of(frame, unusable={})
+    )
 
 
 def _member_of(arrays: Mapping[str, Array]) -> Member | BoostedMember:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.data.columns import columns_of, is_missing
+from counterpane.data.columns import is_missing, known_columns
 from counterpane.data.dates import date_texts
 from counterpane.data.encoder import Unseen as Unseen
 from counterpane.data.intervals import training_range
@@ -220,7 +220,7 @@ def evidence_rows(
     if isinstance(frame, Table):
         names: Iterable[str] = frame.schema.names
     else:
-        source = columns_of(frame, schema.names)
+        source = known_columns(frame, schema)
         names = [column.name for column in source]
     position = {name: v for v, name in enumerate(schema.names) if v not in queried}
     columns = tuple(position[n] for n in names if n in position)

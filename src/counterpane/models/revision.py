@@ -11,10 +11,9 @@ import numpy as np
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import is_large, read
 from counterpane.counts.source import CountSource, Policy
-from counterpane.data.columns import columns_of
+from counterpane.data.columns import known_columns
 from counterpane.data.files import read_columns
-from counterpane.data.prepare import formats_of, prepare_like
-from counterpane.data.schema import Schema, state_text
+from counterpane.data.schema import Schema, formats_of, state_text
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
 from counterpane.graphs import Dag
@@ -98,9 +97,7 @@ def _as_learned(model: BayesianNetwork, X: Any) -> Any:
     """A file in memory with its columns as those that the network was learned from."""
     if not isinstance(X, str | os.PathLike) or is_large(X):
         return X
-    provenance = model.provenance or {}
-    columns = columns_of(read_columns(X, formats=formats_of(provenance)), unusable={})
-    return prepare_like(columns, model.schema, provenance)
+    return known_columns(read_columns(X, formats=formats_of(model.schema)), model.schema)
 
 
 def _rows(schema: Schema, X: Any, sample_weight: Any) -> CountSource:

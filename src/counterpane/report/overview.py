@@ -34,11 +34,9 @@ TITLES = {
     "left_out": "columns left out",
     "read_as": "columns read as",
     "gap_words": "words taken as missing",
-    "target_cuts": "cuts of the class",
     "stopped": "stopped by",
     "frame": "frame learned from",
     "constraints": "constraints on edges",
-    "day_first": "day first in dates",
     "cuts": "cuts of numbers",
 }
 
@@ -201,7 +199,6 @@ def how_learned(model: Any) -> list[list[str]]:
     record.pop("edge_confidence", None)
     pool = record.pop("pool", {}).get("note")
     lines += [["tables and boosted trees", pool]] if pool else []
-    record.pop("number_formats", None)  # `read_as` says the same in words
     lines += _held_out_line(record.pop("held_out", None)) + _kept_rows_line(
         record.pop("kept_rows", None)
     )

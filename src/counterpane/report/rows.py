@@ -12,10 +12,10 @@ import numpy as np
 
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
-from counterpane.data.columns import Column, columns_of, n_rows
+from counterpane.data.columns import Column, known_columns, n_rows
+from counterpane.data.encoder import as_states
 from counterpane.data.files import read_columns
-from counterpane.data.prepare import formats_of, prepare_like
-from counterpane.data.schema import Schema
+from counterpane.data.schema import Schema, formats_of
 from counterpane.data.table import Table
 from counterpane.errors import DataError
 from counterpane.independence.edge_strength import corrected_information, corrected_informations
@@ -88,7 +88,7 @@ def report_rows(
     """The rows of anything that holds a table, for the model of a schema.
 
     Of very many rows some are taken, evenly spaced. A value that the model does not know is
-    missing. Texts are read as numbers and dates as the model's provenance says.
+    missing.
     """
     if isinstance(data, CountSource) and data.table is not None:
         data = data.table
@@ -102,8 +102,10 @@ def report_rows(
         return ReportRows(None, _evenly(data, most), data.n_rows)
     weights = data.weights if isinstance(data, Table) else None
     if isinstance(data, str | os.PathLike):
-        data = columns_of(read_columns(data, formats=formats_of(provenance or {})), unusable={})
-    columns = data.labels() if isinstance(data, Table) else columns_of(data, schema.names)
+        data = read_columns(data, formats=formats_of(schema))
+    columns: list[Column] = (
+        list(data.labels()) if isinstance(data, Table) else known_columns(data, schema)
+    )
     by_name = {c.name: c for c in columns}
     lacking = [name for name in schema.names if name not in by_name]
     if lacking:
@@ -112,7 +114,11 @@ def report_rows(
             f"the data lacks the column {lacking[0]!r}{more}; pass rows with all columns of the "
             "model, or make the report without data."
         )
-    columns = prepare_like([by_name[name] for name in schema.names], schema, provenance or {})
+    target = (provenance or {}).get("target")
+    columns = [  # a class of intervals is learned again as such
+        as_states(by_name[v.name], v) if v.cuts and v.name == target else by_name[v.name]
+        for v in schema
+    ]
     n = n_rows(columns[0])
     if n > most:
         chosen = np.linspace(0, n - 1, most).astype(np.int64)

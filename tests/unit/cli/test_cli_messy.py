@@ -96,7 +96,7 @@ def test_the_same_with_a_target(run, tmp_path: Path, method: str) -> None:
     assert code == 0
     assert "Left out Kunden-ID" in out
     model = cp.load(tmp_path / "kunden.cp")
-    assert model.provenance["day_first"] == {"datum": True}
+    assert model.schema["datum"].written.day_first is True
     write_messy(tmp_path / "neu.csv", 200, seed=1, days_first=True)
     lines = (tmp_path / "neu.csv").read_text().splitlines()
     unclear = [i for i in range(1, 201) if lines[i].count("/") == 2 and int(

@@ -11,8 +11,9 @@ import pytest
 
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
+from counterpane.data.encoder import as_written
 from counterpane.data.files import read_columns
-from counterpane.data.prepare import ColumnsLeftOut, cut_notes, prepare, prepare_like
+from counterpane.data.prepare import ColumnsLeftOut, cut_notes, prepare
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, FileFormatError, ParameterError, UnknownNameError
 
@@ -113,14 +114,14 @@ def test_texts_that_are_dates() -> None:
     assert isinstance(column, Numbers)
     assert column.dated
     assert column.values.tolist() == [18262 + i for i in range(N)]
-    assert found.day_first == {"x": True}
+    assert column.written.day_first is True
     assert found.read_as == {"x": "dates, the day first"}
     american = prepare({"x": days.strftime("%m/%d/%Y").tolist(), "kind": KIND})
-    assert american.day_first == {"x": False}
+    assert american.columns[0].written.day_first is False
     assert american.columns[0].values.tolist() == column.values.tolist()
     constant = prepare({"x": ["30/1/2020"] * N, "kind": KIND})
     assert list(constant.left_out) == ["x"]
-    assert constant.read_as == constant.day_first == {}
+    assert constant.read_as == {}
     unclear = prepare({"x": ["1/2/2020", "3/4/2020"] * 50, "kind": KIND})
     assert isinstance(unclear.columns[0], Labels)
 
@@ -138,7 +139,7 @@ def test_new_texts_are_read_as_they_were() -> None:
     found = prepare({"x": days, "n": [f"{i / 3:.2f}" for i in range(N)]})
     schema = cp.Table.from_frame(found.columns, discretize="quantile").schema
     new = prepare({"x": ["3/2/2020", "never"], "n": ["17.5", "much"]}, keep=["x", "n"]).columns
-    x, n = prepare_like(new, schema, {"day_first": found.day_first})
+    x, n = map(as_written, new, schema)
     assert x.labels().states == ("2020-02-03",)
     assert x.missing.tolist() == n.missing.tolist() == [False, True]
     assert n.values[0] == 17.5

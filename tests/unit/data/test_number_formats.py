@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
+from counterpane.data.encoder import as_written
 from counterpane.data.files import read_columns
 from counterpane.data.number_formats import NumberFormat, file_decimal, find_format
-from counterpane.data.prepare import prepare, prepare_like
+from counterpane.data.prepare import prepare
+from counterpane.data.schema import formats_of
 from counterpane.errors import ParameterError
 
 
@@ -111,11 +113,15 @@ def test_a_european_file(tmp_path: Path) -> None:
     assert isinstance(pieces, Numbers)
     assert pieces.values.min() >= 1000  # by the decimal mark of the other columns
     assert found.read_as["preis"].startswith("numbers: '")
-    assert set(found.number_formats) == {"preis", "gewicht", "stück"}
+    assert set(formats_of(table_of(found).schema)) == {"preis", "gewicht", "stück"}
     table = cp.read(tmp_path / "euro.csv", discretize="quantile", n_bins=3)
     assert [len(v.cuts or ()) for v in table.schema] == [2, 2, 2, 0]
     with pytest.raises(ParameterError, match=r"decimal=';'; '\.' or ',' is allowed"):
         cp.read(tmp_path / "euro.csv", decimal=";")
+
+
+def table_of(done):
+    return cp.Table.from_frame(done.columns, discretize="quantile")
 
 
 def test_the_decimal_mark_can_be_given(tmp_path: Path) -> None:
@@ -142,9 +148,7 @@ def test_new_cells_are_read_as_the_old_ones(run, tmp_path: Path) -> None:
     euro_file(tmp_path / "euro.csv")
     assert run("learn", "euro.csv", "--target", "teuer", "--method", "tan", "-o", "m.cp")[0] == 0
     model = cp.load(tmp_path / "m.cp")
-    assert model.provenance["number_formats"]["gewicht"] == {
-        "decimal": ",", "group": "", "unit": "",
-    }  # fmt: skip
+    assert model.schema["gewicht"].written.number == NumberFormat(",")
     # Of itself, each of these would be read in the other way.
     (tmp_path / "new.csv").write_text("preis|gewicht|stück\n1.234 €|2,345|8.500\n")
     assert run("predict", "m.cp", "new.csv", "-o", "p.csv")[0] == 0
@@ -178,9 +182,8 @@ def test_dropping_all_but_an_id_leaves_it() -> None:
 def test_frames_of_texts_are_read_alike(tmp_path: Path) -> None:
     euro_file(tmp_path / "euro.csv")
     done = prepare(read_columns(tmp_path / "euro.csv"))
-    table = cp.Table.from_frame(done.columns, discretize="quantile")
-    told = {"number_formats": done.number_formats}
+    table = table_of(done)
     raw = cp.Table.from_frame({"preis": ["1.234 €"], "gewicht": ["2,345"], "stück": ["8.500"]})
     labels = [Labels(c.name, c.states, c.codes) for c in raw.labels()]
-    numbers = prepare_like(labels, table.schema, told)
+    numbers = list(map(as_written, labels, table.schema))
     assert [c.values[0] for c in numbers] == [1234.0, 2.345, 8500]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from counterpane.data.encoder import UnknownCells
 from counterpane.models.effects import explained_probabilities
 
 ROW = {"status": "third", "age": "adult", "sex": "male"}
@@ -64,7 +65,8 @@ def test_more_than_two_classes_and_unknown_cells() -> None:
     records = model.explain(row)
     expected = model.query("class", row).to_dict()
     assert explained_probabilities(records) == pytest.approx(expected)
-    odd = model.explain({"petal_length": 5.0, "petal_width": "strange"})
+    with pytest.warns(UnknownCells, match="'petal_width': 1 cell .* such as 'strange'"):
+        odd = model.explain({"petal_length": 5.0, "petal_width": "strange"})
     assert explained_probabilities(odd) == pytest.approx(
         model.query("class", {"petal_length": 5.0}).to_dict()
     )

@@ -21,8 +21,8 @@ from counterpane.counts.engines.table_readers import open_arrow
 from counterpane.counts.layout import CountBatch, CountLayout
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, Policy
-from counterpane.data.encoder import check_limits, check_rule
 from counterpane.data.schema import code_dtype
+from counterpane.data.schema_inference import check_limits, check_rule
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, unknown_name
 from counterpane.lazy import lazy

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.clean import NO_NUMBER
 from counterpane.data.encoder import ValueCodes
-from counterpane.data.number_formats import widened
+from counterpane.data.number_formats import NO_NUMBER, widened
 from counterpane.data.schema import Schema, Variable, code_dtype
 from counterpane.errors import DataError, MissingExtraError, WeightError, unknown_name
 from counterpane.typing import Array, Bools, Codes, Floats

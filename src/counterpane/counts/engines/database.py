@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.encoder import plain_number
+from counterpane.data.number_formats import plain_scalar
 from counterpane.errors import DataError, ParameterError
 from counterpane.typing import State
 
@@ -340,7 +340,7 @@ class DatabaseTable:
 
 def objects(values: Any) -> list[Any]:
     """A tuple or an Arrow array as plain Python objects."""
-    return list(map(plain_number, values if isinstance(values, tuple) else values.to_pylist()))
+    return list(map(plain_scalar, values if isinstance(values, tuple) else values.to_pylist()))
 
 
 def sql_name(name: str) -> str:

@@ -23,10 +23,12 @@ from counterpane.counts.engines.arrow_cells import (
     pyarrow_module,
 )
 from counterpane.counts.source import columns_to_count
-from counterpane.data.clean import NO_NUMBER, NUMBER, text_column
+from counterpane.data.clean import text_column
 from counterpane.data.columns import Column, Labels, Numbers, from_objects, make_labels
-from counterpane.data.encoder import check_total_weight, infer_schema, plain_number
+from counterpane.data.encoder import check_total_weight
+from counterpane.data.number_formats import NO_NUMBER, NUMBER, plain_scalar
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
+from counterpane.data.schema_inference import infer_schema
 from counterpane.errors import DataError, DiscretizeError, ParameterError
 from counterpane.typing import Array, State
 
@@ -216,7 +218,7 @@ class _Observed:
             listed = values.dictionary
         else:
             listed = compute.unique(values)
-        if self._keep(map(plain_number, listed.to_pylist())):
+        if self._keep(map(plain_scalar, listed.to_pylist())):
             self._check_numbers(values)
         elif types.is_integer(values.type):
             seen = [v for v in self._values if v is not None]

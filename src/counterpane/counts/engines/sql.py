@@ -24,8 +24,10 @@ from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, lay_o
 from counterpane.counts.source import CountSource, Policy, columns_to_count
 from counterpane.counts.tasks import BLOCK_ROWS, CountTask, PairTask
 from counterpane.data.columns import Column, Numbers, from_objects
-from counterpane.data.encoder import ValueCodes, check_total_weight, infer_schema, plain_number
+from counterpane.data.encoder import ValueCodes, check_total_weight
+from counterpane.data.number_formats import plain_scalar
 from counterpane.data.schema import MAX_STATES, Schema, code_dtype
+from counterpane.data.schema_inference import infer_schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, WeightError, unknown_name
 from counterpane.progress import Control
@@ -146,7 +148,7 @@ class SqlSource(CountSource):
         self._table.n_rows = self._table.rows_scanned = self.n_rows
         if weights is None:
             return
-        least, most, total = map(plain_number, measures)
+        least, most, total = map(plain_scalar, measures)
         if not all(isinstance(x, int | float) for x in (least, most)):
             raise WeightError(f"the weight column {weights!r} holds no numbers; it must.")
         if present < self.n_rows or least < 0 or not 0 < total < math.inf:

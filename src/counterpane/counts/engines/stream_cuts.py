@@ -16,7 +16,6 @@ from counterpane.counts.engines.arrow_cells import (
 )
 from counterpane.counts.engines.file_readers import BlockReader
 from counterpane.counts.engines.schema_scan import SchemaScan, variables_from_options
-from counterpane.data.encoder import numeric_target
 from counterpane.data.intervals import (
     LARGEST,
     STEPS,
@@ -30,6 +29,7 @@ from counterpane.data.intervals import (
     quantile_cuts,
 )
 from counterpane.data.schema import Variable, code_dtype
+from counterpane.data.schema_inference import numeric_target
 from counterpane.errors import DiscretizeError
 from counterpane.progress import Control
 from counterpane.typing import Array, Floats

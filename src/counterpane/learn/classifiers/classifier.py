@@ -12,10 +12,10 @@ import numpy as np
 from counterpane.counts.open import read, read_blocks
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reordered, resolved
-from counterpane.data.columns import Column, Labels, Numbers, n_rows
+from counterpane.data.columns import Column, Labels, Numbers, check_usable, n_rows
 from counterpane.data.encoder import check_weights, encode_column, encode_rows
 from counterpane.data.export import frame_kind_of
-from counterpane.data.prepare import Prepared, preparation_notes, prepare_like
+from counterpane.data.prepare import Prepared, preparation_notes
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, NotFittedError, ParameterError, Setting
@@ -284,7 +284,7 @@ class Classifier(Learner):
     def predict_log_proba(self, X: Any) -> Floats:
         """ln P(class | row), shape (rows, classes), in the order of `classes_`."""
         self._check_fitted()
-        return self._of_columns(*read_features(X))
+        return self._of_columns(*self._new_rows(X))
 
     def predict_proba(self, X: Any) -> Floats:
         """P(class | row), shape (rows, classes), in the order of `classes_`."""
@@ -309,7 +309,7 @@ class Classifier(Learner):
         if isinstance(X, CountSource):
             X = X.rows()
             sample_weight = X.weights if sample_weight is None else sample_weight
-        named, columns = read_features(X)
+        named, columns = self._new_rows(X)
         column = (
             column_called(columns, y, named) if isinstance(y, str) else column_of_classes(y, ())[0]
         )
@@ -324,6 +324,13 @@ class Classifier(Learner):
         if not codes.shape[1]:
             return np.empty((0, len(self.classes_)))
         return self._log_proba(codes, numbers)
+
+    def _new_rows(self, X: Any) -> tuple[bool, list[Column]]:
+        """Whether `X` names its columns, and those columns; others of odd kinds are ignored."""
+        unusable: dict[str, str] = {}
+        named, columns = read_features(X, unusable)
+        check_usable(self.schema_.names, unusable)
+        return named, columns
 
     def _encoded(self, named: bool, columns: Sequence[Column]) -> tuple[Codes, Floats]:
         """The codes and numbers of columns, found by name where there are names."""
@@ -343,7 +350,6 @@ class Classifier(Learner):
             )
         else:
             columns = [columns[place] for place in self._places]
-        columns = prepare_like(columns, self.schema_, self._preparation)
         return encode_rows(columns, tuple(self.schema_), self._numeric)
 
     def _check_fitted(self) -> None:

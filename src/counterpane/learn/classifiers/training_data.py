@@ -12,11 +12,12 @@ import numpy as np
 
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
-from counterpane.data.encoder import cut_variable, encode_rows
+from counterpane.data.encoder import encode_rows
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import mdl_cuts
 from counterpane.data.prepare import Prepared, prepare
 from counterpane.data.schema import Schema, Variable
+from counterpane.data.schema_inference import cut_variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting, unknown_name
 from counterpane.learn.base import Missing
@@ -34,7 +35,7 @@ def read_features(X: Any, unusable: dict[str, str] | None = None) -> tuple[bool,
     if isinstance(X, str | os.PathLike):
         return True, columns_of(read_columns(X), unusable=unusable)
     if isinstance(X, Table):
-        return True, list(X.labels(unknown=unusable is None))  # predictions know the difference
+        return True, list(X.labels(unknown=True))  # predictions know the difference
     if isinstance(X, CountSource):
         raise DataError(
             f"the rows of a {type(X).__name__} have no order to predict them in; pass a frame, an "
@@ -245,7 +246,7 @@ def make_training(
         else:
             variables.append(_cut_variable(column, labels, weights, len(target.states), max_bins))
     codes, numbers = encode_rows(columns, variables, numeric)
-    class_variable = Variable(target.name, target.states)
+    class_variable = Variable(target.name, target.states, written=target.written)
     if target.cut is not None:
         class_variable = replace(target.cut, name=target.name)
     return Training(
@@ -303,7 +304,7 @@ def _rows_to_use(columns: Sequence[Column], weights: Array | None, missing: Miss
 def _take(column: Column, rows: Bools) -> Column:
     if isinstance(column, Labels):
         return _take_labels(column, rows)
-    return Numbers(column.name, column.values[rows], column.missing[rows], column.dated)
+    return column.take(rows)
 
 
 def _take_labels(labels: Labels, rows: Bools) -> Labels:
@@ -313,7 +314,7 @@ def _take_labels(labels: Labels, rows: Bools) -> Labels:
         return replace(labels, codes=codes)
     seen = np.unique(codes[codes >= 0])
     lookup = np.append(np.searchsorted(seen, np.arange(len(labels.states))), -1)
-    return Labels(labels.name, tuple(labels.states[c] for c in seen), lookup[codes])
+    return replace(labels, states=tuple(labels.states[c] for c in seen), codes=lookup[codes])
 
 
 def _numeric(
@@ -337,7 +338,7 @@ def _state_variable(column: Column) -> Variable:
     states = (*labels.states, *gap_state)
     if labels.cut is not None:
         return replace(labels.cut, states=states)
-    return Variable(column.name, states)
+    return Variable(column.name, states, written=column.written)
 
 
 def _cut_variable(

@@ -11,7 +11,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import fields
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias
 
@@ -116,18 +115,12 @@ def notes_of(schema: Schema, names: Sequence[str], states: Sequence[Sequence[str
     for variable, name, words in zip(schema, names, states, strict=True):
         if (name, tuple(words), None) == (variable.name, variable.states, variable.cuts):
             continue
-        record = {"in_file": name, **record_of(variable)}
+        record = {"in_file": name, **variable.to_record()}
         record["states"] = dict(zip(words, variable.states, strict=True))
         text = json.dumps(record, separators=(",", ":"))
         pieces = PIECE.findall(UNSAFE.sub(_escape, text))
         notes += [f"{NEXT if k else FIRST}{piece}" for k, piece in enumerate(pieces)]
     return notes
-
-
-def record_of(variable: Variable) -> dict[str, Any]:
-    """What a variable is made of, without what is not set."""
-    parts = {f.name: getattr(variable, f.name) for f in fields(variable) if f.init}
-    return {name: value for name, value in parts.items() if value is not None}
 
 
 def with_originals(network: AnyNetwork, source: Source) -> AnyNetwork:
@@ -156,11 +149,9 @@ def _original(source: Source, variable: Variable, record: dict[str, Any], line: 
         source.fail(line, _damaged("it has no states"))
     if tuple(states) != variable.states:
         return variable
-    parts = {f.name: record[f.name] for f in fields(Variable) if f.init and f.name in record}
-    parts["states"] = list(states.values())
     try:
-        return Variable(**{name: _frozen(value) for name, value in parts.items()})
-    except (CounterpaneError, TypeError, ValueError) as error:
+        return Variable.from_record({**record, "states": list(states.values())})
+    except (CounterpaneError, LookupError, TypeError, ValueError) as error:
         source.fail(line, _damaged(str(error)))
 
 
@@ -191,10 +182,6 @@ def _damaged(why: str) -> str:
 
 def _escape(mark: re.Match[str]) -> str:
     return f"\\u{ord(mark[0]):04x}"
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(part) for part in value) if isinstance(value, list) else value
 
 
 class Spelling(NamedTuple):

@@ -51,7 +51,7 @@ def write_native(path: str | os.PathLike[str], content: Content) -> None:
     ]
     header = {
         "kind": content.kind,
-        "schema": [variable_record(v) for v in content.schema],
+        "schema": [v.to_record() for v in content.schema],
         "arrays": [{"name": k, "dtype": a.dtype.str, "shape": a.shape} for k, a in arrays],
         "provenance": content.provenance,
     }
@@ -105,30 +105,11 @@ def read_native(path: str | os.PathLike[str]) -> Content:
         if not isinstance(header["kind"], str):
             raise TypeError("its kind is no text")
         check_provenance(header["provenance"])
-        schema = Schema(variable_from_record(record) for record in header["schema"])
+        schema = Schema(Variable.from_record(record) for record in header["schema"])
         arrays = _read_arrays(body[header_size:], header["arrays"])
         return Content(header["kind"], schema, arrays, header["provenance"])
     except (CounterpaneError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{where} has a header that makes no sense: {error!r}.") from None
-
-
-def variable_record(variable: Variable) -> dict[str, Any]:
-    """A variable as the header holds it; older releases read the first three entries alone."""
-    record = {"name": variable.name, "states": variable.states, "cuts": variable.cuts}
-    kept = {"quantiles": variable.quantiles, "step": variable.step}
-    return record | {key: value for key, value in kept.items() if value is not None}
-
-
-def variable_from_record(record: dict[str, Any]) -> Variable:
-    """The variable of a record of the header; older files keep no quantiles."""
-    cuts, quantiles = record["cuts"], record.get("quantiles")
-    return Variable(
-        record["name"],
-        tuple(record["states"]),
-        None if cuts is None else tuple(cuts),
-        None if quantiles is None else tuple(tuple(part) for part in quantiles),
-        record.get("step"),
-    )
 
 
 def is_native(path: str | os.PathLike[str]) -> bool:

@@ -72,7 +72,6 @@ def _held_out(value: Any) -> bool:
 SHAPES: dict[str, Shape] = {
     "config": _maybe(_fields(**{"class": _text, "parameters": _each(_any)})),
     "data": _maybe(_text),
-    "day_first": _each(_truth),
     "decimal": _maybe(_text),
     "edge_confidence": _list_of(_row(_text, _text, _number)),
     "edge_samples": _count,
@@ -82,7 +81,6 @@ SHAPES: dict[str, Shape] = {
     "known_directions": _list_of(_row(_text, _text)),
     "left_out": _each(_text),
     "missing": _maybe(_fields(note=_text)),
-    "number_formats": _each(_each(_text)),
     "pag": _list_of(_row(_text, _text, _text)),
     "pool": _fields(note=_text),
     "prior_size": _maybe(_number),
@@ -90,7 +88,6 @@ SHAPES: dict[str, Shape] = {
     "rows": _maybe(_number),
     "seconds": _maybe(_number),
     "target": _maybe(_text),
-    "target_cuts": _maybe(_list_of(_number)),
     "trace": _list_of(_each(_any)),
 }
 

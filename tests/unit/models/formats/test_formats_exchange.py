@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -152,7 +153,8 @@ def test_words_say_what_the_originals_are(tmp_path):
     assert "variable petal_width_cm {" in text
     states = cp.load(tmp_path / "iris.bif").schema["petal_width_cm"].states
     cuts = [str(c).replace(".", "_") for c in iris.schema["petal width (cm)"].cuts]
-    assert states == (f"lt_{cuts[0]}", f"from_{cuts[0]}_to_{cuts[1]}", f"ge_{cuts[1]}")
+    between = [f"from_{low}_to_{high}" for low, high in pairwise(cuts)]
+    assert states == (f"lt_{cuts[0]}", *between, f"ge_{cuts[-1]}")
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ class MarkovClassifier(Classifier):
         if isinstance(X, CountSource):
             X = X.rows()
             sample_weight = X.weights if sample_weight is None else sample_weight
-        named, columns = read_features(X)
+        named, columns = self._new_rows(X)
         right = self._of_columns(named, columns).argmax(axis=1) == vector.codes(columns)
         return float(np.average(right, weights=sample_weight))
 
