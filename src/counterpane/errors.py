@@ -47,6 +47,16 @@ def shortened(text: str) -> str:
     return f"{text[: MAX_MESSAGE // 2]} … {text[-MAX_MESSAGE // 3 :]}"
 
 
+def shown_type(value: object) -> str:
+    """The name of a value's type with its article.
+
+    >>> shown_type([]), shown_type(1)
+    ('a list', 'an int')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 class Setting:
     """A parameter in a message, with its value if one was passed; the command names its option.
 
@@ -71,6 +81,14 @@ class Advice:
 
     def __str__(self) -> str:
         return self.python
+
+
+class CounterpaneWarning(UserWarning):
+    """Base of warnings whose message has parts, as those of `CounterpaneError` have."""
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 class CounterpaneError(Exception):

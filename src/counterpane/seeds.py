@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.errors import ParameterError, Setting
+from counterpane.errors import ParameterError, Setting, shown_type
 
 
 def random_generator(random_state: Any) -> np.random.Generator:
@@ -23,6 +23,6 @@ def random_generator(random_state: Any) -> np.random.Generator:
         shown = random_state if isinstance(random_state, int | float | str) else ...
         raise ParameterError(
             Setting("random_state", shown),
-            f" is a {type(random_state).__name__} that is no seed; a whole number from 0, a "
+            f" is {shown_type(random_state)} that is no seed; a whole number from 0, a "
             "numpy.random.Generator or None is needed.",
         ) from None

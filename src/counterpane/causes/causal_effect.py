@@ -17,7 +17,7 @@ from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import NotFittedError, ParameterError
+from counterpane.errors import NotFittedError, ParameterError, shown_type
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.choice import no_directions
@@ -161,7 +161,7 @@ def opened_subject(subject: Any, graph: Any) -> Any:
     ):
         if graph is None:
             raise ParameterError(
-                f"a {type(subject).__name__} has rows, and rows alone do not tell causes; pass "
+                f"{shown_type(subject)} has rows, and rows alone do not tell causes; pass "
                 "graph='x -> y; …', or a fitted learner of networks."
             )
         data = subject if isinstance(subject, CountSource | Table) else read(subject)

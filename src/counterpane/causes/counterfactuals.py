@@ -10,7 +10,7 @@ import numpy as np
 from counterpane.boundary import public
 from counterpane.causes.causal_graph import check_question
 from counterpane.data.schema import Schema, Variable
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, shown_type
 from counterpane.graphs import Dag
 from counterpane.models.answer import Answer
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -61,7 +61,7 @@ def counterfactual(
     """
     if not isinstance(model, BayesianNetwork):
         raise ParameterError(
-            f"a {type(model).__name__} has no mechanisms; a BayesianNetwork is needed in which "
+            f"{shown_type(model)} has no mechanisms; a BayesianNetwork is needed in which "
             "every column with parents follows from them."
         )
     schema = model.schema

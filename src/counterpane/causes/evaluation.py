@@ -13,7 +13,7 @@ import numpy as np
 from counterpane.causes.expressions import Expression, Probability, Product, Quotient, Sum
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.schema import Schema, state_text
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, shown_type
 from counterpane.features import Potential
 from counterpane.inference.elimination import eliminate
 from counterpane.inference.plan import plan_query
@@ -61,7 +61,7 @@ def tables_for(
         }
     if not isinstance(source, CountSource):
         raise ParameterError(
-            f"a {type(source).__name__} gives no probabilities; pass a model that answers "
+            f"{shown_type(source)} gives no probabilities; pass a model that answers "
             "questions, or a CountSource such as cp.MemoryCounts(table)."
         )
     if not 0 <= equivalent_sample_size < np.inf:

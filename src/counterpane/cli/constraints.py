@@ -50,11 +50,13 @@ class EdgeConstraints:
                 f"these methods do: {', '.join(CONSTRAINED)}."
             )
 
-    def parameters(self, names: Sequence[str], left_out: Mapping[str, str]) -> dict[str, Any]:
+    def parameters(
+        self, names: Sequence[str], left_out: Mapping[str, str], dropped: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """The parameters of a network learner, by the names of the columns; empty for none."""
         if not self:
             return {}
-        columns = _ColumnNames(names, left_out)
+        columns = _ColumnNames(names, left_out, dropped)
         required = [edge for item in self.require for edge in columns.edges(item, "require")]
         forbidden = [edge for item in self.forbid for edge in columns.edges(item, "forbid")]
         tiers = [columns.tier(item) for item in self.tiers]
@@ -153,10 +155,11 @@ def _read_toml(path: Path) -> dict[str, list[Any]]:
 
 @dataclass(frozen=True)
 class _ColumnNames:
-    """The columns that constraints may name, and those that were left out."""
+    """The columns that constraints may name, those that were left out, and those of --drop."""
 
     names: Sequence[str]
     left_out: Mapping[str, str]
+    dropped: Sequence[str]
 
     def edges(self, item: Any, option: str) -> list[tuple[str, str]]:
         """The edge that is written in `item`; two where both directions are forbidden."""
@@ -186,6 +189,11 @@ class _ColumnNames:
 
     def no_column(self, name: str) -> Exception:
         """The error for a name that is no column, or none any more."""
+        if name in self.dropped:
+            return ParameterError(
+                f"column {name!r} is dropped by --drop and named in a constraint; remove it from "
+                "one of them."
+            )
         if name in self.left_out:
             return ParameterError(
                 f"column {name!r} was left out ({self.left_out[name]}); keep it with "

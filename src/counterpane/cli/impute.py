@@ -110,6 +110,9 @@ def _completed(model: Any, raw: Sequence[Any], draws: int | None, seed: int | No
         if cells.any():
             stay = "stays" if cells.sum() == 1 else "stay"
             note(f"Column {name!r}: {many(int(cells.sum()), 'such cell')} {stay} as written.")
+    kept = [v.name for v in model.schema if v.written is not None and v.written.empty_is_value]
+    if kept:
+        note(f"Not imputed: {', '.join(kept)}; an empty cell is a value there.")
     completed: list[Any] = imputing.impute_frame(
         model, list(raw), draws, seed, read=read, fixed=observed
     )

@@ -129,7 +129,9 @@ def run_learn(
     method, why = _choose(method, target, constraints, bool(links), len(table.names))
     check_bins(columns.bins, method, columns.discretize)
     source = _source(table, method, target, columns)
-    limits = constraints.parameters(table.names, table.prepared.left_out)
+    limits = constraints.parameters(
+        table.names, table.prepared.left_out, table.options.get("dropped", ())
+    )
     options = limits | _learner_options(method, target, columns, search)
     options |= _read_settings(method, settings)
     began = time.monotonic()

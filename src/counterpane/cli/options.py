@@ -211,7 +211,16 @@ class TextFormat:
         ),
     ] = None
 
-    def to_dict(self) -> dict[str, str | None]:
+    header: Annotated[
+        bool | None,
+        _option(
+            "--header/--no-header",
+            help="Whether the first row has the names of the columns; detected by default.",
+            panel=READING,
+        ),
+    ] = None
+
+    def to_dict(self) -> dict[str, Any]:
         """The options by name."""
         return asdict(self)
 

@@ -16,6 +16,7 @@ import counterpane as cp
 from counterpane.cli.app import console, emit, note, progress_bar
 from counterpane.cli.evidence import ParsedEvidence, evidence_of
 from counterpane.cli.options import Do, Evidence, ModelFile, Printing, complete_column
+from counterpane.errors import shown_type
 from counterpane.lazy import lazy
 
 inference = lazy("counterpane.inference.limits")
@@ -23,6 +24,7 @@ schemas = lazy("counterpane.data.schema")
 uai_tasks = lazy("counterpane.models.formats.uai_tasks")
 
 BAR = 30  # letters of the bar of probability 1
+DRAWS = 2000  # of the tables, for an interval
 
 
 def run_query(
@@ -59,6 +61,15 @@ def run_query(
     strict: Annotated[
         bool, typer.Option(help="Fail instead of printing an estimate that is not trusted.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="Add the credible interval of each probability, such as 0.95.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option(
@@ -109,8 +120,11 @@ def run_query(
     lines += open_directions(loaded, list(interventions.evidence))
     for line in lines:
         note(line)
+    ends = None if interval is None else _interval(loaded, variables, parsed, do, limits, interval)
     if printing.as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
+        for cell, low, high in zip(cells, *(ends or ((), ())), strict=False):
+            cell["interval"] = [low, high]
         basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
         about = {**basis, **({"notes": lines} if lines else {})}
         question = {"columns": list(answer.names), "given": parsed.to_dict()}
@@ -120,7 +134,31 @@ def run_query(
     if answer.doubt:
         console.print(f"[bold]{escape(answer.doubt)}[/bold]")
     set_by_do = [f"do({text})" for text in interventions.texts]
-    console.print(_probability_bars(answer, [*set_by_do, *parsed.texts]))
+    console.print(_probability_bars(answer, [*set_by_do, *parsed.texts], ends))
+
+
+def _interval(
+    model: Any,
+    columns: Sequence[str],
+    parsed: ParsedEvidence,
+    do: Sequence[str] | None,
+    limits: dict[str, Any],
+    level: float,
+) -> tuple[list[float], list[float]]:
+    """The lower and upper ends of the credible intervals, in the order of the answer's rows."""
+    if not hasattr(model, "query_interval"):
+        raise cp.CounterpaneError(
+            f"{shown_type(model)} has no credible intervals; --interval is for Bayesian networks."
+        )
+    options = {"do": limits["do"]} if do else {}
+    found = model.query_interval(
+        list(columns), parsed.evidence, level=level, draws=DRAWS, random_state=0, **options
+    )
+    note(
+        f"The {100 * level:g}% intervals express the uncertainty of the tables; the graph is taken "
+        "as certain."
+    )
+    return [p for _, p in found.lower.rows()], [p for _, p in found.upper.rows()]
 
 
 def _trust(answer: Any) -> dict[str, Any]:
@@ -182,7 +220,7 @@ def check_causal(model: Any) -> None:
     """Refuse an intervention in a model that has no `do`."""
     if not hasattr(model, "do"):
         raise cp.CounterpaneError(
-            f"a {type(model).__name__} predicts a class and has no directions; --do needs a "
+            f"{shown_type(model)} predicts a class and has no directions; --do needs a "
             "Bayesian network, for instance by `counterpane learn DATA --method structure-search`."
         )
 
@@ -216,15 +254,20 @@ def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:
     )
 
 
-def _probability_bars(answer: Any, evidence: Sequence[str]) -> Grid:
+def _probability_bars(
+    answer: Any, evidence: Sequence[str], ends: tuple[list[float], list[float]] | None
+) -> Grid:
     """A table of states and probabilities with bars; `evidence` is as it was written."""
     names, given = ", ".join(answer.names), ", ".join(evidence)
     grid = Grid(title=escape(f"P({names} | {given})" if given else f"P({names})"), box=None)
     for name in answer.names:
         grid.add_column(escape(name))
     grid.add_column("probability", justify="right")
+    if ends is not None:
+        grid.add_column("interval")
     grid.add_column("")
-    for states, p in answer.rows():
+    for place, (states, p) in enumerate(answer.rows()):
         cells = [escape(schemas.state_text(s)) for s in states]
-        grid.add_row(*cells, f"{p:.4f}", "█" * round(BAR * p))
+        between = [] if ends is None else [f"{ends[0][place]:.4f} … {ends[1][place]:.4f}"]
+        grid.add_row(*cells, f"{p:.4f}", *between, "█" * round(BAR * p))
     return grid

@@ -23,7 +23,7 @@ from counterpane.cli.row_counts import count_column, repeated
 from counterpane.counts.open import is_large
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.dates import date_texts
-from counterpane.data.encoder import as_states, as_written
+from counterpane.data.encoder import Unseen, as_states, as_written
 from counterpane.data.export import column_list
 from counterpane.data.files import read_columns
 from counterpane.data.intervals import find_cut_points, find_step
@@ -242,7 +242,7 @@ def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
     return [as_written(c, known[c.name]) if c.name in known else c for c in columns]
 
 
-def table_for(model: Any, data: str, text: TextFormat) -> Any:
+def table_for(model: Any, data: str, text: TextFormat, *, unseen: Unseen = "error") -> Any:
     """The rows of DATA in the model's states; all columns of the model are needed."""
     columns = as_learned(model, read_raw(data, text, model, by_count=True))
     lacking = lacking_columns(model, columns)
@@ -251,7 +251,7 @@ def table_for(model: Any, data: str, text: TextFormat) -> Any:
             f"{without_secrets(data)!r} lacks columns of the model: {', '.join(lacking)}; add "
             "them, or learn a model without them."
         )
-    return cp.Table.from_frame(columns, schema=model.schema)
+    return cp.Table.from_frame(columns, schema=model.schema, unseen=unseen)
 
 
 def lacking_columns(model: Any, columns: Sequence[Column], target: str | None = None) -> list[str]:

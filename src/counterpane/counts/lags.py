@@ -12,7 +12,7 @@ from counterpane.boundary import public
 from counterpane.counts.open import read
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, unknown_name
+from counterpane.errors import DataError, ParameterError, shown_type, unknown_name
 from counterpane.typing import Ints
 
 
@@ -91,7 +91,7 @@ def _read(table: Any, by: str | None) -> tuple[Table, Ints]:
     if not isinstance(table, Table):
         rows = read(table) if by is None or path else read(table, drop=[by])
     if not isinstance(rows, Table):
-        raise DataError(f"a {type(rows).__name__} has no rows in order; pass a frame or a Table.")
+        raise DataError(f"{shown_type(rows)} has no rows in order; pass a frame or a Table.")
     if by is None:
         return rows, np.zeros(rows.n_rows, dtype=np.int64)
     if rows is table or path:

@@ -62,6 +62,7 @@ def read(
     encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | int | None = None,
+    header: bool | None = None,
     drop: Collection[str] = (),
     categorical: Collection[str] = (),
     device: str | int = "cpu",
@@ -69,10 +70,10 @@ def read(
 ) -> Table | CountSource:
     """The table of a file, a frame, an array, or a mapping of columns.
 
-    A path is read by its suffix: .csv, .tsv, .txt, .json, .jsonl, .arff, .data (Libra's), each also
-    with .gz; .xlsx, .parquet or .pq. It may be a URL: s3://, gs://, abfs://, https:// and others,
-    with keys from the environment. Data that may not fit into memory is returned as a source of
-    counts, which every learner that works from counts takes in place of a table.
+    A path is read by its suffix: .csv, .tsv, .tab, .txt, .json, .jsonl, .arff, .data (Libra's),
+    each also with .gz; .xlsx, .parquet or .pq. It may be a URL: s3://, gs://, abfs://, https:// and
+    others, with keys from the environment. Data that may not fit into memory is returned as a
+    source of counts, which every learner that works from counts takes in place of a table.
 
     Parameters
     ----------
@@ -106,6 +107,9 @@ def read(
         Of text files; detected by default.
     sheet : str or int
         The name or the number of a sheet of an Excel file.
+    header : bool
+        Whether the first row of a text or Excel file has the names of the columns; detected by
+        default, with a warning if it seems to hold values.
     drop, categorical : list of str
         Columns to leave out, and columns whose numbers are states.
     device : "cpu", "gpu" or int
@@ -135,7 +139,7 @@ def read(
     options: Any = {"discretize": discretize, "target": target, "states": states, "schema": schema,
                "weights": weights, "unseen": unseen, "max_states": max_states, "n_bins": n_bins,
                "on_unusable": on_unusable, "delimiter": delimiter, "encoding": encoding,
-               "decimal": decimal, "sheet": sheet, "drop": drop,
+               "decimal": decimal, "sheet": sheet, "header": header, "drop": drop,
                "categorical": categorical}  # fmt: skip
     changed = source_options | {
         name: value for name, value in options.items() if not _is_default(name, value)
@@ -183,7 +187,7 @@ READ_DEFAULTS = {
 
 def _is_default(name: str, value: Any) -> bool:
     default = READ_DEFAULTS[name]
-    plain = isinstance(value, str | int | list | tuple | set | frozenset)
+    plain = isinstance(value, str | int | list | tuple | set | frozenset) and value is not False
     return value is default or (plain and (value == default or not (value or default)))
 
 

@@ -52,7 +52,7 @@ class _Lines:
 
 def read_arff(path: Path, options: FileOptions) -> list[Column]:
     """The columns of an ARFF file with dense or sparse rows; `?` is a missing cell."""
-    with open_text(path, options.encoding) as file:
+    with open_text(path, options) as file:
         lines = _Lines(file, path)
         attributes = _header(lines)
         columns = collect(_rows(lines, attributes), len(attributes))

@@ -45,19 +45,23 @@ MAX_CODES = 2**24  # states of all columns of a Libra file together
 class FileOptions:
     """How a file is written; None is detected.
 
-    Without `encoding` text is UTF-8, UTF-16 if it begins so, otherwise Windows-1252. `sheet` is
-    one of an Excel file. `formats` are the formats of numbers that a model was learned from, by
-    column. Columns without a name are named after their position. If `strict`, they are refused,
-    and so is text that is not UTF-8. `report` is told how much was read.
+    Without `encoding` text is UTF-8, UTF-16 if it begins so, otherwise Windows-1252; if `damaged`,
+    bytes that are no text of the encoding are replaced. `header` says whether the first row has the
+    names of the columns. `sheet` is one of an Excel file. `formats` are the formats of numbers that
+    a model was learned from, by column. Columns without a name are named after their position. If
+    `strict`, they are refused, and so is text that is not UTF-8. `report` is told how much was
+    read.
     """
 
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str | None = None
     sheet: str | int | None = None
+    header: bool | None = None
     formats: Mapping[str, NumberFormat] | None = None
     report: Report | None = None
     strict: bool = False
+    damaged: bool = False
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ".", ","):
@@ -65,6 +69,7 @@ class FileOptions:
         if self.delimiter is not None:
             check_delimiter(self.delimiter)
         check_kind("encoding", "str | None", self.encoding)
+        check_kind("header", "bool | None", self.header)
 
 
 def check_delimiter(delimiter: Any) -> None:
@@ -74,9 +79,9 @@ def check_delimiter(delimiter: Any) -> None:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str | None) -> Iterator[IO[str]]:
+def open_text(path: Path, options: FileOptions) -> Iterator[IO[str]]:
     """The text of a file, unpacked where its name ends in .gz; every failure is one sentence."""
-    encoding = encoding or "utf-8-sig"
+    encoding, errors = options.encoding or "utf-8-sig", "replace" if options.damaged else "strict"
     try:
         io.TextIOWrapper(io.BytesIO(), encoding)
     except (LookupError, ValueError):  # one of bytes, or with a null character
@@ -87,7 +92,7 @@ def open_text(path: Path, encoding: str | None) -> Iterator[IO[str]]:
     try:
         with (
             path_errors(path, "read"),
-            io.TextIOWrapper(open_bytes(path, packed=packed), encoding, newline="") as file,
+            io.TextIOWrapper(open_bytes(path, packed=packed), encoding, errors, newline="") as file,
         ):
             yield file
     except EOFError:
@@ -116,15 +121,15 @@ def read_delimited(path: Path, options: FileOptions) -> list[Column]:
     Blank lines are skipped; a row with more or fewer fields than the header is refused. Unless
     `strict`, titles above the header and a description below it are left out, with a warning.
     """
-    with open_text(path, options.encoding) as file:
+    with open_text(path, options) as file:
         above, lines = _header_line(file, options)
         mark = options.delimiter or split_best(lines[0] if lines else "")
         reader = csv.reader(chain(repeat("\n", above), lines, file), delimiter=mark, strict=True)
         try:
             header = _header(reader, path, options)
             rows = _rows(reader, len(header), path)
-            if not options.strict:
-                header, rows = table_below(header, rows, f"file {str(path)!r}")
+            if not options.strict or options.header is False:
+                header, rows = table_below(header, rows, f"file {str(path)!r}", options.header)
             if options.report is not None:
                 rows = _reported(rows, file, path.stat().st_size / MEGABYTE, options.report)
             columns = collect(rows, len(header))
@@ -150,7 +155,7 @@ def _header_line(file: IO[str], options: FileOptions) -> tuple[int, list[str]]:
             above += 1
         if len(lines) == (1 if options.strict else FIRST_LINES):
             break
-    titles = 0 if options.strict else title_lines(lines)
+    titles = 0 if options.strict or options.header is False else title_lines(lines)
     if titles:
         warnings.warn(titles_left_out(titles + above, lines[0].strip(",;|\t\r\n ")), stacklevel=5)
     return above + titles, lines[titles:]
@@ -171,7 +176,7 @@ def _header(reader: Any, path: Path, options: FileOptions) -> list[str]:
     header: list[str] = next(filter(None, reader), [])
     if not header:
         raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
-    if options.strict and "" in header:
+    if options.strict and "" in header and options.header is not False:
         raise FileFormatError(
             f"file {str(path)!r}: column {header.index('') + 1} has no name in the header; name "
             "each column (pandas writes an unnamed index unless told index=False)."
@@ -200,7 +205,7 @@ def read_libra_data(path: Path, options: FileOptions) -> Table:
     first row that exceeds all others in every column holds the numbers of states instead.
     """
     weights = array("d")
-    with open_text(path, options.encoding) as file:
+    with open_text(path, options) as file:
         rows = _libra_rows(file, path, weights)
         first = next(rows, None)
         if first is None:

@@ -20,6 +20,8 @@ ALL = "all dates"
 _CLOCK = r"(?:[T ]\s*(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,9})?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?)?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}")
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_CLOCK}")
+_YEAR_MONTH = re.compile(r"([12]\d{3})([-/])(0[1-9]|1[0-2])")
+_SEASON = re.compile(r"\d\d(\d\d)[-/](\d\d)")
 _DAY_WORD = re.compile(rf"(\d{{1,2}})[-. ]+([A-Za-z]{{3,9}})[-., ]+(\d{{4}}){_CLOCK}")
 _WORD_DAY = re.compile(rf"([A-Za-z]{{3,9}})[-. ]+(\d{{1,2}})[-., ]+(\d{{4}}){_CLOCK}")
 _MONTHS = (
@@ -32,7 +34,8 @@ _MONTH = {name[:n]: i for i, name in enumerate(_MONTHS, 1) for n in (3, 4, len(n
 def day_number(value: Any, *, day_first: bool | None = None) -> float | None:
     """The days from 1970-01-01 to a date or time, in UTC where it names a zone; None for others.
 
-    Texts are years first (2021-03-04, 2021/3/4, with or without a time), months as English words
+    Texts are years first (2021-03-04, 2021/3/4, with or without a time; 2021-03 is its first day),
+    months as English words
     (4 March 2021, Mar 4, 2021), days first with dots (4.3.2021), or, with slashes or dashes,
     13/3/2021 and 3/13/2021; `day_first` says how to read those that could be either.
 
@@ -48,6 +51,8 @@ def day_number(value: Any, *, day_first: bool | None = None) -> float | None:
     text = value.strip()
     if match := _YEAR_FIRST.fullmatch(text):
         return _moment(match[1], match[3], match[4], match.groups()[4:])
+    if match := _YEAR_MONTH.fullmatch(text):
+        return _moment(match[1], match[3], 1, (None,) * 5)
     if match := _YEAR_LAST.fullmatch(text):
         first, second = int(match[1]), int(match[3])
         if match[2] == "." or second > 12:
@@ -63,6 +68,16 @@ def day_number(value: Any, *, day_first: bool | None = None) -> float | None:
     if match := _WORD_DAY.fullmatch(text):
         return _moment(match[3], _MONTH.get(match[1].lower(), 0), match[2], match.groups()[3:])
     return None
+
+
+def are_seasons(texts: Iterable[str]) -> bool:
+    """Whether all texts are pairs of years such as 2009-10, which look like months.
+
+    >>> are_seasons(["2009-10", "2010-11"]), are_seasons(["2009-10", "2009-11"])
+    (True, False)
+    """
+    matches = [_SEASON.fullmatch(text.strip()) for text in texts]
+    return all(m is not None and (int(m[1]) + 1) % 100 == int(m[2]) for m in matches)
 
 
 def find_day_first(texts: Iterable[str]) -> bool | None:

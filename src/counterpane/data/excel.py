@@ -15,10 +15,17 @@ from typing import Any
 from counterpane.data.clean import typed_columns
 from counterpane.data.columns import Column
 from counterpane.data.csv import FileOptions
-from counterpane.data.headers import FIRST_LINES, is_header, table_below, titles_left_out
+from counterpane.data.headers import (
+    FIRST_LINES,
+    is_header,
+    numbered_names,
+    table_below,
+    titles_left_out,
+)
 from counterpane.disk import check_unpacked
 from counterpane.errors import (
     CounterpaneError,
+    CounterpaneWarning,
     DataError,
     FileFormatError,
     MissingExtraError,
@@ -33,12 +40,8 @@ TABLE_ROWS = 10  # of the first sheet that is read without being named
 FAULTS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 
 
-class SheetChosen(UserWarning):
+class SheetChosen(CounterpaneWarning):
     """A workbook has several sheets, and the first of them that holds a table was read."""
-
-    def __init__(self, *parts: object) -> None:
-        super().__init__("".join(map(str, parts)))
-        self.parts = parts
 
 
 def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]]:
@@ -67,8 +70,8 @@ def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]
                 rows = list(_rows(page, path, max(FEW_CELLS, size)))
         finally:
             book.close()
-    titles = 0 if options.strict else _title_rows(rows)
-    cells = _columns(rows[titles:], path, strict=options.strict)
+    titles = 0 if options.strict or options.header is False else _title_rows(rows)
+    cells = _columns(rows[titles:], path, options)
     if options.sheet is None and len(book.worksheets) > 1:
         others = ", ".join(repr(each.title) for each in book.worksheets if each is not page)
         warnings.warn(
@@ -178,15 +181,17 @@ def _cell(value: Any) -> Any:
     return None if empty else value
 
 
-def _columns(rows: Sequence[list[Any]], path: Path, *, strict: bool) -> dict[str, list[Any]]:
+def _columns(rows: Sequence[list[Any]], path: Path, options: FileOptions) -> dict[str, list[Any]]:
     """Cells by column name, the first row holding the names; all columns have the same length."""
     width = max(map(len, rows), default=0)
     if not width:
         raise FileFormatError(f"file {str(path)!r} is empty; a header row is needed.")
+    if options.header is False:
+        rows = [numbered_names(width), *rows]
     header, *table = ([*row, *[None] * (width - len(row))] for row in rows)
     named = {i for i, name in enumerate(header) if name is not None}
     kept = [i for i in range(width) if i in named or any(row[i] is not None for row in table)]
-    if strict and len(kept) > len(named):
+    if options.strict and len(kept) > len(named):
         place = next(i for i in kept if i not in named)
         raise FileFormatError(
             f"file {str(path)!r}: column {place + 1} has no name in the first row; name each "
@@ -194,8 +199,10 @@ def _columns(rows: Sequence[list[Any]], path: Path, *, strict: bool) -> dict[str
         )
     names = [f"column {i + 1}" if header[i] is None else str(header[i]).strip() for i in kept]
     cells: Iterator[list[Any]] = ([row[i] for i in kept] for row in table)
-    if not strict:
-        names, cells = table_below(names, cells, f"file {str(path)!r}")
+    if not options.strict:
+        # Names that were not there are not guessed again.
+        header_given = True if options.header is False else options.header
+        names, cells = table_below(names, cells, f"file {str(path)!r}", header_given)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"the column name {twice!r} occurs twice; each needs its own.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -29,8 +31,9 @@ from counterpane.data.prepare import ColumnsLeftOut, choose_columns, prepare
 from counterpane.data.remote import fetched, is_url, list_remote
 from counterpane.data.schema_inference import Discretize
 from counterpane.data.table import Table
-from counterpane.disk import as_path, path_errors
+from counterpane.disk import as_path, open_bytes, path_errors
 from counterpane.errors import (
+    CounterpaneWarning,
     DataError,
     FileFormatError,
     NoFileError,
@@ -42,8 +45,10 @@ from counterpane.errors import (
 MAX_CELLS = 2**28  # columns × rows of JSON lines: with more, keys are no columns
 SAFE_CELLS, CELLS_PER_LETTER = 2**24, 16  # of a table of JSON lines, nearly all of them empty
 _SUFFIXES = (
-    ".csv, .tsv, .txt, .json, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
+    ".csv, .tsv, .tab, .txt, .json, .jsonl, .arff, .data (each also with .gz), .xlsx, .parquet, .pq"
 )
+BLOCK_BYTES = 2**20
+_ODD, _BEYOND_ASCII = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f]")
 RECORDS_NEEDED = 'one object a line is needed, such as {"age": 41, "sex": "male"}.'
 _OTHERS = {
     ".xls": " (save it as .xlsx)",
@@ -60,6 +65,7 @@ def read_table(
     encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | int | None = None,
+    header: bool | None = None,
     drop: Collection[str] = (),
     categorical: Collection[str] = (),
     **options: Any,
@@ -85,7 +91,7 @@ def read_table(
     columns = source
     if isinstance(source, str | os.PathLike):
         columns = _stored(
-            source, FileOptions(delimiter, encoding, decimal, sheet, strict=not lenient)
+            source, FileOptions(delimiter, encoding, decimal, sheet, header, strict=not lenient)
         )
     if isinstance(columns, Table):
         chosen = choose_columns(columns.labels(), drop=drop, categorical=categorical)
@@ -137,10 +143,56 @@ def _contents(path: Path, options: FileOptions) -> Any:
         guessed = encoding == "utf-8-sig" and not options.encoding and not options.strict
         if not guessed or not isinstance(error.__context__, UnicodeError):
             raise
+        if _is_damaged_utf8(path):
+            return read(path, replace(options, encoding=encoding, damaged=True))
         try:
             return read(path, replace(options, encoding="cp1252"))
         except FileFormatError:
             raise error from None
+
+
+class BytesReplaced(CounterpaneWarning):
+    """A file of UTF-8 text has bytes that are no characters."""
+
+
+def _is_damaged_utf8(path: Path) -> bool:
+    """Whether a file is UTF-8 text but for a few bytes; a warning says where the first is.
+
+    Text of another encoding has hardly any sequence of bytes that is a character beyond ASCII in
+    UTF-8, and UTF-8 has many for each byte that was damaged.
+    """
+    good = bad = offset = lines = 0
+    first = (0, 0)
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    with path_errors(path, "read"), open_bytes(path, packed=path.suffix.lower() == ".gz") as file:
+        while block := file.read(BLOCK_BYTES):
+            text = decoder.decode(block)
+            odd = _ODD.search(text)
+            if odd and not bad:
+                before = text[: odd.start()]
+                first = (
+                    offset + len(before.encode(errors="surrogateescape")),
+                    lines + before.count("\n") + 1,
+                )
+            n_odd = len(_ODD.findall(text))
+            bad, good = bad + n_odd, good + len(_BEYOND_ASCII.findall(text)) - n_odd
+            offset, lines = (
+                offset + len(text.encode(errors="surrogateescape")),
+                lines + text.count("\n"),
+            )
+    if good < bad:
+        return False
+    several = f"{bad:,} bytes are" if bad > 1 else "1 byte is"
+    warnings.warn(
+        BytesReplaced(
+            f"file {str(path)!r}: {several} not valid UTF-8, the first at byte {first[0]:,} (line "
+            f"{first[1]:,}), and read as '\ufffd'; pass ",
+            Setting("encoding"),
+            " if the text has another encoding.",
+        ),
+        stacklevel=4,
+    )
+    return True
 
 
 def _reader(path: Path, options: FileOptions) -> Callable[[Path, FileOptions], Any]:
@@ -179,7 +231,7 @@ def read_json_lines(path: Path, options: FileOptions) -> dict[str, Column | list
     """
     cells: dict[str, list[Any]] = {}
     rows = letters = 0
-    with open_text(path, options.encoding) as opened:
+    with open_text(path, options) as opened:
         file: Any = opened
         for number, length, record in _records(file, path):
             letters += length
@@ -248,7 +300,7 @@ def _record(value: Any, where: str) -> dict[str, Any]:
 _TEXT_READERS: dict[str, Callable[[Path, FileOptions], Any]] = {
     ".arff": read_arff,
     ".data": read_libra_data,
-    **dict.fromkeys((".csv", ".tsv", ".txt"), read_delimited),
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), read_delimited),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json_lines),
 }
 _BINARY_READERS: dict[str, Callable[[Path, FileOptions], Any]] = {

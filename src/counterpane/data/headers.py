@@ -6,11 +6,12 @@ import csv
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from counterpane.data.dates import day_number
 from counterpane.data.number_formats import NO_NUMBER, is_number_like
+from counterpane.errors import Advice, CounterpaneWarning
 
 DELIMITERS = ",;\t|"
 FIRST_LINES = 30  # among which the header is looked for
@@ -20,7 +21,7 @@ MOST_DESCRIPTIONS = 2  # rows under a header: the question, and an identifier of
 REPEATS = 4  # rows that a state has on average, in a column that shows what its states are
 
 
-class HeaderGuessed(UserWarning):
+class HeaderGuessed(CounterpaneWarning):
     """A file has no plain header: titles above it, a description below it, or names that repeat."""
 
 
@@ -69,27 +70,39 @@ def is_header(cells: Sequence[Any]) -> bool:
 
 
 def table_below(
-    names: Sequence[Any], rows: Iterator[list[Any]], where: str
+    names: Sequence[Any], rows: Iterator[list[Any]], where: str, header: bool | None
 ) -> tuple[list[str], Iterator[list[Any]]]:
     """The names of the columns and the rows of data, of a header and the rows below it.
 
-    A row that describes the columns is left out; names that are values are a row; names that occur
-    twice get a number. A warning tells each of these.
+    A row that describes the columns is dropped, names that occur twice get a number, and names that
+    are values are a row, unless `header` says that they are names. A warning tells each of these.
     """
     rows = iter(rows)
+    if header is False:
+        return numbered_names(len(names)), chain([list(names)], rows)
     sample = list(islice(rows, SAMPLE))
     texts = [f"column {i}" if _is_gap(n) else str(n).strip() for i, n in enumerate(names, start=1)]
-    if _are_values(names, sample):
-        _tell(
-            f"the first row of {where} holds values, not names, so the columns are called "
-            "'column 1', 'column 2', …; give the file a header to choose their names."
+    if header is None and _are_values(names, sample):
+        warnings.warn(
+            HeaderGuessed(
+                f"the first row of {where} holds values, not names, so the columns are called "
+                "'column 1', 'column 2', …; if it is a header, pass ",
+                Advice("header=True", "--header"),
+                ".",
+            ),
+            stacklevel=5,
         )
-        return [f"column {i}" for i in range(1, len(names) + 1)], chain([list(names)], sample, rows)
+        return numbered_names(len(names)), chain([list(names)], sample, rows)
     n_left_out = _n_descriptions(sample)
     for row in sample[:n_left_out]:
         words = next(str(cell) for cell in row if not _is_gap(cell))
         _tell(f"{where}: the row {words[:40]!r}, … describes the columns, and was left out.")
     return _numbered(texts, where), chain(sample[n_left_out:], rows)
+
+
+def numbered_names(n: int) -> list[str]:
+    """Names of columns that have none."""
+    return [f"column {i}" for i in range(1, n + 1)]
 
 
 def _numbered(names: list[str], where: str) -> list[str]:
@@ -114,19 +127,44 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _are_values(names: Sequence[Any], sample: Sequence[Sequence[Any]]) -> bool:
-    """Whether every name is a value of its column: a number, or a text that occurs again."""
-    if len(sample) < ENOUGH or len(names) < 2 or any(map(_is_gap, names)):
-        return False
-    sure = False
+    """Whether a first row holds values: each cell is a sign for that, against it, or neither.
+
+    Signs of values are a number above numbers, unless such numbers can be names (years, or
+    0, 1, 2, …), and a text that occurs again in its column. Against it are a text above numbers,
+    which decides, and a text that a column of few states does not have. In doubt the row is kept
+    as values, since names can be given to it later.
+    """
     others = [row for row in sample if list(row) != list(names)]  # files put together repeat it
+    if not others:
+        return False
+    figures = [str(name).strip() for name in names if _is_figure(name) and not _is_gap(name)]
+    are_names = _can_be_names(figures)
+    signs = against = 0
     for place, name in enumerate(names):
+        known = [row[place] for row in others if not _is_gap(row[place])]
+        if _is_gap(name) or not known:
+            continue
+        numeric = 2 * sum(map(_is_figure, known)) > len(known)
         if _is_figure(name):
-            sure |= isinstance(name, str) and not name.strip().isdigit()  # 2021 can be a name
-        elif any(row[place] == name for row in others):
-            sure = True
-        else:
+            signs += numeric and not are_names
+        elif numeric:
             return False
-    return sure
+        elif len(known) >= ENOUGH:
+            again = name in known
+            signs += again
+            against += not again and len(set(known)) * REPEATS <= len(known)
+    return signs > against
+
+
+def _can_be_names(figures: Sequence[str]) -> bool:
+    """Whether numbers may be names of columns: different years, or whole numbers in equal steps."""
+    if not all(figure.isdigit() for figure in figures):
+        return False
+    numbers = [int(figure) for figure in figures]
+    steps = {b - a for a, b in pairwise(numbers)}
+    different = len(set(numbers)) == len(numbers)
+    years = different and all(1800 <= number <= 2100 for number in numbers)
+    return years or (len(numbers) > 1 and len(steps) == 1 and steps.pop() > 0)
 
 
 def _n_descriptions(sample: Sequence[Sequence[Any]]) -> int:

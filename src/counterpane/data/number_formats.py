@@ -105,12 +105,14 @@ class CellFormat:
     """How the cells of a column were written, where it was read from texts.
 
     `number` is the format of numbers, `day_first` whether the day comes first in dates such as
-    3/4/2021, and `gap_words` the words for missing cells.
+    3/4/2021, and `gap_words` the words for missing cells. With `empty_is_value` an empty cell is a
+    value of the column, which nothing is imputed for.
     """
 
     number: NumberFormat = PLAIN
     day_first: bool | None = None
     gap_words: frozenset[str] = frozenset()
+    empty_is_value: bool = False
 
     def value(self, text: str, *, dated: bool) -> float | None:
         """The number or, if `dated`, the date that a text stands for, as a number; None if none."""
@@ -118,9 +120,13 @@ class CellFormat:
 
     def to_dict(self) -> dict[str, Any]:
         """The format as a model's file keeps it."""
-        stored: dict[str, Any] = {"gap_words": sorted(self.gap_words), "day_first": self.day_first}
-        stored["number"] = None if self.number.is_plain else self.number.to_dict()
-        return {name: value for name, value in stored.items() if value not in (None, [])}
+        stored = {
+            "number": None if self.number.is_plain else self.number.to_dict(),
+            "day_first": self.day_first,
+            "gap_words": sorted(self.gap_words) or None,
+            "empty_is_value": self.empty_is_value or None,
+        }
+        return {name: value for name, value in stored.items() if value is not None}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> CellFormat:
@@ -129,10 +135,11 @@ class CellFormat:
             raise TypeError(f"{stored!r} is not a format of cells")
         number, words = stored.get("number"), stored.get("gap_words", [])
         form = PLAIN if number is None else NumberFormat.from_dict(number)
-        order = stored.get("day_first")
-        if order not in (None, True, False) or not isinstance(words, list):
+        order, empty = stored.get("day_first"), stored.get("empty_is_value", False)
+        flags = (order is None or isinstance(order, bool)) and isinstance(empty, bool)
+        if not flags or not isinstance(words, list):
             raise TypeError(f"{stored!r} is not a format of cells")
-        return cls(form, order, frozenset(map(str, words)))
+        return cls(form, order, frozenset(map(str, words)), empty)
 
 
 def number_text(text: str) -> str | None:
@@ -176,7 +183,7 @@ def widened(values: Array) -> Array:
 
 
 def plain_scalar(value: Any) -> Any:
-    """A numpy scalar or a decimal as a Python object; any other value as it is.
+    """A numpy scalar, a decimal or a period as a Python object; any other value as it is.
 
     Narrow floats become what `widened` makes of them.
 
@@ -187,6 +194,8 @@ def plain_scalar(value: Any) -> Any:
         return int(value) if value.is_finite() and value == int(value) else float(value)
     if isinstance(value, np.float16 | np.float32):
         return float(str(value))
+    if type(value).__name__ == "Period":  # of pandas; its first moment
+        return value.start_time.to_pydatetime()
     return value.item() if isinstance(value, np.generic) else value
 
 

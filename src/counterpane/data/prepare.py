@@ -12,7 +12,7 @@ import numpy as np
 from counterpane.data import gap_words
 from counterpane.data.clean import format_of, numbers_of_texts
 from counterpane.data.columns import Column, Labels, Numbers, check_columns, columns_of, n_rows
-from counterpane.data.dates import find_day_first
+from counterpane.data.dates import are_seasons, find_day_first
 from counterpane.data.number_formats import (
     NO_NUMBER,
     PLAIN,
@@ -135,7 +135,7 @@ def prepare(
             done.read_as.pop(column.name, None)
             done.gap_words.pop(column.name, None)
         else:
-            done.columns.append(fit)
+            done.columns.append(_with_missing_state(fit, done))
     if not done.columns and leave_some:
         names_left = [c.name for c in columns if done.left_out[c.name] != EMPTY]
         if names_left:
@@ -183,6 +183,27 @@ def _without_gap_words(column: Column, words: Collection[str], done: Prepared) -
     return replace(gap_words.without_words(column, found), written=written)
 
 
+def _with_missing_state(column: Column, done: Prepared) -> Column:
+    """A column of texts that most rows do not have, with missing as one of its states.
+
+    What such cells would hold cannot be estimated from the others, and that they are empty says
+    something: there is no comment, no second address, no pool.
+    """
+    if not isinstance(column, Labels) or column.declared or not column.states:
+        return column
+    if any(isinstance(state, bool) for state in column.states):
+        return column
+    gaps = column.codes < 0
+    if 2 * gaps.sum() <= len(gaps):
+        return column
+    done.read_as[column.name] = (
+        f"text in which a missing value is a state ({int(gaps.sum()):,} of {len(gaps):,} rows)"
+    )
+    codes = np.where(gaps, len(column.states), column.codes)
+    written = replace(column.written or CellFormat(), empty_is_value=True)
+    return replace(column, states=(*column.states, None), codes=codes, written=written)
+
+
 def _typed(column: Column, done: Prepared) -> Column:
     """A column of texts as numbers or dates where nearly all of them are; others as they are."""
     if isinstance(column, Numbers):
@@ -201,7 +222,7 @@ def _typed(column: Column, done: Prepared) -> Column:
     sample = texts[:: max(1, len(texts) // 100)]  # a few texts rule out most kinds
     for dated in (False, True):
         order = find_day_first(texts) if dated else None
-        if not dated and not any(map(is_number_like, sample)):
+        if are_seasons(sample) if dated else not any(map(is_number_like, sample)):
             continue
         form = (None if dated else format_of(column)) or PLAIN
         written = CellFormat(form, order)

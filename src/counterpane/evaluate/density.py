@@ -11,7 +11,7 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, shown_type
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.query import JointModel
@@ -192,7 +192,7 @@ def _table(model: JointModel, X: Any, *, gaps: bool = False) -> Table:
     """
     if not hasattr(model, "pseudo_log_likelihood"):
         raise ParameterError(
-            f"a {type(model).__name__} tells one column by the others, and no whole rows; measure "
+            f"{shown_type(model)} tells one column by the others, and no whole rows; measure "
             "its class_probabilities, or learn a model of all columns."
         )
     X = X.rows() if isinstance(X, CountSource) else X

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from counterpane.boundary import public
-from counterpane.errors import GraphError, ParameterError
+from counterpane.errors import GraphError, ParameterError, shown_type
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.independence import IndependenceTest, Oracle
 from counterpane.independence.base import Question
@@ -117,7 +117,7 @@ def _answers(
         judge = Oracle(judge)
     if not isinstance(judge, IndependenceTest):
         raise GraphError(
-            f"a {type(judge).__name__} answers no independence question; pass a graph, a network, "
+            f"{shown_type(judge)} answers no independence question; pass a graph, a network, "
             "or a test bound to data."
         )
     parts = (questions[i : i + TOGETHER] for i in range(0, len(questions), TOGETHER))

@@ -15,7 +15,7 @@ from counterpane.boundary import public
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import frame_like
 from counterpane.data.schema import Schema, Variable, state_text
-from counterpane.errors import ParameterError, Setting
+from counterpane.errors import ParameterError, Setting, shown_type
 from counterpane.lazy import lazy
 from counterpane.models.formats import (
     NATIVE,
@@ -139,7 +139,7 @@ class Model(ABC):
     def update(self, X: Any, sample_weight: Any = None) -> Any:
         """Refuses: only a Bayesian network keeps the counts that further rows are added to."""
         raise ParameterError(
-            f"a {type(self).__name__} does not keep the counts that further rows would be added "
+            f"{shown_type(self)} does not keep the counts that further rows would be added "
             "to; learn it again from all rows, or update a Bayesian network."
         )
 
@@ -186,7 +186,7 @@ class Model(ABC):
         else:
             suffixes = ", ".join([NATIVE, *suffixes_for(network)])
             raise ParameterError(
-                f"{_with_article(type(self).__name__)} cannot be saved as {suffix!r}; known "
+                f"{shown_type(self)} cannot be saved as {suffix!r}; known "
                 f"suffixes: {suffixes}, each also with .gz."
             )
 
@@ -241,7 +241,3 @@ def prediction_frame(frame: Any, target: Variable, probabilities: Floats) -> Any
     for state, share in zip(target.states, probabilities.T, strict=True):
         columns.append(Numbers(f"P({state_text(state)})", share, none))
     return frame_like(frame, columns)
-
-
-def _with_article(name: str) -> str:
-    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

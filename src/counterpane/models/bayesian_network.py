@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.counts.layout import CountBatch
+from counterpane.data.encoder import Unseen
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
@@ -342,13 +343,19 @@ class BayesianNetwork(JointModel):
         return revision.cut_network(self, intervention_codes(self.schema, states))
 
     def update(
-        self, X: Any, sample_weight: Any = None, *, missing: Literal["error", "drop"] = "error"
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        missing: Literal["error", "drop"] = "error",
+        unseen: Unseen = "error",
     ) -> BayesianNetwork:
         """The network with further rows in its tables; the graph stays as it is.
 
         `X` is what `counterpane.read` takes, in the states of this network, or a `CountSource`. If
         weights are whole, the result is that of all rows at once, to the last bit. A row with gaps
-        is refused; with "drop" it counts in the families that it shows.
+        is refused; with "drop" it counts in the families that it shows. A value that is not a state
+        is refused as well; with unseen="missing" or "unknown" it is a gap.
 
         >>> import counterpane as cp
         >>> titanic, dag = cp.load_dataset("titanic"), cp.Dag(4, [(2, 3)])
@@ -356,7 +363,7 @@ class BayesianNetwork(JointModel):
         >>> int(model.strengths[0]), int(model.update(titanic).strengths[0])
         (2202, 4403)
         """
-        return revision.updated_network(self, X, sample_weight, missing)
+        return revision.updated_network(self, X, sample_weight, missing, unseen)
 
     def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
         """The families of `nodes` and their ancestors: the rest is barren and sums to 1."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar, cast
 
-from counterpane.errors import Advice, EvidenceError, ParameterError, TableSizeError
+from counterpane.errors import Advice, EvidenceError, ParameterError, TableSizeError, shown_type
 from counterpane.inference.limits import current_limits
 from counterpane.models.estimate import Approximator, Method, as_method
 from counterpane.models.evidence import (
@@ -54,7 +54,7 @@ class ChosenAnswers(ExactAnswers):
         if not isinstance(how, str):
             if not self._estimates:
                 raise ParameterError(
-                    f"a {type(self).__name__} answers exactly only; pass method='exact', or ask "
+                    f"{shown_type(self)} answers exactly only; pass method='exact', or ask "
                     "one of its models."
                 )
             return None, how, None

@@ -14,7 +14,7 @@ from counterpane.data.intervals import training_range
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, EvidenceError, ParameterError
+from counterpane.errors import DataError, EvidenceError, ParameterError, shown_type
 from counterpane.features import Potential
 from counterpane.typing import Codes, Floats
 
@@ -62,7 +62,7 @@ def evidence_mapping(evidence: Any, what: str = "evidence") -> Mapping[str, Any]
         return {}
     if not isinstance(evidence, Mapping):
         raise EvidenceError(
-            f"{what} is a {type(evidence).__name__}; a dictionary from columns to states is "
+            f"{what} is {shown_type(evidence)}; a dictionary from columns to states is "
             "needed, such as {'sex': 'male'}."
         )
     return evidence

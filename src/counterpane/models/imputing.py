@@ -223,6 +223,9 @@ def impute_frame(
     gaps = gaps_of(model.schema, frame if read is None else read)
     for name, rows in (fixed or {}).items():
         gaps.gaps[model.schema.index(name), rows] = False
+    for v, variable in enumerate(model.schema):
+        if variable.written is not None and variable.written.empty_is_value:
+            gaps.gaps[v] = False
     rng = random_generator(random_state)
     drawing = rng if draws is not None else None
     return [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from counterpane.data.schema import Schema
-from counterpane.errors import ParameterError, ScopeError
+from counterpane.errors import ParameterError, ScopeError, shown_type
 from counterpane.features import Blanket, Potential, Rules, check_cells
 from counterpane.features.potential import leveled
 from counterpane.graphs import UndirectedGraph
@@ -76,8 +76,7 @@ class MarkovNetwork(JointModel):
         for part in given:
             if not isinstance(part, Potential | Rules):
                 raise ParameterError(
-                    f"a Markov network cannot hold a {type(part).__name__}; pass potentials and "
-                    "rules."
+                    f"a Markov network cannot hold {shown_type(part)}; pass potentials and rules."
                 )
             _check_fit(schema, part)
         self.potentials = tuple(p for p in given if isinstance(p, Potential))

@@ -12,6 +12,7 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import is_large, read
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.columns import known_columns
+from counterpane.data.encoder import Unseen
 from counterpane.data.files import read_columns
 from counterpane.data.schema import Schema, formats_of, state_text
 from counterpane.data.table import Table
@@ -54,7 +55,7 @@ def cut_network(model: BayesianNetwork, codes: Mapping[int, int]) -> BayesianNet
 
 
 def updated_network(
-    model: BayesianNetwork, X: Any, sample_weight: Any, missing: Policy
+    model: BayesianNetwork, X: Any, sample_weight: Any, missing: Policy, unseen: Unseen
 ) -> BayesianNetwork:
     """The network with the counts of further rows added; see `BayesianNetwork.update`."""
     if model.strengths is None:
@@ -62,7 +63,7 @@ def updated_network(
             "the network does not say how many rows its tables stand for, so new rows have no "
             "weight beside them; learn it from data, or pass strengths for each row of a table."
         )
-    source = _rows(model.schema, _as_learned(model, X), sample_weight)
+    source = _rows(model.schema, _as_learned(model, X), sample_weight, unseen)
     families = [(*model.dag.parents(i), i) for i in range(model.dag.n)]
     batch = source.counts(families, missing=missing)
     new = [np.asarray(batch[i], dtype=np.float64) for i in range(model.dag.n)]
@@ -100,11 +101,11 @@ def _as_learned(model: BayesianNetwork, X: Any) -> Any:
     return known_columns(read_columns(X, formats=formats_of(model.schema)), model.schema)
 
 
-def _rows(schema: Schema, X: Any, sample_weight: Any) -> CountSource:
+def _rows(schema: Schema, X: Any, sample_weight: Any, unseen: Unseen) -> CountSource:
     """The counts of new rows in the states of the model."""
     data = X
     if not isinstance(X, CountSource) and not (isinstance(X, Table) and X.schema == schema):
-        data = read(X, schema=schema)
+        data = read(X, schema=schema, unseen=unseen)
     if isinstance(data, Table):
         return MemoryCounts(data if sample_weight is None else data.reweighted(sample_weight))
     if sample_weight is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.schema import state_text
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, shown_type
 from counterpane.plots.axes import axes_or_new, axis_label, ink, literal, paper, shades
 from counterpane.plots.matrices import heat_map
 from counterpane.typing import Floats
@@ -102,7 +102,7 @@ def interactions(learner: Any, *, most: int = 20, title: str = "", ax: Any = Non
     records = learner if isinstance(learner, list) else getattr(learner, "interactions_", None)
     if not records:
         raise ParameterError(
-            f"a {type(learner).__name__} has no effects of interactions; InteractionClassifier "
+            f"{shown_type(learner)} has no effects of interactions; InteractionClassifier "
             "has them once fitted."
         )
     shown = sorted(records, key=lambda r: -r["effect"])[: min(most, MAX_BARS)]

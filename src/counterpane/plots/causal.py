@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpane.causes.effect_result import CausalEffect, treatment_states
 from counterpane.data.schema import state_text
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, shown_type
 from counterpane.plots.axes import axes_or_new, axis_label, ink, literal
 
 MOST_ROWS = 60
@@ -51,7 +51,7 @@ def causal_effect(
     """
     if not isinstance(effect, CausalEffect):
         raise ParameterError(
-            f"a {type(effect).__name__} is no causal effect; pass what cp.effect returned."
+            f"{shown_type(effect)} is no causal effect; pass what cp.effect returned."
         )
     outcome, rows = effect.outcome, treatment_states(effect)
     if len(rows) > MOST_ROWS:

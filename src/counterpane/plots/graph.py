@@ -18,7 +18,7 @@ from counterpane.drawing.layout import (
     short_label,
 )
 from counterpane.drawing.svg import edge_curve, marked_line
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, shown_type
 from counterpane.graphs.mixed import ARROW as HEAD
 from counterpane.graphs.mixed import TAIL, MixedGraph
 from counterpane.independence.edge_strength import UNIT
@@ -173,7 +173,7 @@ def networkx_of(model: Any) -> Any:
     if hasattr(model, "nodes") and hasattr(model, "is_directed"):
         return model
     raise ParameterError(
-        f"a {type(model).__name__} has no graph; pass a model, a fitted learner or networkx graph."
+        f"{shown_type(model)} has no graph; pass a model, a fitted learner or networkx graph."
     )
 
 

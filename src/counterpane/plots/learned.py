@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.drawing.layout import Edge
-from counterpane.errors import NotFittedError, ParameterError
+from counterpane.errors import NotFittedError, ParameterError, shown_type
 from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.plots.axes import axes_or_new
 from counterpane.plots.bars import interactions
@@ -129,7 +129,7 @@ def _records(learner: Any) -> list[dict[str, Any]]:
     if records is None:
         records = (getattr(learner, "provenance", None) or {}).get("trace")
     if not records:
-        raise ParameterError(f"a {type(learner).__name__} without a trace has no steps to show.")
+        raise ParameterError(f"{shown_type(learner)} without a trace has no steps to show.")
     return records
 
 

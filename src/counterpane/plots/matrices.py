@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.schema import state_text
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, shown_type
 from counterpane.plots.axes import axes_or_new, axis_label, ink, literal, shades
 from counterpane.typing import Floats
 
@@ -94,7 +94,7 @@ def conditional_table(model: Any, name: str, *, title: str | None = None, ax: An
     model = getattr(model, "model_", model)
     if not hasattr(model, "dag"):
         raise ParameterError(
-            f"a {type(model).__name__} holds no conditional tables; only Bayesian networks do: ask "
+            f"{shown_type(model)} holds no conditional tables; only Bayesian networks do: ask "
             "it with query(…) instead."
         )
     i = model.schema.index(name)

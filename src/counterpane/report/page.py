@@ -13,7 +13,7 @@ from typing import Any
 
 from counterpane.boundary import public
 from counterpane.disk import write_atomically
-from counterpane.errors import ParameterError, Setting
+from counterpane.errors import ParameterError, Setting, shown_type
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
 from counterpane.report.content import confidence_of, content_of, model_words, target_of
@@ -129,7 +129,7 @@ def model_of(model: Any, what: str) -> tuple[Any, Any]:
     learner, model = model, getattr(model, "model_", model)
     if not hasattr(model, "schema") or not hasattr(model, "kind"):
         raise ParameterError(
-            f"{what} is of a model, its file or a fitted learner, not of a {type(model).__name__}."
+            f"{what} is of a model, its file or a fitted learner, not of {shown_type(model)}."
         )
     return learner, model
 

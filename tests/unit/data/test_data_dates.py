@@ -173,3 +173,15 @@ def test_classifiers_keep_dates_apart_from_numbers_and_through_dropped_rows() ->
     frame.loc[3, "when"] = None
     learner = cp.NaiveBayes(missing="drop").fit(frame, "late")
     assert learner.schema_["when"].states == ("<2020-04-10", "≥2020-04-10")
+
+
+def test_months_and_periods_are_dates() -> None:
+    months = pd.period_range("1949-01", periods=144, freq="M")
+    kind = ["a", "b"] * 72
+    texts = cp.read({"month": months.astype(str).tolist(), "kind": kind})
+    periods = cp.read(pd.DataFrame({"month": months, "kind": kind}))
+    assert texts.schema["month"].dated and texts.schema == periods.schema
+    assert (texts.codes == periods.codes).all()
+    assert texts.schema["month"].find("1950-02") == texts.schema["month"].find("1950-02-01")
+    seasons = [f"{y}-{(y + 1) % 100:02}" for y in range(2001, 2011)] * 12
+    assert cp.read({"season": seasons, "kind": kind[:120]}).schema["season"].states[0] == "2001-02"

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 
 import counterpane as cp
@@ -94,10 +95,10 @@ def test_a_first_row_of_data_is_kept() -> None:
             ["unknown", "agree", "else"],  # a state that occurs again
             ["", "strange", "else"],  # states that are not longer than others
         ):
-            names, rows = table_below(NAMES, iter([first, *ROWS]), "t")
+            names, rows = table_below(NAMES, iter([first, *ROWS]), "t", None)
             assert names == NAMES and list(rows) == [first, *ROWS]
         few = [["a", "b", "c"], *ROWS[:19]]
-        assert list(table_below(NAMES, iter(few), "t")[1]) == few
+        assert list(table_below(NAMES, iter(few), "t", None)[1]) == few
 
 
 def test_a_file_without_a_header(tmp_path: Path) -> None:
@@ -111,6 +112,68 @@ def test_a_file_without_a_header(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         years = [["2020", "2021"], *(row[:2] for row in numbers)]
         assert cp.read(written(tmp_path / "y.csv", years)).schema.names == ("2020", "2021")
+
+
+def headless(name):
+    """Rows like those of well-known files without a header."""
+    rng = np.random.default_rng(4)
+    n = 60
+
+    def pick(*values):
+        return rng.choice(values, n).tolist()
+
+    columns = {
+        "haberman": [rng.integers(30, 80, n), rng.integers(58, 69, n), rng.integers(0, 20, n),
+                     rng.integers(1, 3, n)],
+        "cancer": [rng.integers(10**6, 10**7, n), *rng.integers(1, 11, (4, n)), pick("2", "4")],
+        "horses": [pick("1", "2", "?"), pick("530101", "534817"), rng.normal(38, 1, n).round(1),
+                   pick("?", "3"), pick("?", "4", "5")],
+        "autos": [pick("3", "1", "2"), pick("?", "164"), pick("audi", "bmw"), pick("gas", "diesel"),
+                  rng.normal(90, 5, n).round(1), pick("?", "2548")],
+        "longley": [range(1947, 1963), rng.normal(83, 9, 16).round(1),
+                    rng.normal(300, 80, 16).round(3)],
+    }[name]  # fmt: skip
+    return [list(map(str, row)) for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["haberman", "cancer", "horses", "autos", "longley"])
+def test_files_without_a_header_keep_their_first_row(tmp_path, name):
+    rows = headless(name)
+    path = written(tmp_path / "t.csv", rows)
+    with pytest.warns(HeaderGuessed, match="holds values, not names.* pass header=True"):
+        table = cp.read(path)
+    assert table.n_rows == len(rows)
+    assert all(column.startswith("column ") for column in table.schema.names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cp.read(path, header=False).n_rows == len(rows)
+        names = [f"name {place}" for place in range(len(rows[0]))]
+        named = cp.read(written(tmp_path / "named.csv", [names, *rows]))
+        assert set(named.schema.names) <= set(names) and named.n_rows == len(rows)
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    assert cp.read(tmp_path / "t.xlsx", header=False).n_rows == len(rows)
+
+
+def test_numbers_that_are_names(tmp_path):
+    rows = [["Italy", *map(str, RNG.integers(100, 999, 4))] for _ in range(40)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for names in (["land", "1990", "1991", "1995", "2000"], ["land", "0", "1", "2", "3"]):
+            table = cp.read(written(tmp_path / "t.csv", [names, *rows]), drop=["land"])
+            assert table.schema.names == tuple(names[1:]) and table.n_rows == 40
+
+
+def test_the_command_is_told_of_the_header(run, tmp_path):
+    written(tmp_path / "t.csv", headless("haberman"))
+    code, out, errors = run("learn", "t.csv", "-o", "m.cp", "--bootstrap", "0", "--no-header")
+    assert code == 0 and "header" not in out + errors
+    assert cp.load(tmp_path / "m.cp").origin.rows == 60
+    assert "pass --header" in run("learn", "t.csv", "-o", "m.cp", "--bootstrap", "0")[2]
+    code, _, errors = run("learn", "t.csv", "-o", "m.cp", "--bootstrap", "0", "--header")
+    assert code == 0 and cp.load(tmp_path / "m.cp").origin.rows == 59
 
 
 def test_names_that_occur_twice(run, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.number_formats import plain_scalar
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, shown_type
 from counterpane.typing import State
 
 
@@ -21,7 +21,7 @@ def session_of(connection: Any) -> Session:
     drivers = {kind.__module__.partition(".")[0] for kind in type(connection).__mro__}
     if hasattr(type(connection), "__aenter__"):
         raise ParameterError(
-            f"a {type(connection).__name__} is awaited; pass a connection that answers at once."
+            f"{shown_type(connection)} is awaited; pass a connection that answers at once."
         )
     if drivers & {"psycopg", "psycopg2"}:
         return PostgresSession(connection)

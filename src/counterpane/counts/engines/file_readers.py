@@ -19,7 +19,7 @@ from counterpane.boundary import check_kind
 from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, family, pyarrow_module
 from counterpane.counts.engines.arrow_size import unpacked_size
 from counterpane.counts.tasks import BLOCK_ROWS
-from counterpane.data.csv import check_delimiter, open_text
+from counterpane.data.csv import FileOptions, check_delimiter, open_text
 from counterpane.data.headers import split_best
 from counterpane.data.parquet import MOST_SHARED, measured_pages, parquet_size
 from counterpane.data.parquet_pages import PageSizes
@@ -51,7 +51,7 @@ MAPPED = 2**26  # bytes; larger batches are memory-mapped
 RUNS = 32  # cells that a byte of a parquet file stands for, if it has long runs of equal cells
 _KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
-    ".ipc": "arrow", ".csv": "text", ".tsv": "text", ".txt": "text",
+    ".ipc": "arrow", ".csv": "text", ".tsv": "text", ".tab": "text", ".txt": "text",
 }  # fmt: skip
 
 
@@ -389,7 +389,7 @@ def _delimiter_of(path: FilePath) -> str:
         lines = _stream(path).read(HEAD).decode("utf-8-sig", "replace").splitlines()
         header = next(filter(str.strip, lines), "")
     else:
-        with open_text(path, "utf-8-sig") as file:
+        with open_text(path, FileOptions()) as file:
             header = next(filter(str.strip, file), "")
     return split_best(header)
 

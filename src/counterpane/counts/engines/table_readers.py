@@ -16,7 +16,7 @@ from counterpane.counts.engines.file_readers import BlockReader
 from counterpane.counts.engines.frame_readers import running
 from counterpane.counts.tasks import BLOCK_ROWS
 from counterpane.data.remote import without_secrets
-from counterpane.errors import DataError, MissingExtraError
+from counterpane.errors import DataError, MissingExtraError, shown_type
 
 READAHEAD = 4  # batches that pyarrow reads before they are needed
 
@@ -180,7 +180,7 @@ class StreamOpener(ArrowTableReader):
             return stream
         if not hasattr(stream, "__arrow_c_stream__"):
             raise DataError(
-                f"the function returned a {type(stream).__name__}; a RecordBatchReader, or an "
+                f"the function returned {shown_type(stream)}; a RecordBatchReader, or an "
                 "object with __arrow_c_stream__, is needed."
             )
         return reader.from_stream(stream)

@@ -19,7 +19,7 @@ from counterpane.data.prepare import Prepared, prepare
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.schema_inference import cut_variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, Setting, unknown_name
+from counterpane.errors import DataError, ParameterError, Setting, shown_type, unknown_name
 from counterpane.learn.base import Missing
 from counterpane.learn.gap_policy import GapPolicy, explicit_policy
 from counterpane.typing import Array, Bools, Floats, Ints
@@ -38,7 +38,7 @@ def read_features(X: Any, unusable: dict[str, str] | None = None) -> tuple[bool,
         return True, list(X.labels(unknown=True))  # predictions know the difference
     if isinstance(X, CountSource):
         raise DataError(
-            f"the rows of a {type(X).__name__} have no order to predict them in; pass a frame, an "
+            f"the rows of {shown_type(X)} have no order to predict them in; pass a frame, an "
             "array, a file or a Table."
         )
     if hasattr(X, "tocsr"):

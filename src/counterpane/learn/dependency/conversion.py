@@ -23,7 +23,14 @@ from counterpane.counts.source import CountSource
 from counterpane.counts.view import resolved
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, ScopeError, TableSizeError, unknown_name
+from counterpane.errors import (
+    DataError,
+    ParameterError,
+    ScopeError,
+    TableSizeError,
+    shown_type,
+    unknown_name,
+)
 from counterpane.features import Rules
 from counterpane.features.conditions import Conditions
 from counterpane.features.tree import paths
@@ -92,7 +99,7 @@ def to_markov_network(
     """
     if not isinstance(network, DependencyNetwork):
         raise ParameterError(
-            f"a {type(network).__name__} cannot be converted; pass a DependencyNetwork."
+            f"{shown_type(network)} cannot be converted; pass a DependencyNetwork."
         )
     schema = network.schema
     mode, positions = _orders(schema, orders, reverse=reverse)

@@ -21,7 +21,7 @@ from counterpane.counts.open import read
 from counterpane.counts.source import CountSource, Policy
 from counterpane.counts.view import resolved
 from counterpane.data.schema import Schema
-from counterpane.errors import DataError, ParameterError
+from counterpane.errors import DataError, ParameterError, shown_type
 from counterpane.features import Potential, Rules, Tree
 from counterpane.features.conditions import number_groups
 from counterpane.learn.base import digest
@@ -209,7 +209,7 @@ def _checked_parts(parts: Any) -> list[Part]:
     """The parts that were passed instead of a model."""
     if not isinstance(parts, Sequence) or not all(isinstance(p, Potential | Rules) for p in parts):
         raise ParameterError(
-            f"features cannot be read from a {type(parts).__name__}; pass a network, or a list of "
+            f"features cannot be read from {shown_type(parts)}; pass a network, or a list of "
             "potentials and rules."
         )
     return list(parts)
@@ -285,7 +285,7 @@ def features_of(model: JointModel) -> list[Part]:
         parts = (part for conditional in model.conditionals for part in conditional)
         return [part.to_rules() if isinstance(part, Tree) else part for part in parts]
     raise ParameterError(
-        f"a {type(model).__name__} has no features to weigh; pass a Markov, dependency or Bayesian "
+        f"{shown_type(model)} has no features to weigh; pass a Markov, dependency or Bayesian "
         "network, or a list of potentials and rules."
     )
 

@@ -17,7 +17,13 @@ import numpy as np
 
 from counterpane.data.schema import Schema, Variable
 from counterpane.disk import MAX_RATIO, shown_path, write_atomically
-from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, VersionError
+from counterpane.errors import (
+    CounterpaneError,
+    FileFormatError,
+    ParameterError,
+    VersionError,
+    shown_type,
+)
 from counterpane.memory import need_memory
 from counterpane.models.formats.files import Source
 from counterpane.models.formats.provenance import check_provenance
@@ -141,4 +147,4 @@ def _read_arrays(payload: memoryview, manifest: list[dict[str, Any]]) -> dict[st
 def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} is a {type(value).__name__}")
+    raise TypeError(f"{value!r} is {shown_type(value)}")
