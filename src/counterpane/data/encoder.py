@@ -160,7 +160,7 @@ def encode_column(
             value = _cell(column, row)
             raise StateError(
                 f"column {variable.name!r}, row {row}: {variable.not_a_state(value)}; ",
-                Advice('pass unseen="missing"', "pass --unseen missing"),
+                Advice('pass unseen="missing"', "leave such rows out"),
                 ".",
             )
         codes[unknown] = missing if unseen == "missing" else variable.card

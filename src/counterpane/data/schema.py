@@ -105,6 +105,8 @@ class Variable:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Variable:
         """The variable that `to_record` described."""
+        if not isinstance(record, Mapping):
+            raise TypeError(f"{record!r} is not the record of a variable")
         cuts, quantiles = record.get("cuts"), record.get("quantiles")
         written = record.get("written")
         return cls(

@@ -63,9 +63,8 @@ def test_a_hundred_thousand_rows_without_preparation(run, tmp_path: Path) -> Non
         "Left out комментарий: ",
         "Read datum as dates.",
         "Cut into intervals: größe_cm, datum, gesehen.",
-        "Missing cells: 85,818 in 4 columns (größe_cm, geschlecht, datum, offen); kept as the "
-        "state (missing) in offen, the others are estimated by EM: offen has at most one value "
-        "where not missing.",
+        "Read offen as text in which a missing value is a state (",
+        "in 3 columns (größe_cm, geschlecht, datum); estimated by EM",
         "100,000 rows × 8 columns",
     ):
         assert words in out
