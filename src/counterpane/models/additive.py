@@ -198,14 +198,16 @@ class AdditiveClassifier(ClassModel):
         """A record for each of `faces`, the largest effect first.
 
         It has `columns`, their number `order`, and where effects are known `effect` (nats) and
-        `explained`; `share` and `samples` where it was looked for on enough bootstrap samples.
+        `explained`, its variance over the sum of the variances of all; `share` and `samples` where
+        it was looked for on enough bootstrap samples.
         """
+        explained = None if self.effects is None else self.effects.variance_shares.tolist()
         records: list[dict[str, Any]] = []
         for place, names in enumerate(self.hyperedges):
             records.append({"columns": list(names), "order": len(names)})
-            if self.effects is not None:
+            if self.effects is not None and explained is not None:
                 records[-1]["effect"] = float(self.effects.sizes[place])
-                records[-1]["explained"] = float(self.effects.explained[place])
+                records[-1]["explained"] = explained[place]
                 share = self.effects.share_of(place)
                 if share is not None:
                     records[-1] |= {"share": share, "samples": self.effects.samples}

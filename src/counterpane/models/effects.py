@@ -48,17 +48,24 @@ class Effects(NamedTuple):
     """The effect of each interaction of a model, in the order of its `faces`.
 
     `sizes` are standard deviations over rows of what an interaction adds to `log_odds`, in nats; of
-    more than two classes the root mean square, the classes weighed by their shares. `explained` is
-    the share of the variance of the whole log-odds: the covariance of an interaction with the sum
-    of all, divided by the variance of the sum. It sums to one, and may be negative where an
-    interaction takes back what others add. `shares` tells on which share of `samples` random halves
-    of the rows an interaction was selected; it is NaN for single columns, which all models have.
+    more than two classes the root mean square, the classes weighed by their shares. `shares` tells
+    on which share of `samples` random halves of the rows an interaction was selected; it is NaN for
+    single columns, which all models have.
     """
 
     sizes: Floats
-    explained: Floats
     shares: Floats
     samples: int = 0
+
+    @property
+    def variance_shares(self) -> Floats:
+        """The variance of each interaction over the sum of all: from 0 to 1, together 1.
+
+        All are 0 if no interaction has an effect.
+        """
+        variances: Floats = self.sizes**2
+        total = float(variances.sum())
+        return variances / total if total > 0 else variances
 
     def share_of(self, place: int) -> float | None:
         """The share of the samples with an interaction; None for too few samples."""
@@ -69,7 +76,6 @@ class Effects(NamedTuple):
         """All of it as arrays."""
         return {
             "sizes": self.sizes,
-            "explained": self.explained,
             "shares": self.shares,
             "samples": np.array([self.samples], dtype=np.int64),
         }
@@ -77,11 +83,11 @@ class Effects(NamedTuple):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """The effects that `to_arrays` described."""
-        sizes, explained, shares = (arrays[name] for name in ("sizes", "explained", "shares"))
-        for column in (sizes, explained, shares):
+        sizes, shares = arrays["sizes"], arrays["shares"]
+        for column in (sizes, shares):
             if column.ndim != 1 or column.dtype.kind != "f" or column.size != sizes.size:
-                raise ParameterError("effects are three columns of real numbers of one length.")
-        return cls(sizes, explained, shares, int(arrays["samples"][0]))
+                raise ParameterError("effects are two columns of real numbers of one length.")
+        return cls(sizes, shares, int(arrays["samples"][0]))
 
 
 def measure_effects(contributions: Floats, weights: Floats, class_shares: Floats) -> Effects:
@@ -90,18 +96,14 @@ def measure_effects(contributions: Floats, weights: Floats, class_shares: Floats
     >>> one = log_odds(np.array([[0.0, 1.0], [0.0, -1.0]]))
     >>> two = log_odds(np.array([[0.0, 0.5], [0.0, 0.5]]))
     >>> found = measure_effects(np.stack([one, two]), np.ones(2), np.array([0.5, 0.5]))
-    >>> found.sizes.tolist(), found.explained.tolist()
+    >>> found.sizes.tolist(), found.variance_shares.tolist()
     ([1.0, 0.0], [1.0, 0.0])
     """
     share = (weights / weights.sum())[:, None] * class_shares
     means = np.einsum("frc,r->fc", contributions, weights / weights.sum())
     moved = contributions - means[:, None]
     variances = np.einsum("frc,rc->f", moved**2, share)
-    total = moved.sum(axis=0)
-    shared = np.einsum("frc,rc->f", moved, share * total)
-    variance = float(shared.sum())
-    explained = shared / variance if variance > 0 else np.zeros(len(shared))
-    return Effects(np.sqrt(variances), explained, np.full(len(shared), np.nan))
+    return Effects(np.sqrt(variances), np.full(len(variances), np.nan))
 
 
 class Explanation(list[dict[str, Any]]):

@@ -208,7 +208,7 @@ def test_effects_are_variances_and_covariances_of_the_contributions():
     for k in range(3):
         own = [np.cov(parts[k, :, c], aweights=weights, ddof=0) for c in range(4)]
         assert found.sizes[k] ** 2 == pytest.approx(classes @ own)
-    assert found.explained.sum() == pytest.approx(1)
+    assert found.variance_shares.sum() == pytest.approx(1)
     assert found.share_of(0) is None
 
 
