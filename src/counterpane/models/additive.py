@@ -17,6 +17,7 @@ from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
+from counterpane.models.attribution import attributed
 from counterpane.models.base import ClassModel, Marginals
 from counterpane.models.boosted_member import BoostedMember
 from counterpane.models.effects import (
@@ -26,6 +27,7 @@ from counterpane.models.effects import (
     check_one,
     explanation,
     log_odds,
+    not_given,
     one_row,
 )
 from counterpane.models.evidence import evidence_mapping, evidence_notes
@@ -42,6 +44,8 @@ else:
     model_links = lazy("counterpane.models.links")
 
 BLOCK_ROWS = 2**13
+EXPLAINED_ROWS = 2**10  # at most, over which a row with unknown cells is averaged
+NOT_GIVEN: Face = (-1,)  # the line of columns that are not given
 MAX_SHOWN = 60  # interactions in a picture
 MOST_SHARE = 1e6  # of a member in the sum; pools of learners are below ten
 
@@ -388,8 +392,10 @@ class AdditiveClassifier(ClassModel):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, or a frame of one row; a column that it lacks is
-        missing. See `counterpane.models.effects.explanation` for the records; the one whose
-        columns are None holds what the smoothing of the probabilities takes back.
+        missing. See `counterpane.models.effects.explanation` for the records. Columns that are not
+        given are averaged over: an interaction counts for those of its columns that are given, and
+        what is left is the record whose columns are None. The smoothing of probabilities shrinks
+        all lines, large ones of nearly certain rows most; see `counterpane.models.attribution`.
         """
         if target not in (None, self.target.name):
             raise ParameterError(
@@ -401,19 +407,46 @@ class AdditiveClassifier(ClassModel):
         """As `explain`, of codes and numbers as `encode` gives them, of one row."""
         check_one(codes.shape[1])
         cells = [self._cell(c, code, numbers) for c, code in enumerate(codes[:, 0].tolist())]
+        unknown = {c for c, code in enumerate(codes[:, 0].tolist()) if code >= self.schema[c].card}
+        log_proba = self.average_log_proba(codes, numbers)[0]
+        weights = np.ones(1)
+        if self.rows is not None and self._partial(codes, numbers)[0]:
+            codes, numbers, weights = self._averaged_rows(codes, numbers)
+        # Of an interaction the columns that are given; one of others alone is left to the rest.
+        lines: dict[Face, Floats] = {(): np.zeros((len(weights), self.n_classes))}
+        for face, part in zip([(), *self.faces], self.contributions(codes, numbers), strict=True):
+            given = tuple(c for c in face if c not in unknown)
+            key = given if given or not face else NOT_GIVEN
+            lines[key] = lines[key] + part if key in lines else part
+        smoothing = 1 / (self.total + 1)
+        values = attributed(np.array(list(lines.values())), weights, smoothing)
+        told = {face: values[k] for k, face in enumerate(lines) if face != NOT_GIVEN}
+        place = {face: f for f, face in enumerate(self.faces)}
         effects = self.effects
-        shares = [None if effects is None else effects.share_of(f) for f in range(len(self.faces))]
         classes = np.empty(self.n_classes, dtype=object)
         classes[:] = self.target.states
         return explanation(
-            [(), *self.hyperedges],
-            [tuple(cells[c] for c in face) for face in [(), *self.faces]],
-            self.contributions(codes, numbers)[:, 0],
-            [None, *shares],
-            self.average_log_proba(codes, numbers)[0],
+            [tuple(self.schema.names[c] for c in face) for face in told],
+            [tuple(cells[c] for c in face) for face in told],
+            np.array(list(told.values())),
+            [effects.share_of(place[f]) if effects and f in place else None for f in told],
+            log_proba,
             classes,
             self.target.name,
+            not_given([self.schema.names[c] for c in sorted(unknown)]) if unknown else "",
         )
+
+    def _averaged_rows(self, codes: Codes, numbers: Floats) -> tuple[Codes, Floats, Floats]:
+        """Codes, numbers and weights of the rows over which a row with unknown cells is averaged.
+
+        Of many rows some, evenly spaced.
+        """
+        known = np.flatnonzero(codes[:, 0] < self.schema.cards[:-1])
+        missing = [self.features[c].find(None) for c in self.numeric.tolist()]
+        evidence = self._average.evidence(known, codes, numbers, missing)
+        codes, numbers, weights = self._average.averaged_rows(evidence)
+        rows = np.linspace(0, len(weights) - 1, min(len(weights), EXPLAINED_ROWS)).astype(np.int64)
+        return codes[:, rows], numbers[:, rows], weights[rows]
 
     def _cell(self, c: int, code: int, numbers: Floats) -> State:
         """The state of a row in a column, its number if there is one, "?" where it is unknown."""

@@ -52,7 +52,9 @@ def test_everything_says_the_same_effect(learner, tmp_path):
     size = effects_of(learner)["x",]
     records = {r["face"]: r for r in learner.explain({"x": "y", "a": "n", "b": "n", "z": "n"})}
     assert records["x",]["contributions"]["yes"] == pytest.approx(size, abs=0.02)
-    assert records["x",]["contributions"]["no"] == -records["x",]["contributions"]["yes"]
+    assert records["x",]["contributions"]["no"] == pytest.approx(
+        -records["x",]["contributions"]["yes"]
+    )
     assert records["a", "b"]["contributions"]["yes"] == pytest.approx(0.5, abs=0.05)
     path = tmp_path / "report.html"
     cp.write_report(learner.model_, known().head(500), path)

@@ -126,8 +126,7 @@ class AdditiveLearner(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.effects.explanation` for the records; the one whose columns are None
-        has the effect of the smoothing of the probabilities and of averaging over unknown cells.
+        `counterpane.models.effects.explanation` for the records.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))
