@@ -44,7 +44,6 @@ else:
     model_links = lazy("counterpane.models.links")
 
 BLOCK_ROWS = 2**13
-EXPLAINED_ROWS = 2**10  # at most, over which a row with unknown cells is averaged
 NOT_GIVEN: Face = (-1,)  # the line of columns that are not given
 MAX_SHOWN = 60  # interactions in a picture
 MOST_SHARE = 1e6  # of a member in the sum; pools of learners are below ten
@@ -297,6 +296,11 @@ class AdditiveClassifier(ClassModel):
             raise self._refusal([v.name for v in self.features])
         return RowAverage(self.rows, self.log_proba)
 
+    @property
+    def _missing_states(self) -> list[int | None]:
+        """The state of missing cells of each column of numbers, if it has one."""
+        return [self.features[c].find(None) for c in self.numeric.tolist()]
+
     def _row(self, items: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
         """The row that the evidence spells out; what is not given is not known."""
         codes: Codes = self.schema.cards[:-1, None].astype(np.uint16)
@@ -354,9 +358,8 @@ class AdditiveClassifier(ClassModel):
         out: Floats = np.empty((codes.shape[1], self.n_classes))
         out[~partial] = self.log_proba(codes[:, ~partial], numbers[:, ~partial])
         known = codes < self.schema.cards[:-1, None]
-        missing = [self.features[c].find(None) for c in self.numeric.tolist()]
         some = known[:, partial], codes[:, partial], numbers[:, partial]
-        out[partial] = np.log(self._average.of_rows(*some, missing))
+        out[partial] = np.log(self._average.of_rows(*some, self._missing_states))
         return out
 
     def log_proba(self, codes: Codes, numbers: Floats) -> Floats:
@@ -411,7 +414,9 @@ class AdditiveClassifier(ClassModel):
         log_proba = self.average_log_proba(codes, numbers)[0]
         weights = np.ones(1)
         if self.rows is not None and self._partial(codes, numbers)[0]:
-            codes, numbers, weights = self._averaged_rows(codes, numbers)
+            known = np.array([c for c in range(len(self.features)) if c not in unknown])
+            evidence = self._average.evidence(known, codes, numbers, self._missing_states)
+            codes, numbers, weights = self._average.averaged_rows(evidence)
         # Of an interaction the columns that are given; one of others alone is left to the rest.
         lines: dict[Face, Floats] = {(): np.zeros((len(weights), self.n_classes))}
         for face, part in zip([(), *self.faces], self.contributions(codes, numbers), strict=True):
@@ -435,18 +440,6 @@ class AdditiveClassifier(ClassModel):
             self.target.name,
             not_given([self.schema.names[c] for c in sorted(unknown)]) if unknown else "",
         )
-
-    def _averaged_rows(self, codes: Codes, numbers: Floats) -> tuple[Codes, Floats, Floats]:
-        """Codes, numbers and weights of the rows over which a row with unknown cells is averaged.
-
-        Of many rows some, evenly spaced.
-        """
-        known = np.flatnonzero(codes[:, 0] < self.schema.cards[:-1])
-        missing = [self.features[c].find(None) for c in self.numeric.tolist()]
-        evidence = self._average.evidence(known, codes, numbers, missing)
-        codes, numbers, weights = self._average.averaged_rows(evidence)
-        rows = np.linspace(0, len(weights) - 1, min(len(weights), EXPLAINED_ROWS)).astype(np.int64)
-        return codes[:, rows], numbers[:, rows], weights[rows]
 
     def _cell(self, c: int, code: int, numbers: Floats) -> State:
         """The state of a row in a column, its number if there is one, "?" where it is unknown."""

@@ -23,7 +23,7 @@ def attributed(odds: Floats, weights: Floats, smoothing: float = 0.0) -> Floats:
     >>> attributed(odds, np.ones(1)).tolist() == odds[:, 0].tolist()
     True
     >>> attributed(odds, np.ones(1), 0.1).round(3).tolist()
-    [[-2.487, 2.487], [0.829, -0.829]]
+    [[-2.518, 2.518], [0.839, -0.839]]
     """
     if len(weights) == 1 and not smoothing:
         return odds[:, 0]

@@ -28,6 +28,7 @@ NEAREST = 128  # rows that do not fit are at most so many, the nearest
 CANDIDATES = 2**12  # they are looked for among so many rows
 BLOCK_CELLS = 2**22  # evidence × rows at a time
 HALVINGS = 40
+MOST_LISTED = 2**10  # rows of one average that are told
 NAMED = 6  # columns at most
 
 LogProba = Callable[[Codes, Floats], Floats]
@@ -153,7 +154,10 @@ class RowAverage:
         return evidence
 
     def averaged_rows(self, evidence: Sequence[ColumnEvidence]) -> tuple[Codes, Floats, Floats]:
-        """(codes, numbers, weights) of the rows over which one piece of evidence is averaged."""
+        """(codes, numbers, weights) of the rows over which one piece of evidence is averaged.
+
+        Of many rows some, evenly spaced.
+        """
         rows, shares = self.rows, np.ones(len(self.rows))
         for item in evidence:
             shares *= item.factor(rows)[0]
@@ -166,6 +170,8 @@ class RowAverage:
             near = _nearest(rows, evidence, 1)
             chosen = np.append(fitting, near.rows[0])
             weights = np.append(weights, near.weights(np.array([enough - mass]))[0])
+        some = np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_LISTED)).astype(np.int64)
+        chosen, weights = chosen[some], weights[some]
         codes, numbers = rows.codes[:, chosen].copy(), rows.numbers[:, chosen].copy()
         for item in evidence:
             item.put_in(rows, np.zeros(len(chosen), dtype=np.int64), codes, numbers)
