@@ -63,8 +63,9 @@ def run_explain(
     """Explain the prediction for one row: what each interaction adds to the log-odds of its class.
 
     The row is given as column=value pairs, or as the number of a row in a file. Columns that are
-    not given are treated as unknown. MODEL is a classifier, or a Bayesian or Markov network. The
-    line "(other)" holds what smoothing, averaging over models and unknown columns add.
+    not given are averaged over. MODEL is a classifier, or a Bayesian or Markov network. The lines
+    sum to the log-odds. "(intercept)" is what the class has in all rows, and "(not given: …)" what
+    the values of columns that are not given add on average.
     """
     if bool(row) == (data is not None) or (number is not None and data is None):
         raise ParameterError(
@@ -79,7 +80,7 @@ def run_explain(
     facts, chosen = _explanation(loaded, columns, target, of_class)
     absent = [n for n in loaded.schema.names if n not in facts["row"] and n != facts["target"]]
     if absent:
-        note(f"Not given, so treated as unknown: {', '.join(absent)}.")
+        note(f"Not given, so averaged over: {', '.join(absent)}.")
     if printing.as_json:
         emit({"model": str(model), **facts})
         return
@@ -99,7 +100,10 @@ def _explanation(
         chosen = max(shares, key=lambda state: shares[state])
     else:
         chosen = model.schema[name].states[model.schema[name].code(of_class)]
-    parts = [{"columns": r["columns"], "log_odds": r["contributions"][chosen]} for r in records]
+    parts = [
+        {"columns": r["columns"], "name": r["name"], "log_odds": r["contributions"][chosen]}
+        for r in records
+    ]
     parts.sort(key=lambda part: -abs(part["log_odds"]))
     facts = {
         "target": name,
@@ -186,9 +190,10 @@ def _picture(facts: Mapping[str, Any], chosen: str, top: int) -> Grid:
     grid = Grid(box=None, show_header=False)
     grid.add_column(justify="right")
     parts = facts["interactions"]
-    parts = [p for p in parts if p["columns"] is not None or abs(p["log_odds"]) >= LEAST_SHOWN]
     for part in parts[:top]:
-        grid.add_row(_signed(part["log_odds"]), _name(part["columns"], facts["row"]))
+        name = escape(part["name"])
+        style = "bold" if part["columns"] else "dim"
+        grid.add_row(_signed(part["log_odds"]), f"[{style}]{name}[/{style}]")
     if len(parts) > top:
         rest = sum(part["log_odds"] for part in parts[top:])
         grid.add_row(_signed(rest), f"[dim]{len(parts) - top} more[/dim]")
@@ -199,12 +204,3 @@ def _picture(facts: Mapping[str, Any], chosen: str, top: int) -> Grid:
 def _signed(log_odds: float) -> str:
     """The number with its sign; what rounds to 0 has none."""
     return f"{log_odds:+.3f}" if abs(log_odds) >= LEAST_SHOWN else "0.000"
-
-
-def _name(columns: Sequence[str] | None, cells: Mapping[str, Any]) -> str:
-    if columns is None:
-        return "[dim](other)[/dim]"
-    if not columns:
-        return "[dim](all rows)[/dim]"
-    pairs = [f"{name}={cells.get(name, '?')}" for name in columns]
-    return " × ".join(f"[bold]{escape(pair)}[/bold]" for pair in pairs)

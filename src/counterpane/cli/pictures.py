@@ -256,7 +256,7 @@ def _show_interactions(interactions: Sequence[Mapping[str, Any]]) -> None:
     samples = max(i.get("samples", 0) for i in interactions)
     shares = any("share" in i for i in interactions)
     grid = Grid("interaction", box=None, show_header=measured, header_style="dim")
-    for title in ("effect on log-odds", "explains", *(["selected"] if shares else [])):
+    for title in ("effect on log-odds", "share of variance", *(["selected"] if shares else [])):
         if measured:
             grid.add_column(title, justify="right")
     rows = []
@@ -264,14 +264,14 @@ def _show_interactions(interactions: Sequence[Mapping[str, Any]]) -> None:
         names = " × ".join(f"[bold]{escape(name)}[/bold]" for name in record["columns"])
         cells = []
         if "effect" in record:
-            share = round(record["explained"], 2) + 0.0  # no "-0%"
-            cells = [f"±{record['effect']:.2f}", f"{share:.0%}"]
+            cells = [f"±{record['effect']:.2f}", f"{record['explained']:.0%}"]
             cells += [f"{record['share']:.0%}"] if "share" in record else []
         rows.append((names, *(f"[dim]{cell}[/dim]" for cell in cells)))
     console.print(_with_more(grid, rows, len(interactions)))
     if measured:
         words = "effect: standard deviation over the rows of what the interaction adds to the "
-        words += "log-odds of the class; explains: share of the variance of the log-odds"
+        words += "log-odds of the class; share of variance: its variance over the sum of the "
+        words += "variances of all interactions"
         if samples:
             words += f"; selected: share of {samples} random halves of the rows on which the "
             words += "search selects it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -27,10 +26,10 @@ def run_rank(
     top: Annotated[int, typer.Option(help="The number of items to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Rank the items of MODEL for a user with the chosen items, the most probable next one first.
+    """Rank the items of MODEL for a user with the chosen items, the best next one first.
 
-    The number beside an item is its probability where the model has probabilities; otherwise it is
-    a score, which only orders the items.
+    The score beside an item only orders the items. It is not the probability that a user with the
+    chosen items has the item.
     """
     ranker = cp.LinkRanker.from_model(cp.load(model))
     items = set(ranker.items_)
@@ -40,18 +39,15 @@ def run_rank(
     if as_json:
         emit({"chosen": names, "items": [r._asdict() for r in ranked]})
         return
-    console.print(_ranking(ranked, names, probabilities=ranker.model_ is not None))
+    console.print(_ranking(ranked, names))
 
 
-def _ranking(
-    ranked: Sequence[tuple[str, float]], chosen: Sequence[str], *, probabilities: bool
-) -> Grid:
-    """Items and their probabilities, or scores, the best first."""
+def _ranking(ranked: Sequence[tuple[str, float]], chosen: Sequence[str]) -> Grid:
+    """Items and their scores, the best first."""
     title = f"after {', '.join(chosen)}" if chosen else "with nothing chosen yet"
     grid = Grid(title=escape(title), box=None, min_width=len(title) + 2)
-    for name in ("", "item", "probability" if probabilities else "score"):
+    for name in ("", "item", "score"):
         grid.add_column(name, justify="left" if name == "item" else "right")
     for place, (item, score) in enumerate(ranked, start=1):
-        value = math.exp(score) if probabilities else score
-        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{value:.4f}")
+        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{score:.4f}")
     return grid

@@ -26,11 +26,13 @@ MEASURES = {"pll": "pll", "normalized-pll": "normalized_pll", "loglik": "log_lik
             "cmll": "cmll"}  # fmt: skip
 TITLES = {"pll": "pseudo-log-likelihood", "normalized-pll": "pseudo-log-likelihood",
           "loglik": "log-likelihood", "cmll": "conditional marginal log-likelihood"}  # fmt: skip
+THOUSANDS = 10_000  # from which numbers are printed with commas
 CELLS = 3  # improbable cells that are shown of a row
 LEGEND = (
     "below mean: nats by which the row's ln P is below that of the mean row, a missing cell "
     "counting as the mean of its column; P: probability of the cell, and of the most probable "
-    "value, given the other cells of the row."
+    "value, given the other cells of the row. A number far from those of training is printed as it "
+    "is, and P has the chance of a number so far out."
 )
 
 
@@ -162,7 +164,9 @@ def _odd_picture(odd: Sequence[Any]) -> Grid:
     for row in odd:
         first = [str(row.row + 1), f"{row.log_prob:.2f}", f"{row.excess:.2f}"]
         for cell in row.cells:
-            value = f"{cell.column} = {schemas.state_text(cell.value)}"
+            number = isinstance(cell.value, int | float) and abs(cell.value) >= THOUSANDS
+            shown = f"{cell.value:,}" if number else schemas.state_text(cell.value)
+            value = f"{cell.column} = {shown}"
             expected = escape(schemas.state_text(cell.expected))
             shares = f"{cell.probability:.4f}", f"{cell.expected_probability:.4f}"
             grid.add_row(*first, escape(value), shares[0], expected, shares[1])

@@ -15,7 +15,7 @@ from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, TableSizeError
 from counterpane.lazy import lazy
 from counterpane.memory import need_memory
-from counterpane.ragged import groups_of, offsets_of
+from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Codes, Ints
 
 sparse = lazy("scipy.sparse")
@@ -148,16 +148,6 @@ class Baskets:
             self.schema, row_from, self.lists.row_items[places + np.arange(int(row_from[-1]))]
         )
         return taken
-
-    def without(self, items: Ints, rows: Ints) -> Baskets:
-        """The same baskets without items[i] of rows[i], for all i."""
-        lists = self.lists
-        owners = np.repeat(np.arange(self.n_rows), self.sizes)
-        entries = owners * self.n_columns + lists.row_items
-        kept = ~np.isin(entries, np.asarray(rows) * self.n_columns + np.asarray(items))
-        left = Baskets.__new__(Baskets)
-        left._set(self.schema, groups_of(owners[kept], self.n_rows), lists.row_items[kept])
-        return left
 
     def to_table(self) -> Table:
         """All rows written out, a byte for each cell, if they fit."""

@@ -11,7 +11,7 @@ import scipy.sparse as sparse
 
 from counterpane.boundary import public
 from counterpane.data.baskets import Baskets, items_schema, read_baskets
-from counterpane.data.columns import Labels, columns_of, find_column
+from counterpane.data.columns import Column, Labels, columns_of, find_column
 from counterpane.data.files import read_columns
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -42,8 +42,9 @@ def read_links(
 
     A matrix is dense or sparse; baskets are lists of items, one for each user. An edge list is a
     frame, a mapping of columns or the path of a file, with one row per link. Duplicate links count
-    once. Users and items are in the order of their sorted names. Above 64 million cells the links
-    stay lists.
+    once. Users and items are in the order of their sorted names. A frame of which all cells are 0,
+    1 or booleans has a column for each item and a row for each user, unless `user` and `item` name
+    its columns. Above 64 million cells the links stay lists.
 
     Parameters
     ----------
@@ -81,6 +82,12 @@ def read_links(
         raise ParameterError("items name the columns of a matrix; an edge list has its own names.")
     columns = columns_of(read_columns(X, strict=True) if isinstance(X, str | os.PathLike) else X)
     by_name = {column.name: column for column in columns}
+    if user is None and item is None and not any(set(pair) <= set(by_name) for pair in SUGGESTED):
+        flags = [_flags(column) for column in columns]
+        if flags and all(each is not None for each in flags):
+            matrix = sparse.csr_array(np.array(flags).T)
+            baskets = read_baskets(matrix, items=list(by_name), schema=schema)
+            return Links(_dense_if_small(baskets), tuple(range(baskets.n_rows)))
     user, item = _link_columns(tuple(by_name), user, item)
     ends = [find_column(by_name, name) for name in (user, item)]
     users, things = (c if isinstance(c, Labels) else c.labels() for c in ends)
@@ -116,15 +123,6 @@ def codes_of_users(table: Table | Baskets, users: Ints | slice) -> Codes:
     return np.ascontiguousarray(table.codes[:, users])
 
 
-def without_links(table: Table | Baskets, items: Ints, users: Ints) -> Table | Baskets:
-    """The table without the link of users[i] to items[i], for all i."""
-    if isinstance(table, Baskets):
-        return table.without(items, users)
-    codes = table.codes.copy()
-    codes[items, users] = 0
-    return Table(table.schema, codes, table.weights)
-
-
 def _link_columns(names: tuple[str, ...], user: str | None, item: str | None) -> tuple[str, str]:
     """The names of the users' and the items' columns."""
     if user is not None and item is not None:
@@ -142,6 +140,15 @@ def _link_columns(names: tuple[str, ...], user: str | None, item: str | None) ->
         ": which columns hold the links is not clear; name both, among "
         f"{', '.join(map(repr, names[:12]))}.",
     )
+
+
+def _flags(column: Column) -> Array | None:
+    """The cells of a column of 0 and 1, or of booleans; None of any other one."""
+    labels = column if isinstance(column, Labels) else column.labels()
+    if (labels.codes < 0).any() or not set(labels.states) <= {0, 1}:  # False == 0
+        return None
+    flags: Array = np.array(labels.states, dtype=np.uint8)[labels.codes]
+    return flags
 
 
 def _dense_if_small(baskets: Baskets) -> Table | Baskets:

@@ -46,18 +46,21 @@ class Baseline:
         """The name."""
         return {"name": self.name}
 
-    def fit(self, columns: Sequence[Column], y: str) -> Self:
+    def fit(self, columns: Sequence[Column], y: str, sample_weight: Floats | None = None) -> Self:
         """Learn P(column called `y` | other columns)."""
         target = next(class_labels(c) for c in columns if c.name == y)
         labels = target.codes.astype(np.int64)
-        counts = np.bincount(labels, minlength=len(target.states))
+        counts = np.bincount(labels, sample_weight, len(target.states))
         self.target_ = Variable(y, target.states)
         self.model_ = None
         self._features = [c for c in columns if c.name != y]
-        self._rows, self._present = len(labels), np.flatnonzero(counts)
+        self._rows, self._present = float(counts.sum()), np.flatnonzero(counts)
         self._shares: Floats = counts / counts.sum()
         self._variables = [_variable(column) for column in self._features]
-        self._scales = [_scale(c) if isinstance(c, Numbers) else None for c in self._features]
+        weights = np.ones(len(labels)) if sample_weight is None else sample_weight
+        self._scales = [
+            _scale(c, weights) if isinstance(c, Numbers) else None for c in self._features
+        ]
         self._estimator: Any = None
         if self.name != "class-shares" and len(self._present) > 1 and self._features:
             self._estimator = self._make_estimator()
@@ -65,7 +68,7 @@ class Baseline:
             one_thread = import_module("threadpoolctl").threadpool_limits(1)
             with one_thread, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of steps that did not converge to the last digit
-                self._estimator.fit(self._matrix(self._features), labels)
+                self._estimator.fit(self._matrix(self._features), labels, sample_weight)
         return self
 
     def predict_log_proba(self, columns: Sequence[Column]) -> Floats:
@@ -128,12 +131,18 @@ def _variable(column: Column) -> Variable | None:
     return Variable(column.name, (*states, *([None] if (seen < 0).any() else [])))
 
 
-def _scale(column: Numbers) -> tuple[float, float, float]:
+def _scale(column: Numbers, weights: Floats) -> tuple[float, float, float]:
     """The median, mean and deviation of the known numbers."""
-    values = column.values[~column.missing].astype(np.float64)
-    if not values.size:
+    values, weights = column.values[~column.missing].astype(np.float64), weights[~column.missing]
+    if not weights.sum() > 0:
         return 0.0, 0.0, 1.0
-    return float(np.median(values)), float(values.mean()), float(values.std()) or 1.0
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    half = [np.searchsorted(below, below[-1] / 2, side=side) for side in ("left", "right")]
+    median = float(values[order][np.minimum(half, len(values) - 1)].mean())
+    mean = float(np.average(values, weights=weights))
+    deviation = math.sqrt(float(np.average((values - mean) ** 2, weights=weights)))
+    return median, mean, deviation or 1.0
 
 
 def _numbers(column: Numbers, scale: tuple[float, float, float] | None) -> Array:

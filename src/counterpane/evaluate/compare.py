@@ -25,7 +25,7 @@ from counterpane.learn.driver import CTRL_C, StoppedEarly
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Report, TextBar
 from counterpane.seeds import random_generator
-from counterpane.typing import Bools
+from counterpane.typing import Bools, Floats
 
 
 def compare(
@@ -153,7 +153,7 @@ def held_out_measures(
     for tested in _test_masks(rows.n_rows, min(folds, rows.n_rows), holdout, random_state):
         copy = type(learner)(**learner.get_params(deep=False))
         copy.set_params(progress=False, checkpoint=None)
-        _fit_completely(copy, rows.columns_of(~tested), y)
+        _fit_completely(copy, rows.columns_of(~tested), y, rows.weights_of(~tested))
         parts.append(_class_measures(copy, rows, tested))
     return joined_measures(parts)
 
@@ -181,6 +181,11 @@ class _ComparedRows:
             else c.take(rows)
             for c in self.columns
         ]
+
+    def weights_of(self, rows: Bools) -> Floats | None:
+        """The weights of some rows; None if all are one."""
+        weights = self.table.weights
+        return None if weights is None else np.asarray(weights, dtype=np.float64)[rows]
 
 
 def _named(learners: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -232,7 +237,7 @@ def _fit_and_measure(learner: Any, rows: _ComparedRows, tested: Bools) -> Learne
         if classifier and rows.y is None:
             raise ParameterError(f"{type(copy).__name__} needs a class; name it with y=….")
         if classifier:
-            _fit_completely(copy, rows.columns_of(~tested), rows.y)
+            _fit_completely(copy, rows.columns_of(~tested), rows.y, rows.weights_of(~tested))
         else:
             _fit_completely(copy, rows.table.take(~tested))
         seconds = time.monotonic() - began
@@ -283,13 +288,15 @@ def _class_measures(classifier: Any, rows: _ComparedRows, tested: Bools) -> Clas
     logs = np.full((len(predicted), len(place)), -math.inf)
     logs[:, [place[state] for state in classifier.target_.states]] = predicted
     labels = rows.classes.codes[tested].astype(np.int64)
-    return ClassMeasures(logs, labels, np.ones(len(labels)))
+    weights = rows.weights_of(tested)
+    return ClassMeasures(logs, labels, np.ones(len(labels)) if weights is None else weights)
 
 
 def _joint_class_measures(model: Any, rows: Table, y: str) -> ClassMeasures:
     """The predictions of a model of all columns."""
     labels = rows.codes[rows.schema.index(y)].astype(np.int64)
-    return ClassMeasures(model.full_conditionals(rows, [y]), labels, np.ones(len(labels)))
+    weights = np.ones(len(labels)) if rows.weights is None else np.asarray(rows.weights, float)
+    return ClassMeasures(model.full_conditionals(rows, [y]), labels, weights)
 
 
 def _joined_pairs(learner: Any) -> Iterator[Pair]:

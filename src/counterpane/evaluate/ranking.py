@@ -162,7 +162,8 @@ def compare_rankers(
 ) -> list[dict[str, Any]]:
     """A record for each ranker, the best first: the mean reciprocal rank of left-out links.
 
-    One link of each user is left out, and ranked among the items that the user does not have.
+    Users are held out, each with one to five known links. Another link of theirs is ranked among
+    the items that the user does not have.
 
     Parameters
     ----------

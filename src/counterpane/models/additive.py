@@ -17,6 +17,7 @@ from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
+from counterpane.models.attribution import attributed
 from counterpane.models.base import ClassModel, Marginals
 from counterpane.models.boosted_member import BoostedMember
 from counterpane.models.effects import (
@@ -26,6 +27,7 @@ from counterpane.models.effects import (
     check_one,
     explanation,
     log_odds,
+    not_given,
     one_row,
 )
 from counterpane.models.evidence import evidence_mapping, evidence_notes
@@ -42,6 +44,7 @@ else:
     model_links = lazy("counterpane.models.links")
 
 BLOCK_ROWS = 2**13
+NOT_GIVEN: Face = (-1,)  # the line of columns that are not given
 MAX_SHOWN = 60  # interactions in a picture
 MOST_SHARE = 1e6  # of a member in the sum; pools of learners are below ten
 
@@ -198,14 +201,16 @@ class AdditiveClassifier(ClassModel):
         """A record for each of `faces`, the largest effect first.
 
         It has `columns`, their number `order`, and where effects are known `effect` (nats) and
-        `explained`; `share` and `samples` where it was looked for on enough bootstrap samples.
+        `explained`, its variance over the sum of the variances of all; `share` and `samples` where
+        it was looked for on enough bootstrap samples.
         """
+        explained = None if self.effects is None else self.effects.variance_shares.tolist()
         records: list[dict[str, Any]] = []
         for place, names in enumerate(self.hyperedges):
             records.append({"columns": list(names), "order": len(names)})
-            if self.effects is not None:
+            if self.effects is not None and explained is not None:
                 records[-1]["effect"] = float(self.effects.sizes[place])
-                records[-1]["explained"] = float(self.effects.explained[place])
+                records[-1]["explained"] = explained[place]
                 share = self.effects.share_of(place)
                 if share is not None:
                     records[-1] |= {"share": share, "samples": self.effects.samples}
@@ -291,6 +296,11 @@ class AdditiveClassifier(ClassModel):
             raise self._refusal([v.name for v in self.features])
         return RowAverage(self.rows, self.log_proba)
 
+    @property
+    def _missing_states(self) -> list[int | None]:
+        """The state of missing cells of each column of numbers, if it has one."""
+        return [self.features[c].find(None) for c in self.numeric.tolist()]
+
     def _row(self, items: Sequence[ColumnEvidence]) -> tuple[Codes, Floats]:
         """The row that the evidence spells out; what is not given is not known."""
         codes: Codes = self.schema.cards[:-1, None].astype(np.uint16)
@@ -348,9 +358,8 @@ class AdditiveClassifier(ClassModel):
         out: Floats = np.empty((codes.shape[1], self.n_classes))
         out[~partial] = self.log_proba(codes[:, ~partial], numbers[:, ~partial])
         known = codes < self.schema.cards[:-1, None]
-        missing = [self.features[c].find(None) for c in self.numeric.tolist()]
         some = known[:, partial], codes[:, partial], numbers[:, partial]
-        out[partial] = np.log(self._average.of_rows(*some, missing))
+        out[partial] = np.log(self._average.of_rows(*some, self._missing_states))
         return out
 
     def log_proba(self, codes: Codes, numbers: Floats) -> Floats:
@@ -386,8 +395,10 @@ class AdditiveClassifier(ClassModel):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, or a frame of one row; a column that it lacks is
-        missing. See `counterpane.models.effects.explanation` for the records; the one whose
-        columns are None holds what the smoothing of the probabilities takes back.
+        missing. See `counterpane.models.effects.explanation` for the records. Columns that are not
+        given are averaged over: an interaction counts for those of its columns that are given, and
+        what is left is the record whose columns are None. The smoothing of probabilities shrinks
+        all lines, large ones of nearly certain rows most; see `counterpane.models.attribution`.
         """
         if target not in (None, self.target.name):
             raise ParameterError(
@@ -399,18 +410,35 @@ class AdditiveClassifier(ClassModel):
         """As `explain`, of codes and numbers as `encode` gives them, of one row."""
         check_one(codes.shape[1])
         cells = [self._cell(c, code, numbers) for c, code in enumerate(codes[:, 0].tolist())]
+        unknown = {c for c, code in enumerate(codes[:, 0].tolist()) if code >= self.schema[c].card}
+        log_proba = self.average_log_proba(codes, numbers)[0]
+        weights = np.ones(1)
+        if self.rows is not None and self._partial(codes, numbers)[0]:
+            known = np.array([c for c in range(len(self.features)) if c not in unknown])
+            evidence = self._average.evidence(known, codes, numbers, self._missing_states)
+            codes, numbers, weights = self._average.averaged_rows(evidence)
+        # Of an interaction the columns that are given; one of others alone is left to the rest.
+        lines: dict[Face, Floats] = {(): np.zeros((len(weights), self.n_classes))}
+        for face, part in zip([(), *self.faces], self.contributions(codes, numbers), strict=True):
+            given = tuple(c for c in face if c not in unknown)
+            key = given if given or not face else NOT_GIVEN
+            lines[key] = lines[key] + part if key in lines else part
+        smoothing = 1 / (self.total + 1)
+        values = attributed(np.array(list(lines.values())), weights, smoothing)
+        told = {face: values[k] for k, face in enumerate(lines) if face != NOT_GIVEN}
+        place = {face: f for f, face in enumerate(self.faces)}
         effects = self.effects
-        shares = [None if effects is None else effects.share_of(f) for f in range(len(self.faces))]
         classes = np.empty(self.n_classes, dtype=object)
         classes[:] = self.target.states
         return explanation(
-            [(), *self.hyperedges],
-            [tuple(cells[c] for c in face) for face in [(), *self.faces]],
-            self.contributions(codes, numbers)[:, 0],
-            [None, *shares],
-            self.average_log_proba(codes, numbers)[0],
+            [tuple(self.schema.names[c] for c in face) for face in told],
+            [tuple(cells[c] for c in face) for face in told],
+            np.array(list(told.values())),
+            [effects.share_of(place[f]) if effects and f in place else None for f in told],
+            log_proba,
             classes,
             self.target.name,
+            not_given([self.schema.names[c] for c in sorted(unknown)]) if unknown else "",
         )
 
     def _cell(self, c: int, code: int, numbers: Floats) -> State:
@@ -463,11 +491,8 @@ class AdditiveClassifier(ClassModel):
 
 
 def _columns(frame: Any) -> list[Column]:
-    return (
-        list(frame.labels(unknown=True))
-        if isinstance(frame, Table)
-        else columns_of(frame, unusable={})
-    )
+    table = isinstance(frame, Table)
+    return list(frame.labels(unknown=True)) if table else columns_of(frame, unusable={})
 
 
 def _member_of(arrays: Mapping[str, Array]) -> Member | BoostedMember:

@@ -15,6 +15,7 @@ from counterpane.data.schema import Schema, state_text
 from counterpane.errors import DataError, ParameterError
 from counterpane.features import Potential
 from counterpane.markup import CELL, framed, text
+from counterpane.models.attribution import attributed
 from counterpane.typing import Array, Floats, State
 
 MIN_SAMPLES = 20  # samples below which a share is not shown
@@ -26,7 +27,8 @@ MEANING = (
 )
 NEGLIGIBLE = 1e-9
 SHOWN = 12  # interactions of a row that are printed
-LEAST_SHOWN = 0.0005  # of log-odds, which are printed with three decimals
+NAMED = 6  # columns that are not given, at most
+INTERCEPT = "(intercept)"
 LEAST = -700.0  # the log that stands for that of an impossible cell
 
 
@@ -48,17 +50,24 @@ class Effects(NamedTuple):
     """The effect of each interaction of a model, in the order of its `faces`.
 
     `sizes` are standard deviations over rows of what an interaction adds to `log_odds`, in nats; of
-    more than two classes the root mean square, the classes weighed by their shares. `explained` is
-    the share of the variance of the whole log-odds: the covariance of an interaction with the sum
-    of all, divided by the variance of the sum. It sums to one, and may be negative where an
-    interaction takes back what others add. `shares` tells on which share of `samples` random halves
-    of the rows an interaction was selected; it is NaN for single columns, which all models have.
+    more than two classes the root mean square, the classes weighed by their shares. `shares` tells
+    on which share of `samples` random halves of the rows an interaction was selected; it is NaN for
+    single columns, which all models have.
     """
 
     sizes: Floats
-    explained: Floats
     shares: Floats
     samples: int = 0
+
+    @property
+    def variance_shares(self) -> Floats:
+        """The variance of each interaction over the sum of all: from 0 to 1, together 1.
+
+        All are 0 if no interaction has an effect.
+        """
+        variances: Floats = self.sizes**2
+        total = float(variances.sum())
+        return variances / total if total > 0 else variances
 
     def share_of(self, place: int) -> float | None:
         """The share of the samples with an interaction; None for too few samples."""
@@ -69,7 +78,6 @@ class Effects(NamedTuple):
         """All of it as arrays."""
         return {
             "sizes": self.sizes,
-            "explained": self.explained,
             "shares": self.shares,
             "samples": np.array([self.samples], dtype=np.int64),
         }
@@ -77,11 +85,11 @@ class Effects(NamedTuple):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """The effects that `to_arrays` described."""
-        sizes, explained, shares = (arrays[name] for name in ("sizes", "explained", "shares"))
-        for column in (sizes, explained, shares):
+        sizes, shares = arrays["sizes"], arrays["shares"]
+        for column in (sizes, shares):
             if column.ndim != 1 or column.dtype.kind != "f" or column.size != sizes.size:
-                raise ParameterError("effects are three columns of real numbers of one length.")
-        return cls(sizes, explained, shares, int(arrays["samples"][0]))
+                raise ParameterError("effects are two columns of real numbers of one length.")
+        return cls(sizes, shares, int(arrays["samples"][0]))
 
 
 def measure_effects(contributions: Floats, weights: Floats, class_shares: Floats) -> Effects:
@@ -90,18 +98,14 @@ def measure_effects(contributions: Floats, weights: Floats, class_shares: Floats
     >>> one = log_odds(np.array([[0.0, 1.0], [0.0, -1.0]]))
     >>> two = log_odds(np.array([[0.0, 0.5], [0.0, 0.5]]))
     >>> found = measure_effects(np.stack([one, two]), np.ones(2), np.array([0.5, 0.5]))
-    >>> found.sizes.tolist(), found.explained.tolist()
+    >>> found.sizes.tolist(), found.variance_shares.tolist()
     ([1.0, 0.0], [1.0, 0.0])
     """
     share = (weights / weights.sum())[:, None] * class_shares
     means = np.einsum("frc,r->fc", contributions, weights / weights.sum())
     moved = contributions - means[:, None]
     variances = np.einsum("frc,rc->f", moved**2, share)
-    total = moved.sum(axis=0)
-    shared = np.einsum("frc,rc->f", moved, share * total)
-    variance = float(shared.sum())
-    explained = shared / variance if variance > 0 else np.zeros(len(shared))
-    return Effects(np.sqrt(variances), explained, np.full(len(shared), np.nan))
+    return Effects(np.sqrt(variances), np.full(len(variances), np.nan))
 
 
 class Explanation(list[dict[str, Any]]):
@@ -126,14 +130,11 @@ class Explanation(list[dict[str, Any]]):
         return float(sum(record["contributions"][state] for record in self))
 
     def parts(self, state: State) -> list[tuple[str, float]]:
-        """(words, what is added to the log-odds of a class), the largest first; few, and the rest.
+        """(name, what is added to the log-odds of a class), the largest first; few, and the rest.
 
-        Their sum is the log-odds; smoothing that would be printed as zero is left out.
+        Their sum is the log-odds.
         """
-        unknown = any("?" in r["states"] for r in self)
-        other = "(smoothing, and averaging over unknown cells)" if unknown else "(smoothing)"
-        parts = [(_record_words(r) or other, float(r["contributions"][state])) for r in self]
-        parts = [p for p in parts if p[0] != other or abs(p[1]) >= LEAST_SHOWN]
+        parts = [(str(r["name"]), float(r["contributions"][state])) for r in self]
         parts.sort(key=lambda part: -abs(part[1]))
         rest = parts[SHOWN:]
         if rest:
@@ -173,14 +174,22 @@ class Explanation(list[dict[str, Any]]):
         return f"P({self.target} = {state_text(state)}) = {shares[state]:.3f}; {odds}:"
 
 
-def _record_words(record: Mapping[str, Any]) -> str:
-    """The columns of a record with the cells of the row; empty for what is left over."""
-    if record["columns"] is None:
-        return ""
-    if not record["columns"]:
-        return "(all rows)"
-    cells = zip(record["columns"], record["states"], strict=True)
+def _name(face: tuple[str, ...], states: tuple[State, ...]) -> str:
+    """The columns of a record with the cells of the row."""
+    if not face:
+        return INTERCEPT
+    cells = zip(face, states, strict=True)
     return " × ".join(f"{name} = {state_text(state)}" for name, state in cells)
+
+
+def not_given(names: Sequence[str]) -> str:
+    """The name of what columns add that are not given: an average over their values.
+
+    >>> not_given(["age", "sex"])
+    '(not given: age, sex)'
+    """
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"(not given: {', '.join(names[:NAMED])}{more})"
 
 
 def explanation(
@@ -191,17 +200,19 @@ def explanation(
     log_proba: Floats,
     classes: Array,
     target: str = "class",
+    rest: str = "",
 ) -> Explanation:
     """What moved the probabilities of one row, the largest first.
 
     `values`, (faces, classes), are what each interaction adds to the log-odds of each class, as
     `counterpane.models.effects.log_odds` has them. A record has `columns` (the names; empty for the
-    classes as such), also as a tuple called `face`, `states` of the row, `share` (the weight of the
-    structures that hold the interaction, or the share of half samples; None where neither is
-    known), `contributions`, the values by class, and `size`, the largest of these. The
-    contributions to a class sum over the records to exactly its log-odds, ln P(class) / P(other
-    class) for two classes; where averaging over structures is no sum over interactions, what is
-    left over is the record whose columns are None.
+    intercept, which the class has in all rows), also as a tuple called `face`, `states` of the row,
+    `name`, both in words, `share` (the weight of the structures that hold the interaction, or the
+    share of half samples; None where neither is known), `contributions`, the values by class, and
+    `size`, the largest of these. The contributions to a class sum over the records to exactly its
+    log-odds, ln P(class) / P(other class) for two classes. What columns add that are not given, on
+    average over their values, is a record whose columns are None; `rest` is its name. Without
+    `rest`, a difference by rounding is in the largest record.
 
     >>> logs = np.log(np.array([0.2, 0.8]))
     >>> odds = log_odds(logs)[None]
@@ -211,7 +222,10 @@ def explanation(
     """
     left = log_odds(log_proba) - values.sum(axis=0)
     rows = list(zip(faces, states, shares, values, strict=True))
-    if np.abs(left).max() > NEGLIGIBLE:
+    if not rest and rows:
+        largest = int(np.abs(values).max(axis=1).argmax())
+        rows[largest] = (*rows[largest][:3], values[largest] + left)
+    elif np.abs(left).max() > NEGLIGIBLE:
         rows.append((None, (), None, left))
     labels = classes.tolist()
     records = [
@@ -219,6 +233,7 @@ def explanation(
             "columns": None if face is None else list(face),
             "face": face,
             "states": row_states,
+            "name": rest if face is None else _name(face, row_states),
             "share": None if share is None else float(share),
             "contributions": dict(zip(labels, row.tolist(), strict=True)),
             "size": float(np.abs(row).max()),
@@ -228,40 +243,71 @@ def explanation(
     return Explanation(sorted(records, key=lambda record: -record["size"]), target)
 
 
+class Members(NamedTuple):
+    """Models that are products of potentials, and their weights in an average.
+
+    The weights are `fixed` if the average is over P(class | row); otherwise each counts as much as
+    it makes the row probable.
+    """
+
+    weights: Sequence[float]
+    potentials: Sequence[Iterable[Potential]]
+    fixed: bool
+
+
 def explain_by_potentials(
-    parts: Iterable[tuple[float, Iterable[Potential]]],
+    members: Members,
     schema: Schema,
     target: int,
     cells: Mapping[int, int],
     log_proba: Floats,
+    more: Mapping[int, Floats],
 ) -> Explanation:
-    """The explanation of one row by models that are products of potentials, with their weights.
+    """The explanation of one row by models that are products of potentials.
 
     An interaction is the other columns of a potential that holds the class. It adds the logs of the
     potential at the row's `cells` (variable → code): in a Bayesian network the log-likelihood
-    ratios of the children of the class. A potential with a column that the row does not tell is
-    left out; what that and the mean over several models leave is the record without columns.
+    ratios of the children of the class. `more` is what those cells add to the log-odds that are in
+    a potential with a column that is not given. The intercept is that of a row of which nothing is
+    given, with columns that are not given averaged over.
     """
+    whole = cells.keys() - more.keys()
+    n, size = len(members.weights), schema[target].card
     sums: dict[tuple[int, ...], Floats] = {}
     shares: dict[tuple[int, ...], float] = {}
-    for weight, potentials in parts:
+    fits = np.zeros(n)
+    for m, potentials in enumerate(members.potentials):
         for potential in potentials:
             others = tuple(sorted(v for v in potential.scope if v != target))
-            if target not in potential.scope or not cells.keys() >= set(others):
+            if not whole >= set(others):
                 continue
             values = np.maximum(potential.at(cells).log_values, LEAST)
-            sums[others] = sums.get(others, 0.0) + weight * values
-            shares[others] = shares.get(others, 0.0) + weight
-    classes = np.empty(schema[target].card, dtype=object)
+            if target not in potential.scope:
+                fits[m] += float(values)
+                continue
+            sums.setdefault(others, np.zeros((n, size)))[m] += values
+            shares[others] = shares.get(others, 0.0) + members.weights[m]
+    parts = np.array(list(sums.values())).reshape(-1, n, size)
+    logs = np.log(members.weights)
+    if not members.fixed:
+        logs += fits + np.logaddexp.reduce(parts.sum(axis=0), axis=1)
+    added = dict(zip(sums, attributed(log_odds(parts), np.exp(logs - logs.max())), strict=True))
+    added |= {(v,): values for v, values in more.items()}
+    log_proba = np.maximum(log_proba, LEAST)
+    if any(v != target and v not in cells for v in range(len(schema))):
+        left = log_odds(log_proba) - sum(added.values(), np.zeros(size))
+        added[()] = added.get((), np.zeros(size)) + left
+    classes = np.empty(size, dtype=object)
     classes[:] = schema[target].states
     return explanation(
-        [tuple(schema.names[v] for v in others) for others in sums],
-        [tuple(schema[v].states[cells[v]] for v in others) for others in sums],
-        log_odds(np.array(list(sums.values())).reshape(-1, len(classes))),
-        [min(share, 1.0) for share in shares.values()],
-        np.maximum(log_proba, LEAST),
+        [tuple(schema.names[v] for v in others) for others in added],
+        [tuple(schema[v].states[cells[v]] for v in others) for others in added],
+        np.array(list(added.values())).reshape(-1, size),
+        [min(shares[others], 1.0) if others in shares else None for others in added],
+        log_proba,
         classes,
         schema[target].name,
+        f"(averaging over {n} models)" if n > 1 else "",
     )
 
 

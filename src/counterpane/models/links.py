@@ -69,7 +69,7 @@ class Link(NamedTuple):
     """Columns that a model joins, by position: (from, to) if `directed`.
 
     `share` is the confidence in the link, if known: the weight of the models that have it, or the
-    share of samples. `explained` is the share of an interaction's variance; see `effects`.
+    share of samples. `explained` is the share of an interaction in the sum of the variances of all.
     """
 
     scope: tuple[int, ...]
@@ -353,7 +353,7 @@ def interaction_links(model: AdditiveClassifier, effects: Effects | None) -> Mod
     links = [
         Link(face, size, effects.share_of(place), explained=explained)
         for place, (face, size, explained) in enumerate(
-            zip(model.faces, effects.sizes.tolist(), effects.explained.tolist(), strict=True)
+            zip(model.faces, effects.sizes.tolist(), effects.variance_shares.tolist(), strict=True)
         )
     ]
     return ranked_links(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane.data.columns import Numbers
-from counterpane.data.schema import Schema
+from counterpane.data.dates import date_texts
+from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
 from counterpane.models.dependency_network import DependencyNetwork
@@ -17,11 +19,16 @@ from counterpane.typing import Bools, Codes, Floats, Ints, State
 
 ODD = 1.0  # nats by which the surprise of an odd cell is above what is expected
 ROUNDING = 1e-9
+TAIL = 4.0  # the exponent of the tail beyond the kept quantiles
 SAMPLE = 1000  # rows from which the usual surprise of a column is measured
 
 
 class OddCell(NamedTuple):
-    """A cell that its row makes improbable: P(value | other cells), and the most probable state."""
+    """A cell that its row makes improbable: P(value | other cells), and the most probable state.
+
+    The value is the number if that is far from those of training; its probability is then that of
+    its interval times the chance of a number so far out.
+    """
 
     column: str
     value: State
@@ -33,6 +40,7 @@ class OddCell(NamedTuple):
 class OddRow(NamedTuple):
     """A row: its ln P in nats, how many nats that is below the mean row, and its oddest cells.
 
+    `log_prob` is that of intervals of numbers; `excess` has the numbers as well; see `far_out`.
     Gaps are summed out in `log_prob`; in `excess` each counts as much as the mean cell of its
     column, so that rows with gaps and without compare.
     """
@@ -49,6 +57,8 @@ class _CodedRows(NamedTuple):
     codes: Codes
     strange: Bools
     values: dict[tuple[int, int], State]  # of the strange cells, by (variable, row)
+    far: dict[int, Floats]  # by variable, the nats by which each row's number is far out
+    numbers: dict[int, Floats]
 
 
 def odd_rows(model: JointModel, frame: Any, n: int, n_cells: int) -> list[OddRow]:
@@ -60,6 +70,8 @@ def odd_rows(model: JointModel, frame: Any, n: int, n_cells: int) -> list[OddRow
     log_probs = _log_probs(model, rows.codes)
     missing = (rows.codes == model.schema.cards[:, None]) & ~rows.strange
     surprise = -log_probs
+    for nats in rows.far.values():
+        surprise = surprise + nats
     if missing.any():
         surprise = surprise + _usual(model, rows.codes, missing) @ missing
     log_probs = np.where(rows.strange.any(axis=0), -np.inf, log_probs)
@@ -84,7 +96,58 @@ def _read(schema: Schema, frame: Any) -> _CodedRows:
         labels = column.labels() if isinstance(column, Numbers) else column
         for row in np.flatnonzero(strange[v]).tolist():
             values[v, row] = labels.states[labels.codes[row]]
-    return _CodedRows(codes, strange, values)
+    numbers: dict[int, Floats] = {}
+    for v, column in columns.items():
+        if isinstance(frame, Table) and column.name in frame.numbers:
+            numbers[v] = frame.numbers[column.name]
+        elif isinstance(column, Numbers) and schema[v].cuts is not None:
+            numbers[v] = np.where(column.missing, np.nan, column.values.astype(np.float64))
+    far = {v: far_out(schema[v], codes[v], values) for v, values in numbers.items()}
+    return _CodedRows(codes, strange, values, far, numbers)
+
+
+def far_out(variable: Variable, codes: Codes, numbers: Floats) -> Floats:
+    """The nats by which each number is less probable than the usual ones of its interval.
+
+    An interval is open above or below, or has a gap within, so that its probability says little of
+    a number far out. That is one further from the kept quantiles (but for the least and the largest
+    training value) than twice the widest stretch s between those of its interval; in an interval
+    with two ends, than the second widest, as the widest may be a gap. Beyond, at the distance d,
+    the chance is the tail of Pareto (1 + d / 3s)⁻⁴. Zero where no quantiles were kept.
+
+    >>> quantiles = (0.0, 1.0, 2.0), (3.0, 4.0, 5.0, 6.0, 900.0)
+    >>> age = Variable("age", ("< 3", "≥ 3"), (3.0,), quantiles)
+    >>> far_out(age, np.array([0, 1, 1]), np.array([1.5, 7.0, 900.0])).round(1).tolist()
+    [0.0, 0.0, 22.8]
+    """
+    nats: Floats = np.zeros(len(numbers))
+    parts = [np.array(part) for part in variable.quantiles or ()]
+    kept = np.concatenate([*parts, np.empty(0)])[1:-1]
+    if not len(kept):
+        return nats
+    # Where all numbers of an interval are equal, a step, or the middle of the column, is the scale.
+    spread = float(np.subtract(*np.quantile(kept, [0.75, 0.25]))) / len(kept)
+    least = max(variable.step or 0.0, spread) or float(np.abs(kept).max()) or 1.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        above = np.minimum(np.searchsorted(kept, numbers), len(kept) - 1)
+        distance = np.abs(numbers - kept[above])
+        distance = np.minimum(distance, np.abs(numbers - kept[np.maximum(above - 1, 0)]))
+        for code, part in enumerate(parts):
+            rows = np.flatnonzero((codes == code) & np.isfinite(numbers))
+            outer = slice(int(code == 0), -1 if code == len(parts) - 1 else None)
+            widths = np.sort(np.diff(part[outer]))
+            free, wide = (2.0, widths[-1:]) if code in (0, len(parts) - 1) else (1.0, widths[-2:-1])
+            scale = max(float(wide.sum()), least)
+            beyond = np.maximum(distance[rows] - free * scale, 0.0)
+            nats[rows] = TAIL * np.log1p(beyond / ((TAIL - 1) * scale))
+    return nats
+
+
+def _number_state(variable: Variable, number: float) -> State:
+    """A number as it was written: a date where the column has dates."""
+    if variable.dated:
+        return date_texts(np.array([number]))[0]
+    return int(number) if number.is_integer() else number
 
 
 def _log_probs(model: JointModel, codes: Codes) -> Floats:
@@ -157,12 +220,15 @@ def _odd_cells(
             known = code < variable.card
             if not known and (v, row) not in rows.values:
                 continue
-            p = float(table[k, code]) if known else 0.0
+            far = float(rows.far[v][row]) if v in rows.far else 0.0
+            p = float(table[k, code]) * math.exp(-far) if known else 0.0
             state = variable.states[code] if known else rows.values[v, row]
+            if far > ODD:
+                state = _number_state(variable, float(rows.numbers[v][row]))
             cell = OddCell(
                 variable.name, state, p, variable.states[best[k]], float(table[k, best[k]])
             )
-            excess = (-float(logs[k, code]) if known else np.inf) - float(entropy[k])
+            excess = (far - float(logs[k, code]) if known else np.inf) - float(entropy[k])
             cells_of_rows[k].append((excess, cell))
     ranked = [sorted(cells, key=lambda pair: -pair[0]) for cells in cells_of_rows]
     shown = []

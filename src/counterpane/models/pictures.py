@@ -67,7 +67,7 @@ def _interaction_grid(model: Any) -> str:
         return grid(("interaction",), ((name,) for name in names), more=more)
     effects = [(f"±{r['effect']:.2f}", f"{r['explained']:.0%}") for r in records[:LISTED]]
     rows = [(name, *each) for name, each in zip(names, effects, strict=True)]
-    return grid(("interaction", "effect on log-odds", "explains"), rows, more=more)
+    return grid(("interaction", "effect on log-odds", "share of variance"), rows, more=more)
 
 
 def graph_html(

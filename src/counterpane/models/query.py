@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,15 @@ from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.batches import BatchAnswers
 from counterpane.models.certainty import Certainty, warn_if_inexact, warn_inexact, worst_of
-from counterpane.models.effects import Explanation, check_one, explain_by_potentials, one_row
+from counterpane.models.effects import (
+    LEAST,
+    Explanation,
+    Members,
+    check_one,
+    explain_by_potentials,
+    log_odds,
+    one_row,
+)
 from counterpane.models.estimate import MapMethod, Method, as_map_method
 from counterpane.models.evidence import (
     Evidence,
@@ -30,7 +38,7 @@ from counterpane.models.evidence import (
 )
 from counterpane.models.exact import check_n_rows, name_list
 from counterpane.seeds import random_generator
-from counterpane.typing import Codes, State
+from counterpane.typing import Codes, Floats, State
 
 if TYPE_CHECKING:
     from counterpane.models import imputing, odd_rows
@@ -337,8 +345,38 @@ class JointModel(BatchAnswers):
         answers = self.query_many(name, frame, impossible="prior", unseen="unknown")
         with np.errstate(divide="ignore"):
             log_proba = np.log(answers.probabilities[0])
-        parts = [(weight, model.to_potentials()) for weight, model in self._averaged()]
-        return explain_by_potentials(parts, self.schema, index, known, log_proba)
+        averaged = self._averaged()
+        members = Members(
+            [weight for weight, _ in averaged],
+            [list(model.to_potentials()) for _, model in averaged],
+            getattr(self, "fixed", False),
+        )
+        more = self._cells_beside_unknown(index, known, members)
+        return explain_by_potentials(members, self.schema, index, known, log_proba, more)
+
+    def _cells_beside_unknown(
+        self, target: int, known: Mapping[int, int], members: Members
+    ) -> dict[int, Floats]:
+        """What cells add to the log-odds of the target that share a potential with unknown columns.
+
+        One after the other, in the order of the schema, after all other cells.
+        """
+        unknown = set(range(len(self.schema))) - known.keys() - {target}
+        scopes = [set(p.scope) for potentials in members.potentials for p in potentials]
+        beside = sorted(set().union(*(s for s in scopes if s & unknown)) & known.keys())
+        if not beside:
+            return {}
+        others = [v for v in range(len(self.schema)) if v != target]
+        codes = np.repeat(self.schema.cards[others][:, None], len(beside) + 1, axis=1)
+        for place, v in enumerate(others):
+            if v in known:  # a column more of them is known in each row
+                first = beside.index(v) + 1 if v in beside else 0
+                codes[place, first:] = known[v]
+        table = Table(self.schema.select(others), codes.astype(np.uint16))
+        answers = self.query_many(self.schema.names[target], table, impossible="prior")
+        with np.errstate(divide="ignore"):
+            odds = log_odds(np.maximum(np.log(answers.probabilities), LEAST))
+        return dict(zip(beside, np.diff(odds, axis=0), strict=True))
 
     def impute(
         self,

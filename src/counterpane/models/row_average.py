@@ -28,6 +28,7 @@ NEAREST = 128  # rows that do not fit are at most so many, the nearest
 CANDIDATES = 2**12  # they are looked for among so many rows
 BLOCK_CELLS = 2**22  # evidence × rows at a time
 HALVINGS = 40
+MOST_LISTED = 2**10  # rows of one average that are told
 NAMED = 6  # columns at most
 
 LogProba = Callable[[Codes, Floats], Floats]
@@ -129,24 +130,52 @@ class RowAverage:
         out: Floats | None = None
         for columns, which in _patterns(known):
             first, back = _distinct(codes[np.ix_(columns, which)], numbers[:, which])
-            distinct, evidence = which[first], []
-            for c in columns.tolist():
-                places = np.flatnonzero(self.rows.numeric == c).tolist()
-                values, intervals = None, False
-                if places:
-                    values = numbers[places[0], distinct]
-                    intervals = bool(
-                        (np.isnan(values) & (codes[c, distinct] != missing[places[0]])).any()
-                    )
-                place = places[0] if places else None
-                evidence.append(
-                    ColumnEvidence(c, codes[c, distinct], None, place, values, intervals)
-                )
+            distinct = which[first]
+            evidence = self.evidence(columns, codes[:, distinct], numbers[:, distinct], missing)
             averages = self(evidence, len(distinct)).probabilities
             if out is None:
                 out = np.empty((codes.shape[1], averages.shape[1]))
             out[which] = averages[back]
         return np.empty((0, 1)) if out is None else out
+
+    def evidence(
+        self, columns: Ints, codes: Codes, numbers: Floats, missing: Sequence[int | None] = ()
+    ) -> list[ColumnEvidence]:
+        """The cells of some columns of rows as evidence."""
+        evidence = []
+        for c in columns.tolist():
+            places = np.flatnonzero(self.rows.numeric == c).tolist()
+            values, intervals = None, False
+            if places:
+                values = numbers[places[0]]
+                intervals = bool((np.isnan(values) & (codes[c] != missing[places[0]])).any())
+            place = places[0] if places else None
+            evidence.append(ColumnEvidence(c, codes[c], None, place, values, intervals))
+        return evidence
+
+    def averaged_rows(self, evidence: Sequence[ColumnEvidence]) -> tuple[Codes, Floats, Floats]:
+        """(codes, numbers, weights) of the rows over which one piece of evidence is averaged.
+
+        Of many rows some, evenly spaced.
+        """
+        rows, shares = self.rows, np.ones(len(self.rows))
+        for item in evidence:
+            shares *= item.factor(rows)[0]
+        fitting = np.flatnonzero(shares)
+        weights = shares[fitting] * rows.weights[fitting] / rows.unit
+        mass = float(weights.sum())
+        enough = self.enough(evidence) if mass < ENOUGH[-1] else 0.0
+        chosen = fitting
+        if mass < enough:
+            near = _nearest(rows, evidence, 1)
+            chosen = np.append(fitting, near.rows[0])
+            weights = np.append(weights, near.weights(np.array([enough - mass]))[0])
+        some = np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_LISTED)).astype(np.int64)
+        chosen, weights = chosen[some], weights[some]
+        codes, numbers = rows.codes[:, chosen].copy(), rows.numbers[:, chosen].copy()
+        for item in evidence:
+            item.put_in(rows, np.zeros(len(chosen), dtype=np.int64), codes, numbers)
+        return codes, numbers, weights
 
     def enough(self, evidence: Sequence[ColumnEvidence]) -> float:
         """How many rows an average over columns that are not given needs, by leaving rows out.

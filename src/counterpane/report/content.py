@@ -135,13 +135,20 @@ def _marginals(model: Any, rows: ReportRows | None, target: str | None) -> tuple
     unknown: Marginals = [None] * len(schema)
     if model.class_only:
         if rows is not None and target is not None:
-            mean = class_predictions(model, rows, target)[0]
-            unknown[schema.index(target)] = mean.mean(axis=0) if len(mean) else None
+            each, _, weights = class_predictions(model, rows, target)
+            mean = np.average(each, axis=0, weights=weights) if len(each) else None
+            unknown[schema.index(target)] = mean
         return unknown, "The model tells the class alone; its share is the mean over the rows."
     if isinstance(model, DependencyNetwork) and rows is not None and rows.complete.any():
-        full = rows.table.take(np.flatnonzero(rows.complete)[:MOST_AVERAGED])
-        mean = np.exp(model.full_conditionals(full)).mean(axis=0)
-        words = f"The model's shares are the mean of its conditionals over {full.n_rows:,} rows."
+        full = rows.table.take(rows.complete)
+        n_rows, distinct = full.n_rows, full.distinct()
+        if distinct.n_rows <= MOST_AVERAGED:
+            full = distinct
+        elif n_rows > MOST_AVERAGED:
+            n_rows = MOST_AVERAGED
+            full = full.take(np.linspace(0, full.n_rows - 1, n_rows).astype(np.int64))
+        mean = np.average(np.exp(model.full_conditionals(full)), axis=0, weights=full.weights)
+        words = f"The model's shares are the mean of its conditionals over {n_rows:,} rows."
         return list(np.split(mean, np.cumsum(schema.cards)[:-1])), words
     few = len(schema) <= MOST_ASKED
     with warnings.catch_warnings():

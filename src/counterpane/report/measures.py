@@ -277,41 +277,52 @@ def _baselines(
         value = _mean(logs, full.weights) if full.n_rows else math.nan
         return {name: value for name in list(MEANINGS)[:2] if math.isfinite(value)}
     place = rows.table.schema.index(target)
-    share, codes = rows.shares[place], test.table.codes[place]
-    codes = codes[codes < share.size]
+    share, codes, weights = rows.shares[place], test.table.codes[place], test.table.weights
+    known = codes < share.size
+    codes, weights = codes[known], None if weights is None else weights[known]
     if not codes.size:
         return {}
     own = share[codes]
     return {
-        "log-loss": -float(np.log(np.maximum(own, 1e-12)).mean()),
+        "log-loss": -_mean(np.log(np.maximum(own, 1e-12)), weights),
         "AUC": 0.5,
-        "accuracy": float((codes == share.argmax()).mean()),
-        "Brier score": float(((share**2).sum() - 2 * own + 1).mean()),
+        "accuracy": _mean((codes == share.argmax()).astype(np.float64), weights),
+        "Brier score": _mean((share**2).sum() - 2 * own + 1, weights),
     }
 
 
 def _class_pictures(split: HeldOutSplit, target: str) -> dict[str, Any]:
-    """Calibration of each class in bins of equal width, with counts; and the confusion table."""
-    probabilities, codes, _ = class_predictions(split.model, split.rows, target)
+    """Calibration of each class in bins of equal width, with counts; and the confusion table.
+
+    A row of weight 2 counts as two rows.
+    """
+    probabilities, codes, weights = class_predictions(split.model, split.rows, target)
     variable = split.model.schema[target]
     if not codes.size or variable.card > MOST_CLASSES:
         return {}
+    each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
     bins = np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
     curves = []
     for k in range(variable.card):
-        counts = np.bincount(bins[:, k], minlength=BINS)
-        predicted = np.bincount(bins[:, k], probabilities[:, k], minlength=BINS)
-        observed = np.bincount(bins[:, k], codes == k, minlength=BINS)
+        counts = np.bincount(bins[:, k], each, BINS)
+        predicted = np.bincount(bins[:, k], each * probabilities[:, k], BINS)
+        observed = np.bincount(bins[:, k], each * (codes == k), BINS)
         curves.append(
             [
-                [int(n), round(float(t / n), 4), round(float(s / n), 4)]
+                [_shown_count(n), round(float(t / n), 4), round(float(s / n), 4)]
                 for n, t, s in zip(counts, predicted, observed, strict=True)
                 if n
             ]
         )
-    confusion = np.zeros((variable.card, variable.card), dtype=np.int64)
-    np.add.at(confusion, (codes, probabilities.argmax(axis=1)), 1)
-    return {"calibration": curves, "confusion": confusion.tolist()}
+    confusion = np.zeros((variable.card, variable.card))
+    np.add.at(confusion, (codes, probabilities.argmax(axis=1)), each)
+    table = [[_shown_count(n) for n in line] for line in confusion.tolist()]
+    return {"calibration": curves, "confusion": table}
+
+
+def _shown_count(weight: float) -> float:
+    """A weight of rows: a whole number, which it is without weights, or rounded."""
+    return int(weight) if float(weight).is_integer() else round(float(weight), 2)
 
 
 def _mean(values: Floats, weights: Any) -> float:

@@ -116,12 +116,12 @@
         explains ? el("td", { class: "num" }, percent(explained)) : null, shares ? el("td", { class: "num" }, share === null ? "" : percent(share)) : null, bits ? el("td", { class: "num" }, own === null ? "–" : own.toFixed(4)) : null);
     };
     const make = (items) => {
-      const node = table([th("columns"), th(R.measure, "num"), th(""), explains ? th("variance explained", "num") : null, shares ? th(R.samples ? `share of ${R.samples.toLocaleString("en")} samples` : "share", "num") : null, bits ? th("bits per row in the data", "num") : null], items.map(line));
+      const node = table([th("columns"), th(R.measure, "num"), th(""), explains ? th("share of variance", "num") : null, shares ? th(R.samples ? `share of ${R.samples.toLocaleString("en")} samples` : "share", "num") : null, bits ? th("bits per row in the data", "num") : null], items.map(line));
       return { node, add: (rest) => node.querySelector("tbody").append(...rest.map(line)) };
     };
     const class_ = R.target === null ? "" : names[R.target];
     section("interactions", R.shape === "faces" ? "Strongest interactions" : "Strongest edges",
-      el("p", { class: "note" }, R.meaning + (explains ? " Variance explained: the share of the variance of the whole log-odds." : "") + (shares && R.shares ? ` Share: ${R.shares}.` : "") + (bits ? ` Bits per row in the data: mutual information of the columns and ${class_}, corrected for chance.` : "")),
+      el("p", { class: "note" }, R.meaning + (explains ? " Share of variance: its variance over the sum of the variances of all interactions." : "") + (shares && R.shares ? ` Share: ${R.shares}.` : "") + (bits ? ` Bits per row in the data: mutual information of the columns and ${class_}, corrected for chance.` : "")),
       ...growing(R.listed, MOST_ROWS, make, "listed"),
       R.nLinks > R.listed.length ? el("p", { class: "note" }, `The strongest ${R.listed.length} of ${R.nLinks.toLocaleString("en")}.`) : null);
   }

@@ -164,10 +164,12 @@ def _effects_on(model: Any, rows: ReportRows) -> Effects:
     """The effects of a classifier's interactions on some rows."""
     most = max(ENTRIES // ((1 + len(model.faces)) * model.n_classes), 1)
     chosen = np.linspace(0, rows.table.n_rows - 1, min(most, rows.table.n_rows))
-    columns = rows.take(chosen.astype(np.int64)).columns
-    contributions = model.contributions(*model.encode(columns))[1:]
+    some = rows.take(chosen.astype(np.int64))
+    contributions = model.contributions(*model.encode(some.columns))[1:]
     uniform = np.full(model.n_classes, 1 / model.n_classes)
-    return measure_effects(contributions, np.ones(contributions.shape[1]), uniform)
+    weights = some.table.weights
+    each: Floats = np.ones(some.table.n_rows) if weights is None else np.asarray(weights, float)
+    return measure_effects(contributions, each, uniform)
 
 
 def pair_information(table: Table, scope: Sequence[int], rest: Sequence[int]) -> float:

@@ -46,12 +46,12 @@ def test_a_missing_cell_is_explained_as_a_state_where_it_is_one(run, survey: Pat
     run("learn", survey.name, "--target", "left", "-o", "m.cp")
     assert cp.load("m.cp").schema["age"].find(None) is not None
     _, out, err = run("explain", "m.cp", "--data", survey.name, "--row", "1")
-    assert "age=(missing)" in out
-    assert "treated as unknown" not in err
+    assert "age = (missing)" in out
+    assert "averaged over" not in err
     assert "-0.000" not in out
     assert "+0.000" not in out
     _, _, err = run("explain", "m.cp", "plan=basic")
-    assert "Not given, so treated as unknown: age, income." in err
+    assert "Not given, so averaged over: age, income." in err
 
 
 def test_the_report_says_how_it_was_learned_in_words(run, survey: Path) -> None:

@@ -52,7 +52,9 @@ def test_everything_says_the_same_effect(learner, tmp_path):
     size = effects_of(learner)["x",]
     records = {r["face"]: r for r in learner.explain({"x": "y", "a": "n", "b": "n", "z": "n"})}
     assert records["x",]["contributions"]["yes"] == pytest.approx(size, abs=0.02)
-    assert records["x",]["contributions"]["no"] == -records["x",]["contributions"]["yes"]
+    assert records["x",]["contributions"]["no"] == pytest.approx(
+        -records["x",]["contributions"]["yes"]
+    )
     assert records["a", "b"]["contributions"]["yes"] == pytest.approx(0.5, abs=0.05)
     path = tmp_path / "report.html"
     cp.write_report(learner.model_, known().head(500), path)
@@ -208,7 +210,7 @@ def test_effects_are_variances_and_covariances_of_the_contributions():
     for k in range(3):
         own = [np.cov(parts[k, :, c], aweights=weights, ddof=0) for c in range(4)]
         assert found.sizes[k] ** 2 == pytest.approx(classes @ own)
-    assert found.explained.sum() == pytest.approx(1)
+    assert found.variance_shares.sum() == pytest.approx(1)
     assert found.share_of(0) is None
 
 

@@ -153,7 +153,7 @@ def test_other_models_are_refused(run) -> None:
     assert run("explain", "b.cp", "sex=male", "--target", "survived")[0] == 0
 
 
-def test_boosted_tables_add_up_exactly_and_smoothing_is_named() -> None:
+def test_boosted_tables_add_up_exactly() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 400))
     frame = {
@@ -169,17 +169,107 @@ def test_boosted_tables_add_up_exactly_and_smoothing_is_named() -> None:
         down, up = learner.predict_proba({name: [cell] for name, cell in row.items()})[0]
         total = sum(record["contributions"]["up"] for record in records)
         assert total == pytest.approx(math.log(up / down), abs=1e-9)
-        # Without the smoothing, the tables alone are the trees.
-        tables = sum(r["contributions"]["up"] for r in records if r["columns"] is not None)
-        logs = sum(
-            share * member.predictor(*model.encode({n: [c] for n, c in row.items()}))[0]
-            for share, member in zip(model.shares, model.members, strict=True)
-        )
-        assert tables == pytest.approx(logs[1] - logs[0], abs=1e-6)
+        # Of two classes, smoothing shrinks all lines of the trees by one factor.
+        contributions = model.contributions(*model.encode({n: [c] for n, c in row.items()}))
+        tables = dict(zip([(), *model.hyperedges], contributions[:, 0, 1].tolist(), strict=True))
+        factor = total / sum(tables.values())
+        assert 0 < factor < 1
+        for record in records:
+            expected = factor * tables[record["face"]]
+            assert record["contributions"]["up"] == pytest.approx(expected, abs=1e-6)
     words = str(records)
     assert words.startswith(f"P(class = {records.predicted}) = {max(up, down):.3f}; log-odds:")
-    assert f"x = {x[19]}" in words and "(smoothing)" in words and "in total" in words
+    assert f"x = {x[19]}" in words and "in total" in words
     assert repr(records) == words
+
+
+def nearly_certain(rows: int = 2000) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=rows)
+    near = np.where(x + 0.05 * rng.normal(size=rows) > 0, "p", "n")
+    return {"x": x, "z": rng.normal(size=rows), "class": near}
+
+
+@pytest.mark.parametrize(
+    "row", [{"x": 3.0, "z": 0.1}, {"x": 3.0}, {"z": 0.1}, {"x": -0.01}, {"x": None}]
+)
+def test_smoothing_and_averages_are_in_the_lines_that_cause_them(row) -> None:
+    """A row far from the boundary has log-odds of a hundred, before its probability is smoothed."""
+    model = cp.InteractionClassifier().fit(nearly_certain(), "class").model_
+    records = model.explain(row)
+    n, p = model.class_probabilities({name: [cell] for name, cell in row.items()})[0]
+    assert sum(r["contributions"]["p"] for r in records) == pytest.approx(math.log(p / n))
+    given = {name for name, cell in row.items() if cell is not None}
+    names = {r["name"] for r in records}
+    absent = [name for name in ("x", "z") if name not in given]
+    expected = {f"{name} = {row[name]:.12g}" for name in given} | {"(intercept)"}
+    expected |= {f"(not given: {', '.join(absent)})"} if absent else set()
+    assert names <= expected and names >= {f"{name} = {row[name]:.12g}" for name in given}
+    if row.get("x") == 3.0:
+        assert records[0]["columns"] == ["x"]
+        assert records[0]["contributions"]["p"] > 7
+
+
+@pytest.mark.parametrize("learner", [cp.InteractionClassifier, cp.BoostedTables])
+def test_three_classes_and_missing_columns_add_up(learner) -> None:
+    iris = cp.load_dataset("iris")
+    model = learner().fit(iris, "class").model_
+    for row in ({"petal_length": 5.0}, {"petal_length": 1.4, "sepal_width": 3.0}):
+        records = model.explain(row)
+        expected = model.class_probabilities({name: [cell] for name, cell in row.items()})[0]
+        found = explained_probabilities(records)
+        assert [found[c] for c in model.target.states] == pytest.approx(expected.tolist())
+        assert {c for r in records for c in r["columns"] or ()} == set(row)
+        assert max(records, key=lambda r: r["size"])["columns"] == ["petal_length"]
+
+
+def test_an_average_of_networks_leaves_no_remainder() -> None:
+    titanic = cp.load_dataset("titanic")
+    model = cp.OrderMCMC(random_state=0, n_samples=50).fit(titanic.take(range(0, 2201, 20))).model_
+    row = dict(ROW)
+    records = model.explain(row, "survived")
+    assert all(r["columns"] is not None for r in records)
+    expected = model.query("survived", row).to_dict()
+    assert explained_probabilities(records) == pytest.approx(expected)
+
+
+def test_an_average_with_an_impossible_member_is_no_remainder_of_hundreds() -> None:
+    """One network of two says that the row is impossible; the other one counts."""
+    schema = cp.Schema.from_cards([2, 2])
+    sure = cp.BayesianNetwork(schema, cp.Dag(2, [(0, 1)]), [[0.5, 0.5], [[1.0, 0.0], [0.5, 0.5]]])
+    calm = cp.BayesianNetwork(schema, cp.Dag(2, [(0, 1)]), [[0.5, 0.5], [[0.4, 0.6], [0.5, 0.5]]])
+    model = cp.models.Mixture([sure, calm])
+    records = model.explain({"x1": 1}, "x0")
+    assert explained_probabilities(records) == pytest.approx(model.query("x0", {"x1": 1}).to_dict())
+    assert {r["name"] for r in records} == {"(intercept)", "x1 = 1"}
+    assert max(r["size"] for r in records) < 3
+
+
+def test_cells_beside_unknown_columns_have_lines_of_their_own() -> None:
+    """What `status` says through the unknown `age` and `sex` is the line of `status`."""
+    model = cp.StructureSearch().fit(cp.load_dataset("titanic")).model_
+    records = model.explain({"status": "first"}, "survived")
+    expected = model.query("survived", {"status": "first"}).to_dict()
+    assert explained_probabilities(records) == pytest.approx(expected)
+    none = model.query("survived").to_dict()
+    found = {r["name"]: r["contributions"]["yes"] for r in records}
+    more = math.log(expected["yes"] / expected["no"]) - math.log(none["yes"] / none["no"])
+    assert found == pytest.approx(
+        {"status = first": more, "(intercept)": math.log(none["yes"] / none["no"])}
+    )
+
+
+def test_the_command_has_the_names_of_python(run, tmp_path: Path) -> None:
+    run("learn", "titanic", "--target", "survived", "-o", "m.cp")
+    model = cp.load(tmp_path / "m.cp")
+    for row in (ROW, {"sex": "female"}):
+        words = [f"{name}={cell}" for name, cell in row.items()]
+        _, out, _ = run("explain", "m.cp", *words)
+        facts = json.loads(run("explain", "m.cp", *words, "--json")[1])
+        names = [name for name, _ in model.explain(row).parts(facts["class"])]
+        assert [part["name"] for part in facts["interactions"]] == names
+        assert all(name in out for name in names)
+        assert "(other)" not in out and "(smoothing" not in out
 
 
 def test_an_explanation_prints_sums_and_is_a_table_in_a_notebook() -> None:

@@ -107,12 +107,26 @@ class AdditiveLearner(Classifier):
         """A record for each interaction, the largest effect first."""
         return self.model_.interactions()
 
+    @property
+    def feature_importances_(self) -> Floats:
+        """The share of each training column in the variance of all effects; they sum to one.
+
+        An interaction counts for its columns in equal parts. A column that is not in the model has
+        0. The order is that of the training columns, as in `feature_names_in_`.
+        """
+        self._check_fitted()
+        sizes = np.zeros(len(self.schema_))
+        assert self.model_.effects is not None
+        shares = self.model_.effects.variance_shares.tolist()
+        for face, share in zip(self.model_.faces, shares, strict=True):
+            sizes[list(face)] += share / len(face)
+        return self._importances_of(sizes)
+
     def explain(self, row: Any) -> Explanation:
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.effects.explanation` for the records; the one whose columns are None
-        has the effect of the smoothing of the probabilities and of averaging over unknown cells.
+        `counterpane.models.effects.explanation` for the records.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*read_features(one_row(row)))

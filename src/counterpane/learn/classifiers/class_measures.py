@@ -120,21 +120,22 @@ class ClassMeasures:
     def prior(self) -> dict[str, float]:
         """The same measures if the shares of the classes, (n + 1/C) / (m + 1), are predicted.
 
-        With several folds, the shares are those in the other folds; otherwise those of all rows.
+        With several folds, the log-loss takes the shares of the other folds; otherwise those of all
+        rows. The accuracy is the share of the most frequent class in all rows: which class is the
+        most frequent in the other folds depends on the folds where two are about as frequent.
         """
         n_classes = max(self.log_proba.shape[1], int(self.labels.max()) + 1)
         folds = np.zeros(len(self.labels), dtype=np.int64) if self.folds is None else self.folds
         counts = np.bincount(self.labels, self.weights, n_classes)
-        log_loss = accuracy = 0.0
+        log_loss = 0.0
         for fold in np.unique(folds):
             inside = folds == fold
             tested = np.bincount(self.labels[inside], self.weights[inside], n_classes)
             rest = counts - tested if not inside.all() else counts
             shares = (rest + 1 / n_classes) / (rest.sum() + 1)
             log_loss -= float(tested @ np.log(shares))
-            accuracy += float(tested[shares.argmax()])
         total = float(self.weights.sum())
-        return {"log_loss": log_loss / total, "auc": 0.5, "accuracy": accuracy / total}
+        return {"log_loss": log_loss / total, "auc": 0.5, "accuracy": float(counts.max()) / total}
 
     def error(self, measured: Measured, other: Measured | None = None) -> float | None:
         """The standard error of a measure, or of its difference to another on the same rows."""

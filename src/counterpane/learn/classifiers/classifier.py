@@ -308,7 +308,8 @@ class Classifier(Learner):
         self._check_fitted()
         if isinstance(X, CountSource):
             X = X.rows()
-            sample_weight = X.weights if sample_weight is None else sample_weight
+        if isinstance(X, Table) and sample_weight is None:
+            sample_weight = X.weights
         named, columns = self._new_rows(X)
         column = (
             column_called(columns, y, named) if isinstance(y, str) else column_of_classes(y, ())[0]
@@ -317,6 +318,16 @@ class Classifier(Learner):
         right = predicted == encode_column(column, self.target_, "unknown")
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))
         return float(np.average(right, weights=weights))
+
+    def _importances_of(self, sizes: Floats) -> Floats:
+        """Sizes of the features of the model as shares, in the order of the training columns.
+
+        A column that is not in the model has 0; all have 0 if no column matters.
+        """
+        importances: Floats = np.zeros(self.n_features_in_)
+        importances[self._places] = sizes
+        total = float(importances.sum())
+        return importances / total if total > 0 else importances
 
     def _of_columns(self, named: bool, columns: Sequence[Column]) -> Floats:
         """ln P(class | row) of columns."""

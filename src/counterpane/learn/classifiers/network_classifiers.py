@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Literal, Unpack
 
 import numpy as np
@@ -110,6 +112,37 @@ class NetworkClassifier(Classifier):
             return quiet._families(counts, quiet._network(counts))
 
         return best_share(fold_losses(learn, table))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """The share of each training column in what the tables tell about the class.
+
+        A column with the class as a parent counts with I(column; class | its other parents) under
+        the model, and the parents of the class share I(parents; class). The shares sum to one, in
+        the order of the training columns, as in `feature_names_in_`. A column without an edge to
+        the class has 0.
+        """
+        self._check_fitted()
+        sizes, last = np.zeros(len(self.schema_)), len(self.schema_)
+        for child in range(last + 1):
+            parents = self.model_.dag.parents(child)
+            if last in (child, *parents) and parents:
+                others = [p for p in parents if p != last]
+                told = others if child == last else [child]
+                given = [] if child == last else others
+                sizes[told] += self._information(told, given) / len(told)
+        return self._importances_of(sizes)
+
+    def _information(self, told: Sequence[int], given: Sequence[int]) -> float:
+        """I(columns `told`; class | columns `given`) under the model, in nats."""
+        scope = [*given, *told, len(self.schema_)]
+        joint = self.model_.query([self.model_.schema.names[v] for v in scope]).probabilities
+        joint = joint.reshape(math.prod(joint.shape[: len(given)]), -1, joint.shape[-1])
+        apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=2, keepdims=True)
+        whole = joint.sum(axis=(1, 2), keepdims=True)
+        seen = joint > 0
+        ratio = np.divide(joint * whole, apart, out=np.ones_like(joint), where=seen)
+        return max(float(joint[seen] @ np.log(ratio[seen])), 0.0)
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         known = (codes < self.schema_.cards[:, None]).all(axis=0)

@@ -38,7 +38,11 @@ BLOCK_CELLS = 2**24  # scores at a time
 
 
 class Ranked(NamedTuple):
-    """An item and its score: ln P(chosen | all other items of the user) if a model has one."""
+    """An item and its score, which orders items.
+
+    Of a model it is ln P(item | the chosen items, and none of the others); a user who has told a
+    few items only may well have others, so that this is not how probable the item is for them.
+    """
 
     item: str
     score: float
@@ -50,12 +54,13 @@ class LinkRanker(Estimator):
     Parameters
     ----------
     learner : str or learner
-        "auto": the best of several rankers by the mean reciprocal rank of left-out links, one link
-        of each user, or of 2,000 users of a large table. "hybrid" (a hybrid random field),
-        "pairwise", "chow-liu", "naive-bayes", "item-cosine", "item-rank" (a random walk), "blend"
-        (hybrid random fields and a random walk; slower), "popularity". Or any learner whose
-        `model_` has full conditionals; a copy of it is fitted. If it is a hybrid random field with
-        k="auto", the sizes are chosen by the mean reciprocal rank of links of held-out users.
+        "auto": the best of several rankers by the mean reciprocal rank of left-out links of
+        held-out users, at most 2,000, of each of whom one to five links are known. "hybrid" (a
+        hybrid random field), "pairwise", "chow-liu", "naive-bayes", "item-cosine", "item-rank" (a
+        random walk), "blend" (hybrid random fields and a random walk; slower), "popularity". Or any
+        learner whose `model_` has full conditionals; a copy of it is fitted. If it is a hybrid
+        random field with k="auto", the sizes are chosen by the mean reciprocal rank of links of
+        held-out users.
     user, item : str, optional
         The columns of an edge list.
     random_state : int

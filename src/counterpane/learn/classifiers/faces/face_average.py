@@ -14,6 +14,8 @@ import numpy as np
 
 from counterpane._core import classifiers as kernels
 from counterpane.learn.classifiers.faces.face_search import FaceStructure
+from counterpane.models.attribution import attributed
+from counterpane.models.effects import log_odds
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Codes, Floats, Ints
 
@@ -97,6 +99,17 @@ class FaceAverage:
         for structure, weight in zip(self.structures, self.weights, strict=True):
             shares[[place[f] for f in self.faces_of(structure)]] += weight
         return np.minimum(shares, 1.0)
+
+    def contributions(self, codes: Codes) -> Floats:
+        """What ∅ and each face add to the log-odds of the average at the one row of `codes`."""
+        values = self.values(codes)
+        place = {face: 1 + k for k, face in enumerate(self.faces)}
+        parts: Floats = np.zeros((len(values), len(self.structures), self.n_classes))
+        parts[0] = values[0]
+        for s, structure in enumerate(self.structures):
+            held = [place[face] for face in self.faces_of(structure)]
+            parts[held, s] = values[held]
+        return attributed(log_odds(parts), np.asarray(self.weights, dtype=np.float64))
 
     def faces_of(self, structure: FaceStructure) -> list[Face]:
         """The faces of a structure but ∅, smaller ones first."""

@@ -33,7 +33,7 @@ from counterpane.learn.classifiers.faces.face_search import (
 from counterpane.learn.classifiers.folds import MIN_WEIGHT, Fold, folds_of, join_folds
 from counterpane.learn.classifiers.training_data import Training, read_features
 from counterpane.learn.driver import to_end
-from counterpane.models.effects import Explanation, check_one, explanation, log_odds, one_row
+from counterpane.models.effects import Explanation, check_one, explanation, one_row
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.training_rows import TrainingRows, keep_rows
@@ -328,7 +328,7 @@ class MarkovClassifier(Classifier):
         return explanation(
             [tuple(variables[c].name for c in face) for face in faces],
             [tuple((*variables[c].states, "?")[cells[c]] for c in face) for face in faces],
-            log_odds(average.values(codes) * np.append(1.0, average.shares)[:, None]),
+            average.contributions(codes),
             [1.0, *average.shares],
             average.log_proba(codes)[0],
             self.classes_,

@@ -92,13 +92,15 @@ class InteractionClassifier(AdditiveLearner):
     interactions_ : list of dict
         A record for each interaction, the largest effect first, with `columns` and their number
         `order`; `effect`, the standard deviation, over the training rows, of what the interaction
-        adds to the log-odds of the class, in nats; and `explained`, the share of the variance of
-        the log-odds: the covariance with the sum of all interactions, divided by its variance, so
-        that it sums to one. Interactions are purified: each has the mean zero over each of its
-        columns, and single columns hold all they can explain alone. `counterpane.models.effects`
-        defines both, for more than two classes too. An interaction of two or more columns also has
-        `share`, the share of `samples` half samples on which it was selected, if there were at
-        least twenty.
+        adds to the log-odds of the class, in nats; and `explained`, its variance over the sum of
+        the variances of all interactions, so that it is from 0 to 1 and sums to one. Interactions
+        are purified: each has the mean zero over each of its columns, and single columns hold all
+        they can explain alone. `counterpane.models.effects` defines both, for more than two classes
+        too. An interaction of two or more columns also has `share`, the share of `samples` half
+        samples on which it was selected, if there were at least twenty.
+    feature_importances_ : array
+        The share of each training column in the variance of all effects, in the order of
+        `feature_names_in_`; an interaction counts for its columns in equal parts.
     structure_, penalty_, inner_log_loss_
         The chosen structure and penalty, and the log-loss on the held-out rows. The structure is
         "none" where tables were left out.
