@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane.boundary import public
-from counterpane.data.columns import UNKNOWN, Column, Labels
+from counterpane.data.columns import UNKNOWN, Column, Labels, known_columns
 from counterpane.data.encoder import Unseen, encode_frame
 from counterpane.data.encoder import check_weights as check_weights
 from counterpane.data.export import Exportable, column_array, frame_kind_of, numbers_column
@@ -469,3 +469,9 @@ def table_html(table: Table) -> str:
     title = f"Table: {table.n_rows:,} rows × {table.n_columns:,} columns{weighted}"
     head = ("column", "states", "most frequent", "missing")
     return framed(title, grid(head, rows, more=table.n_columns - len(rows)))
+
+
+def columns_for(frame: Any, schema: Schema) -> list[Column]:
+    """The columns of a table or frame for a schema; unknown cells of a table stay unknown."""
+    table = isinstance(frame, Table)
+    return list(frame.labels(unknown=True)) if table else known_columns(frame, schema)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from counterpane.data.columns import Column, Numbers, columns_of, is_missing, n_rows
+from counterpane.data.columns import Numbers, is_missing, n_rows
 from counterpane.data.dates import date_texts
 from counterpane.data.encoder import encode_rows
 from counterpane.data.schema import Schema, Variable
-from counterpane.data.table import Table
+from counterpane.data.table import columns_for
 from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
@@ -232,7 +232,7 @@ class AdditiveClassifier(ClassModel):
                 Setting("target", target),
                 f"; an additive classifier tells the probabilities of {self.target.name!r} alone.",
             )
-        columns = _columns(frame)
+        columns = columns_for(frame, self.schema)
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
         named = {c.name for c in columns}
@@ -335,7 +335,7 @@ class AdditiveClassifier(ClassModel):
         frame lacks, one in a state that training did not see, and a missing one of a column that
         had no missing cell in training.
         """
-        columns = {c.name: c for c in _columns(frame)}
+        columns = {c.name: c for c in columns_for(frame, self.schema)}
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
         empty = np.full(n_rows(next(iter(columns.values()))), np.nan)
@@ -488,11 +488,6 @@ class AdditiveClassifier(ClassModel):
         return cls(
             schema, members, total, shares=shares, effects=effects, rows=rows, provenance=provenance
         )
-
-
-def _columns(frame: Any) -> list[Column]:
-    table = isinstance(frame, Table)
-    return list(frame.labels(unknown=True)) if table else columns_of(frame, unusable={})
 
 
 def _member_of(arrays: Mapping[str, Array]) -> Member | BoostedMember:
