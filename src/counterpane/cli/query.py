@@ -19,6 +19,7 @@ from counterpane.cli.options import Do, Evidence, ModelFile, Printing, complete_
 from counterpane.errors import shown_type
 from counterpane.lazy import lazy
 
+np = lazy("numpy")
 inference = lazy("counterpane.inference.limits")
 schemas = lazy("counterpane.data.schema")
 uai_tasks = lazy("counterpane.models.formats.uai_tasks")
@@ -120,12 +121,20 @@ def run_query(
     lines += open_directions(loaded, list(interventions.evidence))
     for line in lines:
         note(line)
+    if answer.support is not None:
+        note(f"{str(answer.support)[0].upper()}{str(answer.support)[1:]}.")
     ends = None if interval is None else _interval(loaded, variables, parsed, do, limits, interval)
     if printing.as_json:
         cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
         for cell, low, high in zip(cells, *(ends or ((), ())), strict=False):
             cell["interval"] = [low, high]
         basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
+        seen = answer.support
+        if seen is not None:
+            shares = seen.shares.reshape(-1).tolist() if seen.rows else [None] * len(cells)
+            for cell, share in zip(cells, shares, strict=True):
+                cell["in_rows"] = share
+            basis = {"training_rows": seen.rows, "estimated": seen.estimated}
         about = {**basis, **({"notes": lines} if lines else {})}
         question = {"columns": list(answer.names), "given": parsed.to_dict()}
         question |= {"do": interventions.to_dict()} if do else {}
@@ -265,9 +274,13 @@ def _probability_bars(
     grid.add_column("probability", justify="right")
     if ends is not None:
         grid.add_column("interval")
+    shares = None if answer.support is None else answer.support.shares.reshape(-1)
+    if shares is not None:
+        grid.add_column("in rows", justify="right")
     grid.add_column("")
     for place, (states, p) in enumerate(answer.rows()):
         cells = [escape(schemas.state_text(s)) for s in states]
         between = [] if ends is None else [f"{ends[0][place]:.4f} … {ends[1][place]:.4f}"]
-        grid.add_row(*cells, f"{p:.4f}", *between, "█" * round(BAR * p))
+        seen = [] if shares is None else ["" if np.isnan(shares[place]) else f"{shares[place]:.4f}"]
+        grid.add_row(*cells, f"{p:.4f}", *between, *seen, "█" * round(BAR * p))
     return grid

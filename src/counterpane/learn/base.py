@@ -7,7 +7,7 @@ import math
 import os
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
 from weakref import WeakKeyDictionary
 
@@ -32,6 +32,7 @@ from counterpane.learn.driver import Driver
 from counterpane.learn.estimator import Config, Estimator
 from counterpane.learn.gap_policy import GapPolicy, policy_of_source
 from counterpane.models.links import EdgeStrength
+from counterpane.models.query import JointModel
 from counterpane.plotting import draw_plot
 from counterpane.progress import Report
 
@@ -124,6 +125,8 @@ class Learner(Estimator, ABC):
         """The equivalence class of the network, a networkx graph; see `BayesianNetwork.cpdag`."""
         return self.model_.cpdag
 
+    _table: Table | Callable[[], Table] | None = None  # what `fit` was given, while it works
+
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
@@ -152,6 +155,7 @@ class Learner(Estimator, ABC):
         else:
             table = X if sample_weight is None else X.reweighted(sample_weight)
             table.frame_kind = kind or table.frame_kind
+            self._table = table
             source = MemoryCounts(table, n_jobs=self.n_jobs)
         policy, source = self._resolve(source, self.missing)
         self._use(policy)
@@ -174,6 +178,11 @@ class Learner(Estimator, ABC):
             raise NotFittedError(f"{type(self).__name__} has no 'notes_' yet; call fit first.")
         gaps = vars(self).get("missing_note_", "")
         return [*self._notes, *([gaps] if gaps else [])]
+
+    def _keep_rows(self) -> None:
+        model, table = vars(self).get("model_"), self._table
+        if table is not None and isinstance(model, JointModel):
+            model.keep_rows(table() if callable(table) else table)
 
     def _driver(self, source: CountSource) -> Driver:
         """A driver whose checkpoints hold for these parameters and this data."""

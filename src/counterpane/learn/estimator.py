@@ -112,6 +112,9 @@ class Estimator:
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    def _keep_rows(self) -> None:
+        """Let a model that was learned from a table keep rows of it; the end of every `fit`."""
+
     def __getattr__(self, name: str) -> Any:
         fitted = any(k.endswith("_") for k in vars(self))
         if name.endswith("_") and not name.startswith("_") and not fitted:
@@ -130,8 +133,17 @@ def _guarded_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
                 check_kind(name, parameter.annotation, value)
             if isinstance(value, int) and abs(value) >= 2**63 and name != "random_state":
                 raise ParameterError(Setting(name, value), "; a number below 2⁶³ is needed.")
-        with memory_errors(f"{type(self).__name__}().fit"):
-            return fit(self, *arguments, **options)
+        outer = "_table" not in vars(self)
+        vars(self).setdefault("_table", None)
+        try:
+            with memory_errors(f"{type(self).__name__}().fit"):
+                result = fit(self, *arguments, **options)
+            if outer:
+                self._keep_rows()
+            return result
+        finally:
+            if outer:
+                vars(self).pop("_table", None)
 
     return run
 

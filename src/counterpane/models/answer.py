@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from counterpane.typing import Array, Floats, State
 
 if TYPE_CHECKING:
     from counterpane.models.row_average import Basis
+    from counterpane.models.support import Support
 
 SHOWN = 24
 
@@ -33,8 +35,9 @@ class Answer(Exportable):
     called when it is first asked: a model that is not normalized must sum over all rows for it.
     `certainty` says how sure an answer is that is not exact, `basis` which rows an answer of a
     classifier to partial evidence is averaged over. `notes` are cautions about the evidence, in
-    sentences: a number outside the range seen in training, or a `Range` that ends within an
-    interval.
+    sentences: a number outside the range seen in training, a `Range` that ends within an interval,
+    or training rows that say something else. `support` tells how many training rows match the
+    evidence, and the share of each state among them, for a model that keeps its rows.
 
     >>> import numpy as np
     >>> answer = Answer([Variable("lung", ("no", "yes"))], np.array([0.9, 0.1]))
@@ -55,16 +58,30 @@ class Answer(Exportable):
         *,
         basis: Basis | None = None,
         notes: Sequence[str] = (),
+        support: Callable[[], Support | None] | None = None,
     ) -> None:
         self.variables = tuple(variables)
         self.certainty = certainty
         self.basis = basis
-        self.notes = tuple(notes)
+        self._notes = tuple(notes)
+        self._find_support = support
         self.probabilities = probabilities
         if probabilities.flags.writeable:
             self.probabilities = probabilities.view()
             self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence
+
+    @cached_property
+    def support(self) -> Support | None:
+        """The training rows that match the evidence; None if the model does not keep its rows."""
+        return None if self._find_support is None else self._find_support()
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Cautions about the answer, in sentences."""
+        support = self.support
+        doubt = "" if support is None else support.doubt(self.variables, self.probabilities)
+        return (*self._notes, *([doubt] if doubt else []))
 
     @property
     def log_evidence(self) -> float:

@@ -179,7 +179,8 @@ class Model(ABC):
         """
         suffix, network = suffix_of(path), self._network()
         if suffix == NATIVE:
-            content = Content(self.kind, self.schema, self.to_arrays(), self.provenance)
+            arrays = self.to_arrays() | self._row_arrays()
+            content = Content(self.kind, self.schema, arrays, self.provenance)
             write_native(path, content)
         elif network is not None and suffix in suffixes_for(network):
             write_network(path, network, plain_names=plain_names)
@@ -189,6 +190,10 @@ class Model(ABC):
                 f"{shown_type(self)} cannot be saved as {suffix!r}; known "
                 f"suffixes: {suffixes}, each also with .gz."
             )
+
+    def _row_arrays(self) -> dict[str, Array]:
+        """The training rows that the model keeps, if it does not store them itself."""
+        return {}
 
     def _network(self) -> Network | Factors | Conditionals | None:
         """The model as the formats of other tools hold it, if they do."""

@@ -33,12 +33,15 @@ from counterpane.models.evidence import (
     Intervention,
     VirtualEvidence,
     encode_evidence,
+    evidence_mapping,
     evidence_notes,
     evidence_rows,
 )
 from counterpane.models.exact import check_n_rows, name_list
+from counterpane.models.support import Support, rows_to_keep, support
+from counterpane.models.training_rows import TrainingRows
 from counterpane.seeds import random_generator
-from counterpane.typing import Codes, Floats, State
+from counterpane.typing import Array, Codes, Floats, State
 
 if TYPE_CHECKING:
     from counterpane.models import imputing, odd_rows
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
 else:
     imputing = lazy("counterpane.models.imputing")
     odd_rows = lazy("counterpane.models.odd_rows")
+
+
+KEPT = "kept."  # before the names of the arrays of kept rows
 
 
 class JointModel(BatchAnswers):
@@ -58,12 +64,15 @@ class JointModel(BatchAnswers):
     "join_graph", or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
     `BeliefPropagation(…)`, `JoinGraph(…)`; or "auto": exact, unless that would take too much memory
     or time, else by propagation and sampling (`Auto(…)`), with a warning that says how sure it is.
-    So does the answer's `certainty`.
+    So does the answer's `certainty`. `rows` are training rows that were kept, which `query` counts
+    for the `support` of an answer.
     `exact` is the time in seconds, by the plan's estimate, that an exact answer may take (by
     default 120; True: any time; False: none), `max_memory` the memory, in bytes or as "2 GB" (by
     default half of what is available). With `strict`, an estimate that is not trusted raises
     `UntrustedError` instead of a warning.
     """
+
+    rows: TrainingRows | None = None
 
     def query(
         self,
@@ -100,6 +109,8 @@ class JointModel(BatchAnswers):
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         queried = self._positions(name_list(variables), coded)
         axes, notes = [self.schema[v] for v in queried], evidence_notes(self.schema, evidence)
+        seen = self.rows is not None and do is None and virtual_evidence is None
+        counted = partial(self._support, queried, evidence_mapping(evidence)) if seen else None
         with limited(exact, max_memory):
             answer, how, why = model._exactly(
                 method, queried, coded.codes, lambda: model._ask(queried, coded)
@@ -109,14 +120,40 @@ class JointModel(BatchAnswers):
             if log_weight == -np.inf:
                 raise model._impossible(coded, evidence)
             log_evidence = partial(model._log_evidence, log_weight, coded)
-            return Answer(axes, probabilities, log_evidence, notes=notes)
+            return Answer(axes, probabilities, log_evidence, notes=notes, support=counted)
         estimator = model._estimator({*queried, *coded.variables})
         probabilities, certainty = estimator.joint(queried, coded, how)
         if strict and len(queried) == 1:
             (certainty,) = estimator.compared(queried, coded, [probabilities], [certainty])
         warn_if_inexact(certainty, why, strict=strict)
         late = partial(model.log_evidence, evidence, virtual_evidence=virtual_evidence)
-        return Answer(axes, probabilities, late, certainty, notes=notes)
+        return Answer(axes, probabilities, late, certainty, notes=notes, support=counted)
+
+    def _support(self, queried: Sequence[int], evidence: Mapping[str, Any]) -> Support | None:
+        """The kept training rows that match evidence."""
+        return None if self.rows is None else support(self.rows, self.schema, queried, evidence)
+
+    def _row_arrays(self) -> dict[str, Array]:
+        if self.rows is None:
+            return {}
+        arrays = {**self.rows.to_arrays(), "numeric": self.rows.numeric}
+        return {f"{KEPT}{name}": array for name, array in arrays.items()}
+
+    def _read_rows(self, arrays: Mapping[str, Array]) -> None:
+        """Take the training rows from what `_row_arrays` returned, if they are there."""
+        own = {n.removeprefix(KEPT): array for n, array in arrays.items() if n.startswith(KEPT)}
+        if own:
+            numeric = own.pop("numeric")
+            if any(self.schema[v].cuts is None for v in numeric.tolist()):
+                raise ParameterError("the kept rows have numbers of columns that are not numeric.")
+            self.rows = TrainingRows.from_arrays(self.schema, numeric, own, missing=True)
+
+    def keep_rows(self, table: Table) -> None:
+        """Keep training rows, or a sample of many, beside which `query` sets its answers.
+
+        They are saved with the model; `model.rows = None` removes them.
+        """
+        self.rows = rows_to_keep(table, self.schema)
 
     def marginals(
         self,

@@ -27,6 +27,7 @@ from counterpane.models.link_blend import LinkBlend
 from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
+from counterpane.models.query import JointModel
 from counterpane.models.walk_scores import WalkScores
 
 KINDS: dict[str, Any] = {
@@ -99,6 +100,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     try:
         model = KINDS[content.kind]
         stored: Model = model.from_arrays(content.schema, content.arrays, content.provenance)
+        if isinstance(stored, JointModel):
+            stored._read_rows(content.arrays)
         return stored
     except (CounterpaneError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(f"{str(path)!r} holds no valid model: {error!r}.") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -120,8 +120,13 @@ class TrainingRows:
         }
 
     @classmethod
-    def from_arrays(cls, schema: Schema, numeric: Ints, arrays: Mapping[str, Array]) -> Self:
-        """The rows that `to_arrays` described; `schema` is that of the features."""
+    def from_arrays(
+        cls, schema: Schema, numeric: Ints, arrays: Mapping[str, Array], *, missing: bool = False
+    ) -> Self:
+        """The rows that `to_arrays` described; `schema` is that of their columns.
+
+        With `missing`, cells may be missing: their code is the card.
+        """
         weights = arrays["weights"]
         dtype = code_dtype(schema.cards).newbyteorder("<")
         size = len(schema) * len(weights)
@@ -129,15 +134,15 @@ class TrainingRows:
         if len(arrays["codes"]) != -(-size * dtype.itemsize // 8):
             raise DataError(f"{len(weights)} kept rows do not fill their {len(cells)} cells.")
         codes = cells[:size].reshape(len(schema), -1).astype(dtype.newbyteorder("="))
-        if (codes >= schema.cards[:, None]).any():
+        if (codes >= schema.cards[:, None] + missing).any():
             raise DataError("kept rows hold codes beyond the states of their columns.")
         return cls(codes, numeric, arrays["numbers"], weights, int(arrays["seen"][0]))
 
 
 def keep_rows(
-    codes: Codes, cards: Ints, numeric: Ints, numbers: Floats, weights: Floats
+    codes: Codes, cards: Ints, numeric: Ints, numbers: Sequence[Floats] | Floats, weights: Floats
 ) -> TrainingRows:
-    """The rows to keep of distinct rows in order: all, or a systematic sample by weight.
+    """The rows to keep of rows in order, such as distinct ones: all, or a sample by weight.
 
     At most `MAX_ROWS` rows and `MAX_BYTES` of cells are kept. The sample takes a row at equal steps
     along the sum of the weights, so that shares of states among the rows that it keeps are close
@@ -146,8 +151,8 @@ def keep_rows(
     narrow = code_dtype(cards)
     row_bytes = narrow.itemsize * len(codes) + 8 * (len(numeric) + 1)
     most = min(MAX_ROWS, MAX_BYTES // row_bytes)
-    n = len(weights)
-    chosen, totals = np.arange(n), weights
+    chosen = np.flatnonzero(weights > 0)
+    n, totals = len(chosen), weights[chosen]
     if n > most:
         step = weights.sum() / most
         ends = np.floor(np.cumsum(weights) / step + 0.5)
@@ -156,9 +161,8 @@ def keep_rows(
         totals = hits[chosen] * step
     order = np.random.default_rng(0).permutation(len(chosen))
     chosen = chosen[order]
-    return TrainingRows(
-        codes[:, chosen].astype(narrow), numeric, numbers[:, chosen], totals[order], n
-    )
+    kept = np.array([row[chosen] for row in numbers]).reshape(len(numeric), len(chosen))
+    return TrainingRows(codes[:, chosen].astype(narrow), numeric, kept, totals[order], n)
 
 
 def _words(data: bytes) -> Ints:

@@ -174,6 +174,7 @@ class Classifier(Learner):
         self._places = [names.index(c.name) for c in prepared.columns]
         kind = X.frame_kind if isinstance(X, Table) else frame_kind_of(X)
         training.table.frame_kind = kind
+        self._table = lambda: training.joint
         return self._fit_named(
             names if named else None,
             (training.table.schema, training.target, training.numeric, dtype),

@@ -202,7 +202,10 @@ class Training:
     def joint(self) -> Table:
         """The features, and the class as the last column."""
         schema = Schema([*self.table.schema, self.target])
-        joint = Table(schema, np.vstack([self.table.codes, self.labels]), self.table.weights)
+        names = [schema.names[place] for place in self.numeric if schema[place].cuts is not None]
+        numbers = dict(zip(names, self.numbers, strict=False))
+        codes = np.vstack([self.table.codes, self.labels])
+        joint = Table(schema, codes, self.table.weights, numbers=numbers)
         joint.frame_kind = self.table.frame_kind
         return joint
 
