@@ -181,7 +181,8 @@ class Learner(Estimator, ABC):
 
     def _keep_rows(self) -> None:
         model, table = vars(self).get("model_"), self._table
-        if table is not None and isinstance(model, JointModel):
+        has_own = getattr(model, "rows", None) is not None  # those that a classifier averages over
+        if table is not None and isinstance(model, JointModel) and not has_own:
             model.keep_rows(table() if callable(table) else table)
 
     def _driver(self, source: CountSource) -> Driver:

@@ -64,7 +64,7 @@ class JointModel(BatchAnswers):
     "join_graph", or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
     `BeliefPropagation(…)`, `JoinGraph(…)`; or "auto": exact, unless that would take too much memory
     or time, else by propagation and sampling (`Auto(…)`), with a warning that says how sure it is.
-    So does the answer's `certainty`. `rows` are training rows that were kept, which `query` counts
+    So does the answer's `certainty`. `training_rows` are rows that were kept, which `query` counts
     for the `support` of an answer.
     `exact` is the time in seconds, by the plan's estimate, that an exact answer may take (by
     default 120; True: any time; False: none), `max_memory` the memory, in bytes or as "2 GB" (by
@@ -72,7 +72,7 @@ class JointModel(BatchAnswers):
     `UntrustedError` instead of a warning.
     """
 
-    rows: TrainingRows | None = None
+    training_rows: TrainingRows | None = None
 
     def query(
         self,
@@ -109,7 +109,7 @@ class JointModel(BatchAnswers):
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
         queried = self._positions(name_list(variables), coded)
         axes, notes = [self.schema[v] for v in queried], evidence_notes(self.schema, evidence)
-        seen = self.rows is not None and do is None and virtual_evidence is None
+        seen = self.training_rows is not None and do is None and virtual_evidence is None
         counted = partial(self._support, queried, evidence_mapping(evidence)) if seen else None
         with limited(exact, max_memory):
             answer, how, why = model._exactly(
@@ -131,12 +131,16 @@ class JointModel(BatchAnswers):
 
     def _support(self, queried: Sequence[int], evidence: Mapping[str, Any]) -> Support | None:
         """The kept training rows that match evidence."""
-        return None if self.rows is None else support(self.rows, self.schema, queried, evidence)
+        return (
+            None
+            if self.training_rows is None
+            else support(self.training_rows, self.schema, queried, evidence)
+        )
 
     def _row_arrays(self) -> dict[str, Array]:
-        if self.rows is None:
+        if self.training_rows is None:
             return {}
-        arrays = {**self.rows.to_arrays(), "numeric": self.rows.numeric}
+        arrays = {**self.training_rows.to_arrays(), "numeric": self.training_rows.numeric}
         return {f"{KEPT}{name}": array for name, array in arrays.items()}
 
     def _read_rows(self, arrays: Mapping[str, Array]) -> None:
@@ -146,14 +150,14 @@ class JointModel(BatchAnswers):
             numeric = own.pop("numeric")
             if any(self.schema[v].cuts is None for v in numeric.tolist()):
                 raise ParameterError("the kept rows have numbers of columns that are not numeric.")
-            self.rows = TrainingRows.from_arrays(self.schema, numeric, own, missing=True)
+            self.training_rows = TrainingRows.from_arrays(self.schema, numeric, own, missing=True)
 
     def keep_rows(self, table: Table) -> None:
         """Keep training rows, or a sample of many, beside which `query` sets its answers.
 
-        They are saved with the model; `model.rows = None` removes them.
+        They are saved with the model; `model.training_rows = None` removes them.
         """
-        self.rows = rows_to_keep(table, self.schema)
+        self.training_rows = rows_to_keep(table, self.schema)
 
     def marginals(
         self,

@@ -27,7 +27,7 @@ from counterpane.models.link_blend import LinkBlend
 from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.models.query import JointModel
+from counterpane.models.query import KEPT, JointModel
 from counterpane.models.walk_scores import WalkScores
 
 KINDS: dict[str, Any] = {
@@ -98,10 +98,12 @@ def load(path: str | os.PathLike[str]) -> Model:
             f"{str(path)!r} holds a model of kind {content.kind!r}; known: {', '.join(KINDS)}."
         )
     try:
+        kept = {name: a for name, a in content.arrays.items() if name.startswith(KEPT)}
+        arrays = {name: array for name, array in content.arrays.items() if name not in kept}
         model = KINDS[content.kind]
-        stored: Model = model.from_arrays(content.schema, content.arrays, content.provenance)
+        stored: Model = model.from_arrays(content.schema, arrays, content.provenance)
         if isinstance(stored, JointModel):
-            stored._read_rows(content.arrays)
+            stored._read_rows(kept)
         return stored
     except (CounterpaneError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(f"{str(path)!r} holds no valid model: {error!r}.") from None

@@ -118,11 +118,11 @@ def test_rows_are_saved_and_can_be_removed(tmp_path):
         other = again.query("rich", evidence).support
         assert other.rows == first.rows and (other.shares == first.shares).all()
     size = (tmp_path / "m.cp").stat().st_size
-    model.rows = None
+    model.training_rows = None
     assert model.query("rich", evidence).support is None
     model.save(tmp_path / "m.cp")
     assert (tmp_path / "m.cp").stat().st_size < size - 500 * 2 * 8
-    assert cp.load(tmp_path / "m.cp").rows is None
+    assert cp.load(tmp_path / "m.cp").training_rows is None
 
 
 def test_damaged_rows_are_refused(tmp_path):

@@ -135,6 +135,8 @@ class LinkRanker(Estimator):
         self.choice_ = choice
         self.learner_ = learner
         self.model_: JointModel | None = getattr(learner, "model_", None)
+        if self.model_ is not None:
+            self.model_.training_rows = None  # who chose what is not for the model's file
         self.schema_: Schema = table.schema
         self.items_ = table.schema.names
         self.n_users_ = len(users)

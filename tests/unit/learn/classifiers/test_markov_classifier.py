@@ -77,6 +77,7 @@ def test_what_is_averaged():
         cp.MarkovClassifier(average="some").fit(frame, labels)
 
 
+@pytest.mark.filterwarnings("ignore::counterpane.data.encoder.UnknownCells")
 def test_a_state_not_seen_leaves_the_model_of_the_other_columns():
     frame, labels = make_frame()
     learner = cp.MarkovClassifier().fit(frame, labels)
@@ -158,6 +159,7 @@ def test_explanations_add_up_to_the_log_odds():
         learner.explain(frame)
 
 
+@pytest.mark.filterwarnings("ignore::counterpane.data.encoder.UnknownCells")
 def test_an_explanation_leaves_out_what_is_not_known():
     frame, labels = make_frame()
     learner = cp.MarkovClassifier().fit(frame, labels)

@@ -192,6 +192,7 @@ def test_the_time_limit_and_the_checkpoint(tmp_path, monkeypatch):
     assert not path.exists()
 
 
+@pytest.mark.filterwarnings("ignore::counterpane.data.encoder.UnknownCells")
 @pytest.mark.parametrize("make", [cp.NaiveBayes, cp.TAN, cp.BayesNetClassifier])
 def test_an_unseen_state_is_summed_out(make):
     codes, weights = make_rows(2, n=200)
