@@ -48,5 +48,5 @@ static const Area area("bayesian", {
     KERNEL(sum_networks, "alpha scale[sets] start budget forward[sets]"),
     KERNEL(weigh_networks, "alpha scale[sets] forward[sets] start budget backward[sets] edges[alpha.n,alpha.n]"),
     KERNEL(best_subsets, "best[]"),
-    KERNEL(best_sinks, "best[,] score[sets] sink[sets]"),
+    KERNEL(best_of_sets, "best[,] score[sets]"),
 });

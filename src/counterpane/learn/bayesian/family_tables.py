@@ -61,7 +61,7 @@ class FamilyTables:
         assert rows.weights is not None
         self._codes = rows.codes.astype(np.uint32)
         self._weights = rows.weights.astype(np.float64)
-        total = float(self._weights.sum())
+        self.total = total = float(self._weights.sum())
         # The kernels add terms of sets; an average over rows is not such a sum.
         self.form = None if score.available_case else score.form(total)
         self._logs = clogc_table(total)
