@@ -33,6 +33,11 @@ STEP_TERMS = 2**24  # terms summed in one step, about 0.2 s
 LN2 = math.log(2.0)
 TOLERANCE = 1e-6  # of the posterior's total, which must be 1
 
+WHY_STATES = (
+    "StructureSearch estimates them by EM, but with missing cells the sum over networks has no "
+    "closed form"
+)
+
 StructurePriorName = Literal["uniform", "order"]
 
 
@@ -153,7 +158,8 @@ def _squeeze(mask: int, i: int) -> int:
 class ExactPosterior(DensityLearner):
     """Learns the exact posterior over networks of at most 20 variables, and the best of them.
 
-    A checkpoint has the counts, not the sums.
+    By default missing is a state, while `StructureSearch` estimates missing cells by EM: with
+    missing cells the sum has no closed form. A checkpoint has the counts, not the sums.
 
     Parameters
     ----------
@@ -193,6 +199,8 @@ class ExactPosterior(DensityLearner):
     >>> round(learner.best_score_, 3), round(learner.log_evidence_, 3)
     (-5246.266, -5243.938)
     """
+
+    _why_states = WHY_STATES
 
     def __init__(
         self,

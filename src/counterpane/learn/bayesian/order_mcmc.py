@@ -22,7 +22,7 @@ from counterpane.graphs import Dag
 from counterpane.inference.convergence import effective_sample_size, split_rhat
 from counterpane.lazy import lazy
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.bayesian.exact_posterior import ranked_edges
+from counterpane.learn.bayesian.exact_posterior import WHY_STATES, ExactPosterior, ranked_edges
 from counterpane.learn.bayesian.family_tables import ParentTables, checked_limit, parent_tables
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
@@ -165,6 +165,8 @@ class OrderMCMC(DensityLearner):
     thin : int, optional
         Moves between samples, by default one for each variable.
     max_parents, max_candidates : int
+    By default missing is a state, as for `ExactPosterior`.
+
         The largest number of parents, and of the columns considered as parents of each variable:
         those of largest score alone.
     partition : bool
@@ -223,6 +225,8 @@ class OrderMCMC(DensityLearner):
         equivalent_sample_size: float = 1.0,
         **options: Unpack[LearnerOptions],
     ) -> None:
+    _why_states = WHY_STATES
+
         super().__init__(**options)
         self.score = score
         self.n_samples = n_samples

@@ -276,6 +276,14 @@ def test_rounding_does_not_choose_the_network():
         assert value == pytest.approx(expected[1], abs=1e-6)
 
 
+def test_the_note_says_why_missing_cells_differ_from_the_search():
+    table = Table(Schema.from_cards([2, 2]), [[0, 1, 2, 1], [0, 1, 1, 0]])
+    for learner in (ExactPosterior(), cp.OrderMCMC(n_samples=500, random_state=0)):
+        note = learner.fit(table).missing_note_
+        assert "kept as the state (missing): StructureSearch estimates them by EM" in note
+    assert "StructureSearch" not in ExactPosterior(missing="state").fit(table).missing_note_
+
+
 def test_missing_cells():
     table = Table(Schema.from_cards([2, 2]), [[0, 1, 2, 1], [0, 1, 1, 0]])
     assert ExactPosterior().fit(table).model_.schema["x0"].states == (0, 1, None)
