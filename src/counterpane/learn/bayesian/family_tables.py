@@ -154,11 +154,10 @@ class ParentTables:
         candidates, sets, scores = self.arrays.candidates, self.arrays.sets, self.arrays.scores
         before = ranks[candidates] < ranks[:, None]
         allowed = (before << np.arange(candidates.shape[1])).sum(axis=1)
-        fits = (sets & ~allowed[:, None]) == 0
-        of_sets = np.where(fits, scores[:, sets], -np.inf)
-        chosen = of_sets.argmax(axis=1)
-        total = float(of_sets[range(len(chosen)), chosen].sum() + self.offsets.sum())
-        return self.dag(sets[chosen]), total
+        first = ((sets & ~allowed[:, None]) == 0).argmax(axis=1)  # the sets are by falling score
+        rows = np.arange(len(sets))
+        chosen = sets[rows, first]
+        return self.dag(chosen), float((scores[rows, chosen] + self.offsets).sum())
 
 
 def parent_tables(
@@ -199,4 +198,5 @@ def parent_tables(
         log_sum_subsets(row)
     masks = np.arange(2**k)
     sets = masks[np.bitwise_count(masks) <= max_parents]
+    sets = sets[np.argsort(-scores[:, sets], axis=1, kind="stable")]
     return ParentTables(Tables(candidates, bits, sets, scores, sums), offsets)
