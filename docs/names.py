@@ -27,7 +27,7 @@ GROUPS = {  # the longest home that a name's own begins with decides
     "counterpane.report": "Reports",
     "counterpane.errors": "Errors and warnings",
 }
-WARNINGS = ("StoppedEarly", "CheckpointWarning", "InexactAnswer")
+WARNINGS = ("StoppedEarly", "CheckpointWarning", "InexactAnswer", "UnsettledChains")
 MODULES = ("evaluate", "plots")
 
 

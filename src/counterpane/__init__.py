@@ -59,6 +59,7 @@ _HOMES = {
         "load",
     ),
     **public_modules(),  # of the learners
+    "counterpane.inference.convergence": ("UnsettledChains",),
     "counterpane.learn.driver": ("CheckpointWarning", "StoppedEarly"),
     "counterpane.learn.parameters": ("fit_parameters", "fit_parameters_em"),
     "counterpane.learn.dependency.conversion": ("to_markov_network",),
@@ -151,6 +152,7 @@ if TYPE_CHECKING:  # the same names again, where type checkers and editors look 
     from counterpane.inference import JoinGraph as JoinGraph
     from counterpane.inference import MaxProduct as MaxProduct
     from counterpane.inference import MeanField as MeanField
+    from counterpane.inference.convergence import UnsettledChains as UnsettledChains
     from counterpane.learn.bayesian.chow_liu import ChowLiu as ChowLiu
     from counterpane.learn.bayesian.exact_posterior import ExactPosterior as ExactPosterior
     from counterpane.learn.bayesian.hill_climb import HillClimb as HillClimb

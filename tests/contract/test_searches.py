@@ -57,6 +57,7 @@ def check_steps(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return checked
 
 
+@pytest.mark.filterwarnings("ignore::counterpane.UnsettledChains")  # 20 samples
 def test_no_step_changes_the_state_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(entry.learner_class for entry in LEARNERS)  # imports all searches
     checked = check_steps(monkeypatch)

@@ -41,8 +41,9 @@ def walkable(seed, n=5, k=3, max_parents=2):
     sums = scores.copy()
     for row in sums:
         bayesian.log_sum_subsets(row)
+    ranked = sets[np.argsort(-scores[:, sets], axis=1, kind="stable")]
     naive = Candidates(candidates.tolist(), sets.tolist(), scores.tolist())
-    return rng, bayesian.Tables(candidates, bits, sets, scores, sums), naive
+    return rng, bayesian.Tables(candidates, bits, ranked, scores, sums), naive
 
 
 def test_log_sum_subsets():
@@ -61,8 +62,8 @@ def test_walk_orders(seed):
     rng, tables, naive = walkable(seed)
     order, uniforms = rng.permutation(n), rng.random((1, 1, 2))
     before = order.tolist()
-    edges, squares, log_scores = np.ones((n, 3)), np.ones((n, 3)), np.empty(1)
-    bayesian.walk_orders(tables, order, uniforms, edges, squares, log_scores)
+    edges, log_scores = np.ones((n, 3)), np.empty(1)
+    bayesian.walk_orders(tables, order, uniforms, edges, log_scores)
     node = before.pop(int(uniforms[0, 0, 0] * n))
     orders = [[*before[:q], node, *before[q:]] for q in range(n)]
     scores = [naive.order_score(o) for o in orders]
@@ -72,7 +73,6 @@ def test_walk_orders(seed):
     for q, i in enumerate(after):
         shares = np.array(naive.shares(i, after[:q]))
         assert edges[i] == close(1 + shares)
-        assert squares[i] == close(1 + shares**2)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -82,6 +82,7 @@ def test_draw_by_order(seed):
     bayesian.draw_by_order(tables, order, uniforms, chosen)
     for q, i in enumerate(order.tolist()):
         masks = naive.inside(i, order[:q].tolist())
+        masks.sort(key=naive.scores[i].__getitem__, reverse=True)
         assert chosen[i] == drawn(masks, [naive.scores[i][m] for m in masks], uniforms[i])
 
 
@@ -124,27 +125,26 @@ def test_draw_by_layers(seed):
     bayesian.draw_by_layers(tables, layer, uniforms, chosen)
     for i in range(5):
         masks = naive.inside(i, *naive.allowed_by(layer, i))
+        masks.sort(key=naive.scores[i].__getitem__, reverse=True)
         assert chosen[i] == drawn(masks, [naive.scores[i][m] for m in masks], uniforms[i])
 
 
-@pytest.mark.parametrize("moves", [0, 1, 6])
+@pytest.mark.parametrize("turns", [0, 1, 6])
 @pytest.mark.parametrize("seed", range(5))
-def test_walk_layers(seed, moves):
+def test_walk_layers(seed, turns):
     """The score and the edges of the partition; what it converges to: test_order_mcmc.py."""
     n = 5
     rng, tables, naive = walkable(seed)
     _, layer = some_layers(rng, tables)
-    edges, squares, log_scores = np.zeros((n, 3)), np.zeros((n, 3)), np.empty(1)
-    start = layer.tolist()
-    bayesian.walk_layers(tables, layer, rng.random((1, n + 6 * moves)), edges, squares, log_scores)
-    assert moves > 0 or layer.tolist() == start
+    edges, log_scores = np.zeros((n, 3)), np.empty(1)
+    uniforms = rng.random((1, 9 * n + 4 + 114 * turns))
+    bayesian.walk_layers(tables, layer, uniforms, edges, log_scores)
     assert set(layer.tolist()) == set(range(layer.max() + 1))
     weights = [naive.log_weight(i, *naive.allowed_by(layer, i)) for i in range(n)]
     assert log_scores[0] == close(math.fsum(weights))
     for i in range(n):
         shares = np.array(naive.shares(i, *naive.allowed_by(layer, i)))
         assert edges[i] == close(shares)
-        assert squares[i] == close(shares**2)
 
 
 @pytest.mark.parametrize("kind", [LIKELIHOOD, EQUIVALENT, CONSTANT])
@@ -268,10 +268,10 @@ def test_best_network():
     for row, raised in zip(scores, best, strict=True):
         bayesian.best_subsets(raised)
         assert raised.tolist() == [max(row[m] for m in subsets(mask)) for mask in range(8)]
-    score, sink = np.empty(16), np.zeros(16, np.int64)
-    bayesian.best_sinks(best, score, sink)
+    score = np.empty(16)
+    bayesian.best_of_sets(best, score)
     assert score[-1] == close(brute_force(scores)[2])
     for mask in range(1, 16):
         rests = {i: mask ^ 1 << i for i in range(4) if mask >> i & 1}
         totals = {i: score[rest] + best[i, squeezed(rest, i)] for i, rest in rests.items()}
-        assert score[mask] == max(totals.values()) == totals[int(sink[mask])]
+        assert score[mask] == max(totals.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +65,7 @@ def test_the_best_network_is_at_least_as_good_with_more_parents(table, score):
     assert (np.diff(best) >= -1e-9).all()
 
 
+@pytest.mark.filterwarnings("ignore::counterpane.UnsettledChains")
 @settings(max_examples=20, deadline=None)
 @given(tables(), scores, st.booleans(), st.integers(0, 100))
 def test_sampled_edges_are_probabilities(table, score, partition, seed):

@@ -116,8 +116,8 @@ class Tables(NamedTuple):
     """Of each variable, tables over masks of its k candidate parents, which rise by position.
 
     `scores[i, mask]` is the log-score of i given those candidates, less the largest; `sums` holds
-    the logs of the sums over all subsets of a mask; `sets` the masks that are allowed; `bits[i, j]`
-    the bit of j among the candidates of i, 0 where it is none.
+    the logs of the sums over all subsets of a mask; `sets` the masks that are allowed, by falling
+    score; `bits[i, j]` the bit of j among the candidates of i, 0 where it is none.
     """
 
     candidates: Ints
@@ -138,7 +138,6 @@ def walk_orders(
     order: Ints,
     uniforms: Floats,
     edges: Floats,
-    squares: Floats,
     log_scores: Floats,
     /,
 ) -> None: ...
@@ -148,7 +147,6 @@ def walk_layers(
     layer: Ints,
     uniforms: Floats,
     edges: Floats,
-    squares: Floats,
     log_scores: Floats,
     /,
 ) -> None: ...
@@ -199,4 +197,4 @@ def weigh_networks(
     /,
 ) -> int: ...
 def best_subsets(best: Floats, /) -> None: ...
-def best_sinks(best: Floats, score: Floats, sink: Ints, /) -> None: ...
+def best_of_sets(best: Floats, score: Floats, /) -> None: ...

@@ -269,6 +269,8 @@ def _fit(
     learner = make_learner(method, score, options)
     if method in CLASSIFIERS:
         return learner.fit(source, target)
+    if method in POSTERIORS:
+        learner = posterior.affordable(learner, options, len(source.schema))
     learner.fit(source)
     if learner.model_ is None:
         raise ParameterError(

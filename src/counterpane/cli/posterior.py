@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from counterpane.cli.app import console
+from counterpane.learn.bayesian.order_mcmc import OrderMCMC, affordable_posterior
 
 SHOWN = 20  # edges on a terminal
 LEAST = 0.005  # a probability that is printed
@@ -40,12 +41,24 @@ class PosteriorResult:
                       "either_direction": min(1.0, either)}  # fmt: skip
             if errors is not None:
                 record["standard_error"] = float(errors[p, c])
+                record["rhat"] = float(learner.rhat_[p, c])
+                record["effective_size"] = float(learner.effective_sizes_[p, c])
             records.append(record)
         facts: dict[str, Any] = {"edge_probabilities": records}
-        for name in ("log_evidence_", "score_rhat_", "score_effective_size_"):
-            if hasattr(learner, name):
-                facts[name.removeprefix("score_").rstrip("_")] = float(getattr(learner, name))
+        if errors is None:
+            facts["log_evidence"] = float(learner.log_evidence_)
+        else:
+            facts["rhat"] = float(learner.rhat_.max())
+            facts["effective_size"] = float(learner.effective_sizes_.min())
         return facts
+
+
+def affordable(learner: Any, options: Mapping[str, Any], n_columns: int) -> Any:
+    """The exact posterior instead of chains, up to 15 columns and unless chains were set up."""
+    chosen = options.keys() & {"n_samples", "n_chains", "burn_in", "thin", "max_candidates"}
+    if isinstance(learner, OrderMCMC) and not chosen:
+        return affordable_posterior(learner, n_columns)
+    return learner
 
 
 def show_posterior(facts: Mapping[str, Any]) -> None:
@@ -64,8 +77,8 @@ def show_posterior(facts: Mapping[str, Any]) -> None:
     if len(records) > SHOWN:
         console.print(f"[dim]… and {len(records) - SHOWN:,} more[/dim]")
     if sampled:
-        words = f"R-hat of the score {facts['rhat']:.3f} (1 where the chains agree), effective "
-        words += f"sample size {facts['effective_size']:,.0f}"
+        words = f"largest R-hat of an edge {facts['rhat']:.3f} (1 if the chains agree), smallest "
+        words += f"effective sample size {facts['effective_size']:,.0f}"
     else:
-        words = f"log-evidence of all networks {facts['log_evidence']:,.3f}"
+        words = f"exact sum over all networks; their log-evidence {facts['log_evidence']:,.3f}"
     console.print(f"[dim]{words}[/dim]", soft_wrap=True)

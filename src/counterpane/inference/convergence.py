@@ -9,6 +9,19 @@ from counterpane.typing import Floats
 TOGETHER = 2**21  # numbers whose spectra are held at a time
 
 
+class UnsettledChains(UserWarning):
+    """Warns that chains disagree about an edge, or hold too few independent samples of it.
+
+    >>> import warnings
+    >>> import counterpane as cp
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always", cp.UnsettledChains)
+    ...     learner = cp.OrderMCMC(n_samples=4, random_state=0).fit(cp.load_dataset("titanic"))
+    >>> told[0].category.__name__
+    'UnsettledChains'
+    """
+
+
 def split_rhat(means: Floats, variances: Floats, size: float) -> Floats:
     """R-hat from the means and variances of half chains, along the first axis.
 

@@ -82,6 +82,7 @@ class Learner(Estimator, ABC):
     """
 
     _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # missing-value policies that leave gaps in place
+    _why_states: ClassVar[str] = ""  # the reason why missing="auto" is "state", if it needs one
     _gaps: GapPolicy = GapPolicy("none")
 
     def __init__(
@@ -164,7 +165,10 @@ class Learner(Estimator, ABC):
     def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
         """The policy for missing cells, and the source on which it is carried out."""
         policy: Any = "state" if missing == "auto" else missing
-        return policy_of_source(policy, source), resolved(source, policy)
+        gaps = policy_of_source(policy, source)
+        if missing == "auto" and gaps.columns:
+            gaps = gaps._replace(why=self._why_states)
+        return gaps, resolved(source, policy)
 
     def _use(self, policy: GapPolicy) -> None:
         """Store the policy for missing cells, and its results."""

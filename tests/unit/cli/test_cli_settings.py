@@ -163,8 +163,18 @@ def test_order_mcmc_agrees_with_the_exact_posterior(run) -> None:
         assert record["probability"] == pytest.approx(
             expected, abs=5 * record["standard_error"] + 1e-3
         )
-    code, out, _ = run("learn", "titanic", "--method", "order-mcmc", "--seed", "1", "-o", "m.cp")
+    long = ("--method", "order-mcmc", "--seed", "1", "--set", "n_samples=2000")
+    code, out, _ = run("learn", "titanic", *long, "-o", "m.cp")
     assert code == 0 and "R-hat" in out and "best network" in out
+
+
+def test_order_mcmc_is_the_exact_sum_up_to_15_columns(run) -> None:
+    facts = learned(run, "--method", "order-mcmc")
+    exact = learned(run, "--method", "exact-posterior", "--set", "max_parents=3")
+    assert facts["edge_probabilities"] == exact["edge_probabilities"]
+    assert facts["log_evidence"] == exact["log_evidence"] and "rhat" not in facts
+    code, out, _ = run("learn", "titanic", "--method", "order-mcmc", "-o", "m.cp")
+    assert code == 0 and "exact sum over all networks" in out
 
 
 # ---- weights -------------------------------------------------------------------------------------

@@ -35,9 +35,9 @@ static const Area area("bayesian", {
     TUPLE(Tables),
     TUPLE(Alpha),
     KERNEL(log_sum_subsets, "sums[]"),
-    KERNEL(walk_orders, "tables order[tables.n] uniforms[samples,,2] edges[tables.n,tables.k] squares[tables.n,tables.k] log_scores[samples]"),
+    KERNEL(walk_orders, "tables order[tables.n] uniforms[samples,,2] edges[tables.n,tables.k] log_scores[samples]"),
     KERNEL(draw_by_order, "tables order[tables.n] uniforms[tables.n] chosen[tables.n]"),
-    KERNEL(walk_layers, "tables layer[tables.n] uniforms[samples,] edges[tables.n,tables.k] squares[tables.n,tables.k] log_scores[samples]"),
+    KERNEL(walk_layers, "tables layer[tables.n] uniforms[samples,] edges[tables.n,tables.k] log_scores[samples]"),
     KERNEL(draw_by_layers, "tables layer[tables.n] uniforms[tables.n] chosen[tables.n]"),
     KERNEL(fill_layers, "candidates[n,] chosen[n] layer[n]"),
     KERNEL(fill_terms, "codes[n,rows] weights[rows] cards[n] split prefix max_size kind a ranks[] logs[] terms[,]"),
@@ -48,5 +48,5 @@ static const Area area("bayesian", {
     KERNEL(sum_networks, "alpha scale[sets] start budget forward[sets]"),
     KERNEL(weigh_networks, "alpha scale[sets] forward[sets] start budget backward[sets] edges[alpha.n,alpha.n]"),
     KERNEL(best_subsets, "best[]"),
-    KERNEL(best_sinks, "best[,] score[sets] sink[sets]"),
+    KERNEL(best_of_sets, "best[,] score[sets]"),
 });

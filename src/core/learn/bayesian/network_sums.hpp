@@ -239,10 +239,10 @@ inline void best_subsets(Vector<double> best) {
       if (m & bit && best[m ^ bit] > best[m]) best[m] = best[m ^ bit];
 }
 
-// Fill the best score of a network of each set, and a sink of one that has it.
+// Fill the best score of a network of each set.
 //
 // score[S] = max_{i ∈ S} score[S∖i] + best[i, S∖i], with bit i squeezed out of S∖i.
-inline void best_sinks(Matrix<const double> best, Vector<double> score, Vector<Int> sink) {
+inline void best_of_sets(Matrix<const double> best, Vector<double> score) {
   Pulse pulse;
   score[0] = 0.0;
   for (Int members = 1; members < score.size(); ++members) {
@@ -250,11 +250,7 @@ inline void best_sinks(Matrix<const double> best, Vector<double> score, Vector<I
     score[members] = -INF;
     for_each_bit(Word(members), [&](Int i) {
       const Int rest = members ^ Int(1) << i;
-      const double total = score[rest] + best(i, squeeze(rest, i));
-      if (total > score[members]) {
-        score[members] = total;
-        sink[members] = i;
-      }
+      score[members] = std::max(score[members], score[rest] + best(i, squeeze(rest, i)));
     });
   }
 }

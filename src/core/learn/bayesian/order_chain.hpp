@@ -8,11 +8,11 @@ namespace cp::bayesian {
 struct Tables {
   Matrix<const Int> candidates;  // (n, k): rise by position; bit c of a mask is candidates[i, c]
   Matrix<const Int> bits;        // (n, n): the bit of j among the candidates of i, 0 where it is none
-  Ints sets;                     // the masks that are allowed
+  Matrix<const Int> sets;        // (n, s): the masks that are allowed, by falling score
   Matrix<const double> scores;   // (n, 2ᵏ): log-score of i given a mask, less the largest
   Matrix<const double> sums;     // (n, 2ᵏ): log of the sum over all subsets of a mask
 
-  static constexpr const char* fields = "candidates[n,k] bits[n,n] sets[] scores[n,masks] sums[n,masks]";
+  static constexpr const char* fields = "candidates[n,k] bits[n,n] sets[n,s] scores[n,masks] sums[n,masks]";
   Int n() const { return candidates.shape(0); }
   Int k() const { return candidates.shape(1); }
 };
@@ -45,21 +45,19 @@ inline Int choose(Vector<double> logs, double uniform) {
 // Draws parent sets of a node.
 class SetDraw {
  public:
-  explicit SetDraw(const Tables& tables) : tables_(tables), sets_(tables.sets.size()), shares_(tables.sets.size()) {}
+  explicit SetDraw(const Tables& tables) : tables_(tables), sets_(tables.sets.shape(1)), shares_(tables.sets.shape(1)) {}
 
   // A set inside `before`, drawn ∝ exp(scores); touching `needed` unless that is 0.
   Int operator()(Int node, Int before, Int needed, double uniform) {
     const Floats scores = tables_.scores[node];
     Int size = 0;
     double largest = -INF, total = 0.0;
-    for (Int m : tables_.sets)
-      if ((m & ~before) == 0 && (needed == 0 || (m & needed) != 0) && scores[m] > -INF) {
-        largest = std::max(largest, scores[m]);
-        sets_[size++] = m;
-      }
-    for (Int c = 0; c < size; ++c) {
-      shares_[c] = std::exp(scores[sets_[c]] - largest);
-      total += shares_[c];
+    for (Int m : tables_.sets[node]) {
+      if (scores[m] < largest + NOTHING || scores[m] == -INF) break;
+      if ((m & ~before) != 0 || (needed != 0 && (m & needed) == 0)) continue;
+      if (size == 0) largest = scores[m];
+      sets_[size] = m;
+      total += shares_[size++] = std::exp(scores[m] - largest);
     }
     double left = uniform * total;
     for (Int c = 0; c < size; ++c) {
@@ -70,18 +68,11 @@ class SetDraw {
   }
 
  private:
+  static constexpr double NOTHING = -50.0;  // the log of a share that a sum of doubles does not notice
+
   const Tables& tables_;
   Array<Int, 1> sets_;
   Array<double, 1> shares_;
-};
-
-// The probability of an edge, added up over samples.
-struct EdgeSums {
-  Matrix<double> edges, squares;
-  void add(Int node, Int candidate, double share) const {
-    edges(node, candidate) += share;
-    squares(node, candidate) += share * share;
-  }
 };
 
 // ---- Gibbs moves of one node through an order of the nodes
@@ -120,15 +111,20 @@ inline void move_in_order(const Tables& tables, Vector<Int> order, Vector<Int> b
   order[place] = v;
 }
 
+// Fill the mask of each node's candidates that come before it.
+inline void fill_before(const Tables& tables, Ints order, Vector<Int> before) {
+  before.fill(0);
+  for (Int q = 0; q < order.size(); ++q)
+    for (Int r = 0; r < q; ++r) before[order[q]] |= tables.bits(order[q], order[r]);
+}
+
 // Take the moves of `uniforms` (samples, moves, 2), and add up each sample's edges.
 inline void walk_orders(const Tables& tables, Vector<Int> order, View<const double, 3> uniforms, Matrix<double> edges,
-                        Matrix<double> squares, Vector<double> log_scores) {
+                        Vector<double> log_scores) {
   const Int n = order.size();
-  const EdgeSums shares{edges, squares};
   Array<double, 1> logs(n);
-  Array<Int, 1> before = zeros<Int>(n);
-  for (Int q = 0; q < n; ++q)
-    for (Int r = 0; r < q; ++r) before[order[q]] |= tables.bits(order[q], order[r]);
+  Array<Int, 1> before(n);
+  fill_before(tables, order, before);
   Pulse pulse;
   for (Int sample = 0; sample < uniforms.shape(0); ++sample) {
     for (Int move = 0; move < uniforms.shape(1); ++move) {
@@ -145,7 +141,7 @@ inline void walk_orders(const Tables& tables, Vector<Int> order, View<const doub
       const double whole = sums[mask];
       log_scores[sample] += whole;
       for (Int c = 0; c < tables.k(); ++c)
-        if (mask >> c & 1) shares.add(i, c, -std::expm1(sums[mask & ~(Int(1) << c)] - whole));
+        if (mask >> c & 1) edges(i, c) -= std::expm1(sums[mask & ~(Int(1) << c)] - whole);
     }
   }
 }
@@ -153,12 +149,9 @@ inline void walk_orders(const Tables& tables, Vector<Int> order, View<const doub
 // Fill `chosen` with a parent set for each node, drawn from the networks of the order.
 inline void draw_by_order(const Tables& tables, Ints order, Floats uniforms, Vector<Int> chosen) {
   SetDraw draw(tables);
-  for (Int q = 0; q < order.size(); ++q) {
-    const Int i = order[q];
-    Int before = 0;
-    for (Int j : order.part(0, q)) before |= tables.bits(i, j);
-    chosen[i] = draw(i, before, 0, uniforms[i]);
-  }
+  Array<Int, 1> before(order.size());
+  fill_before(tables, order, before);
+  for (Int i = 0; i < order.size(); ++i) chosen[i] = draw(i, before[i], 0, uniforms[i]);
 }
 
 }  // namespace cp::bayesian

@@ -7,6 +7,8 @@
 
 namespace cp::bayesian {
 
+constexpr Int ROUNDS = 4;      // of turned edges and a hop through orders, for each sample
+constexpr Int ORDER_MOVES = 12;  // in a hop, for each turned edge: they cost a tenth of one
 constexpr double NEGLIGIBLE = -1e-10;  // parent sets of a smaller share than this count as none
 
 // The log of the sum over the parent sets inside `before` that touch `previous`.
@@ -179,8 +181,52 @@ inline void reverse_edge(const Tables& tables, Vector<Int> chosen, Floats unifor
   }
 }
 
+// Take the nodes one by one, each one of those whose parents are taken: which, says pick(step, ready).
+//
+// Returns the log-probability of the order if each choice is uniform.
+template <class Pick>
+double take_in_turn(const Tables& tables, Ints chosen, Pick pick) {
+  const Int n = tables.n();
+  Array<Int, 1> before = zeros<Int>(n), ready(n);
+  Array<bool, 1> taken = zeros<bool>(n);
+  double log_share = 0.0;
+  for (Int step = 0; step < n; ++step) {
+    Int size = 0;
+    for (Int i = 0; i < n; ++i)
+      if (!taken[i] && (chosen[i] & ~before[i]) == 0) ready[size++] = i;
+    const Int v = pick(step, ready.part(0, size));
+    log_share -= std::log(double(size));
+    taken[v] = true;
+    for (Int i = 0; i < n; ++i) before[i] |= tables.bits(i, v);
+  }
+  return log_share;
+}
+
+// Move the network through orders: one that it fits, moves in it, and a network drawn from the last.
+//
+// The pair of network G and order O has the weight exp(score G) q(O | G), with q of `take_in_turn`. Moves
+// of orders and the draw of a network are reversible for exp(score G) alone, so that the proposal is
+// accepted by the ratio of q; without it a network would count once for each order that it fits.
+// `uniforms`: n for the order, two for each move, n for the network and one for the acceptance.
+inline void hop_by_orders(const Tables& tables, Vector<Int> chosen, Floats uniforms, SetDraw& draw,
+                          Vector<double> logs) {
+  const Int n = tables.n(), moves = (uniforms.size() - 2 * n - 1) / 2;
+  Array<Int, 1> order(n), before(n), proposed(n);
+  const double here = take_in_turn(tables, chosen, [&](Int step, Ints ready) {
+    return order[step] = ready[std::min(ready.size() - 1, Int(uniforms[step] * double(ready.size())))];
+  });
+  fill_before(tables, order, before);
+  for (Int move = 0; move < moves; ++move) {
+    const Int at = n + 2 * move;
+    move_in_order(tables, order, before, std::min(n - 1, Int(uniforms[at] * double(n))), uniforms[at + 1], logs);
+  }
+  for (Int i = 0; i < n; ++i) proposed[i] = draw(i, before[i], 0, uniforms[n + 2 * moves + i]);
+  const double there = take_in_turn(tables, proposed, [&](Int step, Ints) { return order[step]; });
+  if (std::log(uniforms[2 * n + 2 * moves]) < there - here) chosen.copy_from(proposed);
+}
+
 // Add each edge's probability given the partition; returns the log-score.
-inline double add_partition(const Tables& tables, Ints layer, const EdgeSums& shares) {
+inline double add_partition(const Tables& tables, Ints layer, Matrix<double> edges) {
   double total = 0.0;
   for (Int i = 0; i < layer.size(); ++i) {
     const Floats sums = tables.sums[i];
@@ -196,19 +242,21 @@ inline double add_partition(const Tables& tables, Ints layer, const EdgeSums& sh
         share += std::exp(sums[before & ~bit & ~previous] - whole);
         share -= std::exp(without);
       }
-      shares.add(i, c, std::min(std::max(share / needed, 0.0), 1.0));
+      edges(i, c) += std::min(std::max(share / needed, 0.0), 1.0);
     }
   }
   return total;
 }
 
-// Take the moves of `uniforms` (samples, n + 6 moves), and add up each sample's edges.
+// Take the moves of `uniforms` (samples, 9 n + 4 + 114 turns), and add up each sample's edges.
 //
-// A sample is so many moves of nodes, a network of the partition, and as many turned edges.
+// A sample draws a network of the partition, turns edges of it and hops through orders in rounds, and moves
+// as many nodes of the partition of the result. A lone edge turns whenever it is asked to, and after an even
+// number of turns is what it was: the hops, which draw it anew, make both directions come up.
 inline void walk_layers(const Tables& tables, Vector<Int> layer, Matrix<const double> uniforms, Matrix<double> edges,
-                        Matrix<double> squares, Vector<double> log_scores) {
-  const Int n = layer.size(), moves = (uniforms.shape(1) - n) / 6;
-  const EdgeSums shares{edges, squares};
+                        Vector<double> log_scores) {
+  const Int n = layer.size(), turns = (uniforms.shape(1) - 9 * n - 4) / 114;
+  const Int of_hop = 2 * n + 1 + 2 * ORDER_MOVES * turns;
   SetDraw draw(tables);
   Array<double, 1> logs(2 * n + 2);
   Array<double, 2> parts(4, n + 3);
@@ -217,20 +265,21 @@ inline void walk_layers(const Tables& tables, Vector<Int> layer, Matrix<const do
   Pulse pulse;
   for (Int sample = 0; sample < uniforms.shape(0); ++sample) {
     const Floats row = uniforms[sample];
-    pulse(n * tables.sets.size());
     draw_networks(tables, layer, row, draw, chosen);
-    for (Int move = 0; move < moves; ++move) {
-      pulse(4 * n * tables.k() + 2 * tables.sets.size());
-      const Int at = n + 4 * move;
-      reverse_edge(tables, chosen, row.part(at, at + 4), draw, below);
+    Int at = n;
+    for (Int round = 0; round < ROUNDS; ++round) {
+      pulse(turns * (4 * n * tables.k() + 2 * tables.sets.shape(1) + 20 * ORDER_MOVES * n));
+      for (Int turn = 0; turn < turns; ++turn, at += 4) reverse_edge(tables, chosen, row.part(at, at + 4), draw, below);
+      pulse(n * (2 * n + tables.sets.shape(1)));
+      hop_by_orders(tables, chosen, row.part(at, at + of_hop), draw, logs.part(0, n));
+      at += of_hop;
     }
     fill_layers(tables.candidates, chosen, layer);
-    for (Int move = 0; move < moves; ++move) {
+    for (Int move = 0; move < turns; ++move, at += 2) {
       pulse(n * (100 + tables.k()));
-      const Int at = n + 4 * moves + 2 * move;
       move_in_layers(tables, layer, std::min(n - 1, Int(row[at] * double(n))), row[at + 1], parts, logs);
     }
-    log_scores[sample] = add_partition(tables, layer, shares);
+    log_scores[sample] = add_partition(tables, layer, edges);
   }
 }
 

@@ -22,6 +22,7 @@ from counterpane.learn.base import LearnerOptions
 from counterpane.learn.bayesian.family_tables import FamilyTables, checked_limit, columns_of_mask
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
+from counterpane.learn.order import intrinsic_order
 from counterpane.learn.parameters import fit_parameters
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score
@@ -31,6 +32,11 @@ MAX_VARIABLES = 20
 STEP_TERMS = 2**24  # terms summed in one step, about 0.2 s
 LN2 = math.log(2.0)
 TOLERANCE = 1e-6  # of the posterior's total, which must be 1
+
+WHY_STATES = (
+    "StructureSearch estimates them by EM, but with missing cells the sum over networks has no "
+    "closed form"
+)
 
 StructurePriorName = Literal["uniform", "order"]
 
@@ -113,30 +119,34 @@ class PosteriorSearch(Search[CountedTerms]):
             yield 2.0 - (at + 1) / size
 
 
-def best_network(scores: Floats) -> tuple[Dag, float]:
-    """A network of greatest score, given scores[child, mask over the others], and its score.
+def best_network(scores: Floats, tolerance: float = 0.0) -> tuple[list[list[int]], float]:
+    """Return the parents of a network of largest score[child, mask over the others], and its score.
 
-    O(n² 2ⁿ) time. Of equal parent sets the one of lowest mask is taken.
+    O(n² 2ⁿ) time. Scores that differ by at most `tolerance` are taken as equal: the last column
+    that can be a sink comes last, with as few parents as possible, of lowest mask.
 
     >>> best_network(np.array([[-3.0, -1.0], [-2.0, -1.5]]))
-    (Dag(2, [(1, 0)]), -3.0)
+    ([[1], []], -3.0)
     """
     n = len(scores)
     best = scores.copy()
     for row in best:
         kernels.best_subsets(row)
-    total, sink = np.empty(2**n), np.zeros(2**n, dtype=np.int64)
-    kernels.best_sinks(best, total, sink)
+    total: Floats = np.empty(2**n)
+    kernels.best_of_sets(best, total)
     parents: list[list[int]] = [[] for _ in range(n)]
     rest = 2**n - 1
     while rest:
-        i = int(sink[rest])
-        rest ^= 1 << i
+        least = total[rest] - tolerance
+        sinks = {i: rest ^ 1 << i for i in range(n) if rest >> i & 1}
+        i = max(i for i, left in sinks.items() if total[left] + best[i, _squeeze(left, i)] >= least)
+        rest = sinks[i]
         allowed = _squeeze(rest, i)
-        equal = np.flatnonzero(scores[i] == best[i, allowed])
-        others = np.delete(np.arange(n), i)
-        parents[i] = columns_of_mask(int(equal[(equal & ~allowed) == 0][0]), others)
-    return Dag.from_parents(parents), float(total[-1])
+        equal = np.flatnonzero(scores[i] >= best[i, allowed] - tolerance)
+        equal = equal[(equal & ~allowed) == 0]
+        fewest = int(equal[np.bitwise_count(equal).argmin()])
+        parents[i] = columns_of_mask(fewest, np.delete(np.arange(n), i))
+    return parents, float(total[-1])
 
 
 def _squeeze(mask: int, i: int) -> int:
@@ -148,7 +158,8 @@ def _squeeze(mask: int, i: int) -> int:
 class ExactPosterior(DensityLearner):
     """Learns the exact posterior over networks of at most 20 variables, and the best of them.
 
-    A checkpoint has the counts, not the sums.
+    By default missing is a state, while `StructureSearch` estimates missing cells by EM: with
+    missing cells the sum has no closed form. A checkpoint has the counts, not the sums.
 
     Parameters
     ----------
@@ -174,7 +185,8 @@ class ExactPosterior(DensityLearner):
     log_evidence_ : float
         ln Σ exp(score) over all networks; with "order" each times its number of orders.
     model_, best_model_ : BayesianNetwork
-        The network of largest score; `graph_` has its edges.
+        The network of largest score; `graph_` has its edges. Of networks with equal scores it is
+        the same one whatever the order of columns and rows.
     score_, best_score_ : float
         Its score.
     trace_ : list of dict
@@ -187,6 +199,8 @@ class ExactPosterior(DensityLearner):
     >>> round(learner.best_score_, 3), round(learner.log_evidence_, 3)
     (-5246.266, -5243.938)
     """
+
+    _why_states = WHY_STATES
 
     def __init__(
         self,
@@ -217,7 +231,8 @@ class ExactPosterior(DensityLearner):
                 f"{n} variables have {families} families; exact sums hold those of "
                 f"{MAX_VARIABLES} variables: select fewer columns, or use OrderMCMC."
             )
-        tables = FamilyTables(source, score, range(n), checked_limit(self.max_parents, n))
+        order = intrinsic_order(source)  # the order of the columns in the table must not matter
+        tables = FamilyTables(source, score, order, checked_limit(self.max_parents, n))
         search = PosteriorSearch(tables, self.prior)
         outcome = self._driver(source).run(search, "summing over networks")
         self.trace_ = outcome.trace
@@ -227,12 +242,15 @@ class ExactPosterior(DensityLearner):
                 "give it more time, fewer columns or a lower max_parents, or use OrderMCMC."
             )
         _check_total(np.diag(search.edges))
-        edges = np.clip(search.edges, 0.0, 1.0)
+        rank = np.argsort(order)
+        edges = np.clip(search.edges, 0.0, 1.0)[np.ix_(rank, rank)]
         np.fill_diagonal(edges, 0.0)
         self.edge_probabilities_ = edges
         self.edges_ = ranked_edges(edges, names)
         self.log_evidence_ = search.log_evidence
-        dag, self.best_score_ = best_network(search.scores)
+        tolerance = score.least_gain(tables.total)
+        parents, self.best_score_ = best_network(search.scores, tolerance)
+        dag = Dag.from_parents([order[p] for p in parents[i]] for i in rank)
         self.score_ = self.best_score_
         self.model_ = self.best_model_ = fit_parameters(
             source,

@@ -61,7 +61,7 @@ class FamilyTables:
         assert rows.weights is not None
         self._codes = rows.codes.astype(np.uint32)
         self._weights = rows.weights.astype(np.float64)
-        total = float(self._weights.sum())
+        self.total = total = float(self._weights.sum())
         # The kernels add terms of sets; an average over rows is not such a sum.
         self.form = None if score.available_case else score.form(total)
         self._logs = clogc_table(total)
@@ -154,11 +154,10 @@ class ParentTables:
         candidates, sets, scores = self.arrays.candidates, self.arrays.sets, self.arrays.scores
         before = ranks[candidates] < ranks[:, None]
         allowed = (before << np.arange(candidates.shape[1])).sum(axis=1)
-        fits = (sets & ~allowed[:, None]) == 0
-        of_sets = np.where(fits, scores[:, sets], -np.inf)
-        chosen = of_sets.argmax(axis=1)
-        total = float(of_sets[range(len(chosen)), chosen].sum() + self.offsets.sum())
-        return self.dag(sets[chosen]), total
+        first = ((sets & ~allowed[:, None]) == 0).argmax(axis=1)  # the sets are by falling score
+        rows = np.arange(len(sets))
+        chosen = sets[rows, first]
+        return self.dag(chosen), float((scores[rows, chosen] + self.offsets).sum())
 
 
 def parent_tables(
@@ -199,4 +198,5 @@ def parent_tables(
         log_sum_subsets(row)
     masks = np.arange(2**k)
     sets = masks[np.bitwise_count(masks) <= max_parents]
+    sets = sets[np.argsort(-scores[:, sets], axis=1, kind="stable")]
     return ParentTables(Tables(candidates, bits, sets, scores, sums), offsets)

@@ -4,11 +4,14 @@ An order's weight is Π_i Σ over the parent sets of i that come before it (Frie
 DAG then counts once for each order it fits. A partition lays the nodes in layers, and a node needs
 a parent in the layer before its own; each DAG has one partition, so that all DAGs count alike
 (Kuipers & Moffa 2017). Both chains move one node at a time to a place drawn from its conditional.
+The chain of partitions also reverses edges (Grzegorczyk & Husmeier 2008), and hops through orders:
+the network drawn from the last one is accepted so that all DAGs count alike.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, Unpack
@@ -19,10 +22,15 @@ from counterpane._core import bayesian as kernels
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError
 from counterpane.graphs import Dag
-from counterpane.inference.convergence import effective_sample_size, split_rhat
+from counterpane.inference.convergence import (
+    UnsettledChains,
+    effective_sample_size,
+    split_rhat,
+    standard_errors,
+)
 from counterpane.lazy import lazy
 from counterpane.learn.base import LearnerOptions
-from counterpane.learn.bayesian.exact_posterior import ranked_edges
+from counterpane.learn.bayesian.exact_posterior import WHY_STATES, ExactPosterior, ranked_edges
 from counterpane.learn.bayesian.family_tables import ParentTables, checked_limit, parent_tables
 from counterpane.learn.density import DensityLearner
 from counterpane.learn.driver import Search
@@ -35,19 +43,22 @@ from counterpane.seeds import random_generator
 from counterpane.typing import Array, Floats, Ints
 
 BLOCKS = 32  # the samples of a chain come in so many blocks; a step is one block of every chain
+ROUNDING = 1e-12  # the least variance of an edge's indicator
+WORST_RHAT = 1.05  # of an edge, before a warning
+FEWEST = 100  # independent samples of an edge, before a warning
+EXACT_COLUMNS = 15  # up to here the sum over all networks takes about a second
 
 
 class ChainState(NamedTuple):
     """Where every chain is, and what its blocks of samples added up to.
 
-    `edges` and `squares` are (chains, blocks, child, candidate), `ends` each block's last places.
+    `edges` is (chains, blocks, child, candidate), `ends` each block's last places.
     """
 
     seed: int
     next: int
     places: Ints
     edges: Floats
-    squares: Floats
     ends: Ints
     log_scores: Floats
 
@@ -75,6 +86,7 @@ class ChainSearch(Search[ChainState]):
         self.n_chains = n_chains
         self.n_samples = n_samples
         self.thin = thin
+        self.turns = -(-thin // 4)  # in each of the four rounds of a sample
         self.partition = partition
         self.n_jobs = n_jobs
         n_blocks = min(BLOCKS, n_samples)
@@ -93,7 +105,7 @@ class ChainSearch(Search[ChainState]):
             places = [np.zeros(n, dtype=np.int64)] * self.n_chains
         shape = (self.n_chains, len(self.slices))
         return ChainState(
-            self.seed, 0, np.array(places), np.zeros((*shape, n, k)), np.zeros((*shape, n, k)),
+            self.seed, 0, np.array(places), np.zeros((*shape, n, k)),
             np.zeros((*shape, n), dtype=np.int64), np.zeros((self.n_chains, self.n_samples)),
         )  # fmt: skip
 
@@ -110,29 +122,28 @@ class ChainSearch(Search[ChainState]):
         length = samples.stop - samples.start
         arrays = self.tables.arrays
 
-        def run(chain: int) -> tuple[Ints, Floats, Floats, Floats]:
+        def run(chain: int) -> tuple[Ints, Floats, Floats]:
             rng = np.random.default_rng([state.seed, chain, state.next + 1])
             place = state.places[chain].copy()
-            edges, squares, log_scores = np.zeros((n, k)), np.zeros((n, k)), np.empty(length)
+            edges, log_scores = np.zeros((n, k)), np.empty(length)
             if state.next < self.by_order:
                 uniforms = rng.random((length, self.thin, 2))
-                kernels.walk_orders(arrays, place, uniforms, edges, squares, log_scores)
+                kernels.walk_orders(arrays, place, uniforms, edges, log_scores)
             else:
-                uniforms = rng.random((length, n + 6 * self.thin))
-                kernels.walk_layers(arrays, place, uniforms, edges, squares, log_scores)
+                uniforms = rng.random((length, 9 * n + 4 + 114 * self.turns))
+                kernels.walk_layers(arrays, place, uniforms, edges, log_scores)
             if self.partition and state.next + 1 == self.by_order:
                 chosen = np.empty_like(place)
                 kernels.draw_by_order(arrays, place, rng.random((n,)), chosen)
                 kernels.fill_layers(arrays.candidates, chosen, place)
-            return place, edges, squares, log_scores + self.tables.offsets.sum()
+            return place, edges, log_scores + self.tables.offsets.sum()
 
         done = list(map_in_threads(run, range(self.n_chains), self.n_jobs))
-        places, edges, squares, log_scores = (np.array(part) for part in zip(*done, strict=True))
+        places, edges, log_scores = (np.array(part) for part in zip(*done, strict=True))
         state = state._replace(next=state.next + 1, places=places)
         if block >= 0:
             state = state._replace(
                 edges=_with_part(state.edges, block, edges),
-                squares=_with_part(state.squares, block, squares),
                 ends=_with_part(state.ends, block, places),
                 log_scores=_with_part(state.log_scores, samples, log_scores),
             )
@@ -154,6 +165,8 @@ def _with_part(array: Array, where: int | slice, part: Array) -> Array:
 class OrderMCMC(DensityLearner):
     """Learns edge probabilities by sampling partitions (unbiased) or orders of the variables.
 
+    By default missing is a state, as for `ExactPosterior`.
+
     Parameters
     ----------
     score : str or LocalScore
@@ -163,7 +176,8 @@ class OrderMCMC(DensityLearner):
     burn_in : int, optional
         Samples that are discarded first, by default half as many as `n_samples`.
     thin : int, optional
-        Moves between samples, by default one for each variable.
+        Moves between samples, by default one for each variable: reversed edges and moves of a node,
+        with 12 moves of orders for each reversed edge.
     max_parents, max_candidates : int
         The largest number of parents, and of the columns considered as parents of each variable:
         those of largest score alone.
@@ -181,8 +195,12 @@ class OrderMCMC(DensityLearner):
 
     Attributes
     ----------
-    edge_probabilities_, standard_errors_, rhat_ : array
+    edge_probabilities_, standard_errors_ : array
         Of each edge; row: from, column: to. Averages of exact conditionals, not of indicators.
+    rhat_, effective_sizes_ : array
+        R-hat of each edge's presence over the halves of the chains, and the number of independent
+        networks that would give the same standard error; an edge that is in all or in none of the
+        samples has 1 and all samples. Above 1.05 or below 100 a warning says so.
     edges_ : list of tuple
         (parent, child, probability), largest first.
     score_rhat_, score_effective_size_ : float
@@ -206,6 +224,8 @@ class OrderMCMC(DensityLearner):
     >>> learner.edge_probabilities_.shape
     (4, 4)
     """
+
+    _why_states = WHY_STATES
 
     def __init__(
         self,
@@ -269,6 +289,7 @@ class OrderMCMC(DensityLearner):
                 "done; give more time, or lower burn_in."
             )
         self._summarize(search, outcome.state, blocks)
+        self._warn(names)
         self.edges_ = ranked_edges(self.edge_probabilities_, names)
         self.graph_: Any = nx.DiGraph()
         self.graph_.add_nodes_from(names)
@@ -313,25 +334,41 @@ class OrderMCMC(DensityLearner):
         """Averages, errors and agreement over the blocks that are done."""
         tables = search.tables
         sizes = np.array([s.stop - s.start for s in search.slices[:blocks]], dtype=np.float64)
-        edges, squares = state.edges[:, :blocks], state.squares[:, :blocks]
-        mean = edges.sum(axis=(0, 1)) / (sizes.sum() * self.n_chains)
-        self.edge_probabilities_ = tables.spread(mean, 0.0)
-        by_block = np.concatenate(edges / sizes[:, None, None])
-        error = by_block.std(axis=0, ddof=1) / np.sqrt(len(by_block))
-        self.standard_errors_ = tables.spread(error, 0.0)
+        shares = np.clip(state.edges[:, :blocks] / sizes[:, None, None], 0.0, 1.0)
+        mean = np.average(shares.mean(axis=0), axis=0, weights=sizes)
+        error = standard_errors(shares.reshape(self.n_chains, blocks, -1)).reshape(mean.shape)
         halves = [slice(0, blocks // 2), slice(blocks // 2, blocks)]
-        lengths = [sizes[h].sum() for h in halves]
-        means, powers = (
-            np.concatenate([a[:, h].sum(axis=1) / t for h, t in zip(halves, lengths, strict=True)])
-            for a in (edges, squares)
-        )
-        variances = np.maximum(powers - means**2, 0.0)
-        self.rhat_ = tables.spread(split_rhat(means, variances, min(lengths)), 1.0)
+        means = np.concatenate([np.average(shares[:, h], axis=1, weights=sizes[h]) for h in halves])
+        within, variance = (np.maximum(m * (1.0 - m), ROUNDING) for m in (means, mean))
+        rhats = split_rhat(means, within, min(sizes[h].sum() for h in halves))
+        most = sizes.sum() * self.n_chains
+        effective = variance / np.maximum(error**2, variance / most)
+        self.edge_probabilities_ = tables.spread(mean, 0.0)
+        self.standard_errors_ = tables.spread(error, 0.0)
+        self.rhat_ = tables.spread(rhats, 1.0)
+        self.effective_sizes_ = tables.spread(effective, most)
         self.log_scores_ = state.log_scores[:, : search.slices[blocks - 1].stop]
         size = self.log_scores_.shape[1] // 2
         parts = self.log_scores_[:, : 2 * size].reshape(-1, size)
         self.score_rhat_ = float(split_rhat(parts.mean(axis=1), parts.var(axis=1), size))
         self.score_effective_size_ = effective_sample_size(self.log_scores_)
+
+    def _warn(self, names: tuple[str, ...]) -> None:
+        """Warn if an edge has a large R-hat or few independent samples."""
+        sizes = np.where(self.standard_errors_ > 0, self.effective_sizes_, np.inf)
+        rhat, size = float(self.rhat_.max()), float(sizes.min())
+        if rhat <= WORST_RHAT and size >= FEWEST:
+            return
+        worst = self.rhat_.argmax() if rhat > WORST_RHAT else sizes.argmin()
+        parent, child = (names[i] for i in divmod(int(worst), len(names)))
+        warnings.warn(
+            f"the chains have not converged, worst for the edge {parent!r} → {child!r}: the "
+            f"largest R-hat of an edge is {rhat:.2f} (it should be at most {WORST_RHAT}), the "
+            f"smallest effective sample size {size:,.0f} (at least {FEWEST}). Increase n_samples, "
+            f"which is {self.n_samples:,}.",
+            UnsettledChains,
+            stacklevel=3,
+        )
 
     def _best(self, search: ChainSearch, state: ChainState, blocks: int) -> tuple[Dag, float]:
         """The network of largest score that fits the order or the layers at the end of a block."""
@@ -351,3 +388,17 @@ class OrderMCMC(DensityLearner):
             draw(search.tables.arrays, ends[where], rng.random(chosen.size), chosen)
             networks[search.tables.dag(chosen)] += 1
         return networks
+
+
+def affordable_posterior(chains: OrderMCMC, n_columns: int) -> ExactPosterior | OrderMCMC:
+    """Return the exact posterior that `chains` samples up to 15 columns, otherwise `chains`.
+
+    >>> affordable_posterior(OrderMCMC(), 4)
+    ExactPosterior(max_parents=3)
+    """
+    if n_columns > EXACT_COLUMNS:
+        return chains
+    parameters = chains.get_params(deep=False)
+    shared = parameters.keys() & ExactPosterior().get_params(deep=False).keys()
+    prior: Any = "uniform" if chains.partition else "order"
+    return ExactPosterior(**{name: parameters[name] for name in shared}, prior=prior)

@@ -11,7 +11,7 @@ import counterpane as cp
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, FitError, ParameterError, TableSizeError
-from counterpane.learn.bayesian.exact_posterior import ExactPosterior
+from counterpane.learn.bayesian.exact_posterior import ExactPosterior, best_network
 from counterpane.learn.bayesian.family_tables import FamilyTables, columns_of_mask
 from counterpane.learn.driver import StoppedEarly
 from counterpane.scores import (
@@ -242,6 +242,46 @@ def test_sources_and_weights_agree():
         assert found.log_evidence_ == pytest.approx(wanted.log_evidence_, rel=1e-13)
         assert found.edge_probabilities_ == pytest.approx(wanted.edge_probabilities_, abs=1e-10)
         assert found.model_.dag == wanted.model_.dag
+
+
+@pytest.mark.parametrize("score", ["bdeu", "bic", "k2"])
+def test_no_order_of_columns_or_rows_changes_the_network(score):
+    """Columns of a class that holds many networks of equal score, in 30 orders."""
+    table = random_table(6, 300)
+    rng = np.random.default_rng(0)
+
+    def named(learner):
+        return sorted(learner.model_.graph.edges)
+
+    expected = ExactPosterior(score).fit(table)
+    assert len(named(expected)) >= 5
+    for _ in range(30):
+        moved = table.select(rng.permutation(6).tolist()).take(rng.permutation(300))
+        found = ExactPosterior(score).fit(moved)
+        assert named(found) == named(expected)
+        place = [moved.schema.names.index(name) for name in table.schema.names]
+        probabilities = found.edge_probabilities_[np.ix_(place, place)]
+        assert probabilities == pytest.approx(expected.edge_probabilities_, abs=1e-9)
+
+
+def test_rounding_does_not_choose_the_network():
+    """Scores of equal networks that differ in the last digits give the same network."""
+    scores = np.zeros((4, 8)) - 1e4
+    scores[1:, :] += np.bitwise_count(np.arange(8)) == 1  # one parent each, any
+    expected = best_network(scores, 1e-7)
+    for seed in range(20):
+        noise = np.random.default_rng(seed).normal(scale=1e-10, size=scores.shape)
+        parents, value = best_network(scores + noise, 1e-7)
+        assert parents == expected[0]
+        assert value == pytest.approx(expected[1], abs=1e-6)
+
+
+def test_the_note_says_why_missing_cells_differ_from_the_search():
+    table = Table(Schema.from_cards([2, 2]), [[0, 1, 2, 1], [0, 1, 1, 0]])
+    for learner in (ExactPosterior(), cp.OrderMCMC(n_samples=500, random_state=0)):
+        note = learner.fit(table).missing_note_
+        assert "kept as the state (missing): StructureSearch estimates them by EM" in note
+    assert "StructureSearch" not in ExactPosterior(missing="state").fit(table).missing_note_
 
 
 def test_missing_cells():

@@ -13,11 +13,13 @@ from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
 from counterpane.errors import FitError, ParameterError, TableSizeError
 from counterpane.learn.bayesian.family_tables import parent_tables
-from counterpane.learn.bayesian.order_mcmc import OrderMCMC
+from counterpane.learn.bayesian.order_mcmc import OrderMCMC, affordable_posterior
 from counterpane.learn.driver import StoppedEarly
 from counterpane.models.mixture import Mixture
 from counterpane.scores import BDeu, LocalScore, score_dag
 from reference.posterior_reference import all_dags, brute_force, n_orders, squeezed
+
+SHORT = pytest.mark.filterwarnings("ignore::counterpane.UnsettledChains")
 
 
 class Listed(LocalScore):
@@ -88,15 +90,15 @@ def test_networks_are_drawn_from_the_posterior(partition):
     rng = np.random.default_rng(0)
     place = np.arange(3) if not partition else np.zeros(3, dtype=np.int64)
     chosen, found = np.empty(3, dtype=np.int64), []
-    spare, log_scores = np.zeros((3, 2)), np.empty(1)
+    edges, log_scores = np.zeros((3, 2)), np.empty(1)
     for _ in range(10_000):
         if partition:
-            uniforms = rng.random((1, 3 + 6 * 3))
-            kernels.walk_layers(tables.arrays, place, uniforms, spare, spare, log_scores)
+            uniforms = rng.random((1, 9 * 3 + 4 + 114))
+            kernels.walk_layers(tables.arrays, place, uniforms, edges, log_scores)
             kernels.draw_by_layers(tables.arrays, place, rng.random(3), chosen)
         else:
             uniforms = rng.random((1, 3, 2))
-            kernels.walk_orders(tables.arrays, place, uniforms, spare, spare, log_scores)
+            kernels.walk_orders(tables.arrays, place, uniforms, edges, log_scores)
             kernels.draw_by_order(tables.arrays, place, rng.random(3), chosen)
         parents = [0, 0, 0]
         for a, b in tables.dag(chosen).edges:
@@ -126,6 +128,77 @@ def test_sums_over_subsets():
         assert sums[mask] == pytest.approx(np.log(sum(inside)), abs=1e-12)
 
 
+def strong_edge(n=4, rows=306, seed=0):
+    """Independent columns but for one strong edge, whose direction no data can show."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3, (n, rows))
+    codes[1] = np.where(rng.random(rows) < 0.7, codes[0], codes[1])
+    return Table(Schema.from_cards([3] * n), codes)
+
+
+def sampled_from_network(n, rows, seed):
+    """Rows of a random network of up to three parents, with far from uniform tables."""
+    rng = np.random.default_rng(seed)
+    cards, order = rng.integers(2, 5, n), rng.permutation(n)
+    codes = np.zeros((n, rows), dtype=np.int64)
+    for q, i in enumerate(order):
+        parents = rng.choice(order[:q], min(q, int(rng.integers(0, 4))), replace=False)
+        context = np.zeros(rows, dtype=np.int64)
+        for p in parents:
+            context = context * cards[p] + codes[p]
+        shares = rng.dirichlet(np.full(cards[i], 0.3), int(context.max()) + 1).cumsum(axis=1)
+        codes[i] = (rng.random(rows)[:, None] > shares[context][:, :-1]).sum(axis=1)
+    return Table(Schema.from_cards(cards.tolist()), codes)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [strong_edge(), strong_edge(8, 344), sampled_from_network(7, 1000, 3),
+     sampled_from_network(9, 300, 4)],
+    ids=["four", "eight", "seven", "nine"],
+)  # fmt: skip
+def test_default_chains_agree_with_the_exact_sum(table):
+    exact = cp.ExactPosterior(max_parents=3).fit(table).edge_probabilities_
+    for seed in range(5):
+        learner = OrderMCMC(random_state=seed).fit(table)
+        assert learner.edge_probabilities_ == pytest.approx(exact, abs=0.05)
+        assert learner.rhat_.max() <= 1.05
+        assert learner.effective_sizes_.min() >= 100
+
+
+def test_a_strong_edge_comes_in_both_directions():
+    learner = OrderMCMC(random_state=0).fit(strong_edge())
+    p = learner.edge_probabilities_
+    assert [p[0, 1], p[1, 0]] == pytest.approx([0.5, 0.5], abs=0.02)
+    assert learner.effective_sizes_[0, 1] > 1000
+
+
+def test_chains_that_disagree_warn(monkeypatch):
+    """Chains that never move keep the direction that they started with."""
+
+    def stay(tables, place, uniforms, edges, log_scores):
+        log_scores[:] = 0.0
+        parent, child = (0, 1) if place[0] < place[1] else (1, 0)
+        edges[child, tables.bits[child, parent].item().bit_length() - 1] = len(uniforms)
+
+    monkeypatch.setattr(kernels, "walk_orders", stay)
+    with pytest.warns(cp.UnsettledChains, match=r"R-hat .* Increase n_samples, which is 1,000\."):
+        learner = OrderMCMC(partition=False, n_chains=8, random_state=0).fit(strong_edge())
+    assert learner.rhat_[0, 1] > 100
+    assert learner.effective_sizes_[0, 1] < 20
+    assert learner.rhat_[2, 3] == 1.0  # in no sample of any chain
+    assert learner.standard_errors_[2, 3] == 0.0
+
+
+def test_up_to_15_columns_the_sum_is_affordable():
+    chains = OrderMCMC("k2", partition=False, max_parents=2, missing="drop", random_state=3)
+    exact = affordable_posterior(chains, 15)
+    assert isinstance(exact, cp.ExactPosterior)
+    assert vars(exact)["score"] == "k2"
+    assert (exact.prior, exact.max_parents, exact.missing) == ("order", 2, "drop")
+    assert affordable_posterior(chains, 16) is chains
+
+
 # ---- candidates --------------------------------------------------------------------------------
 
 
@@ -150,6 +223,7 @@ def test_enough_candidates_are_all_of_them():
 # ---- promises ----------------------------------------------------------------------------------
 
 
+@SHORT
 @pytest.mark.parametrize("partition", [True, False])
 def test_a_seed_gives_one_result_by_any_number_of_threads(partition):
     table = chain_table()
@@ -236,6 +310,7 @@ def test_alarm_runs(shared_data):
     assert 38 <= learner.graph_.number_of_edges() <= 48
 
 
+@SHORT
 def test_the_best_network_of_the_samples_fits_their_orders() -> None:
     table = cp.load_dataset("titanic")
     scores = {}
