@@ -28,6 +28,7 @@ from counterpane.lazy import lazy
 from counterpane.learn.base import Missing
 from counterpane.learn.bayesian.structural_em import COMPLETIONS, completed_rows
 from counterpane.learn.driver import CTRL_C, StoppedEarly
+from counterpane.models.links import arrow_is_supported
 from counterpane.models.query import JointModel
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
@@ -44,7 +45,6 @@ nx, sparse = lazy("networkx"), lazy("scipy.sparse")
 
 DENSE_COLUMNS = 1_000  # above so many, shares of edges are sparse
 FEW_NAMES = 8  # that a result prints
-LEAST_SAMPLES = 20  # shares of fewer samples are not shown
 REPEATS = 8  # if a distinct row occurs so often on average, samples are weighted rows
 
 
@@ -92,17 +92,22 @@ class BootstrapResult:
         return shares
 
     @property
+    def arrows(self) -> Floats:
+        """The share of all samples that have an edge with this direction."""
+        arrows: Floats = self.edge_probabilities - self._open / 2
+        return arrows
+
+    @property
     def directions(self) -> Floats:
         """Of the samples that join two variables, the share with this direction; 0 where none.
 
         Samples whose equivalence class leaves the direction open count for neither.
         """
-        joined = self.strengths
-        arrows: Any = self.edge_probabilities - self._open / 2
+        joined, arrows = self.strengths, self.arrows
         if is_sparse(arrows):
             inverse: Any = joined.copy()
             inverse.data = 1.0 / inverse.data
-            product: Floats = sparse.csr_array(arrows.multiply(inverse))
+            product: Floats = sparse.csr_array(inverse.multiply(arrows))
             return product
         shares: Floats = arrows / np.where(joined > 0, joined, 1.0)
         return shares
@@ -141,11 +146,12 @@ class BootstrapResult:
     def averaged_graph(self, threshold: float = 0.5) -> Any:
         """A networkx graph of the pairs of at least this strength.
 
-        An edge has a direction if more than half of the samples that join the pair have it; any
-        other edge is undirected: it is there in both directions, with `directed=False`, as in
-        `BayesianNetwork.cpdag`. With `equivalence=False` in `bootstrap` every edge has its stronger
-        direction. The strongest edges come first; one that would close a directed cycle is left
-        without a direction, or left out where every edge has one.
+        An edge has a direction if more than half of all samples have it, and at least three
+        quarters of those that join the pair; any other edge is undirected: it is there in both
+        directions, with `directed=False`, as in `BayesianNetwork.cpdag`. With `equivalence=False`
+        in `bootstrap` every edge has its stronger direction. The strongest edges come first; one
+        that would close a directed cycle is left without a direction, or left out where every edge
+        has one. `share` of an edge is the share of the samples that have it as it is drawn.
         """
         if not 0 < threshold <= 1:
             raise ParameterError(f"threshold={threshold}; a share above 0 and up to 1 is needed.")
@@ -160,17 +166,19 @@ class BootstrapResult:
             if record["strength"] < threshold - 1e-9:
                 continue
             shares = {"strength": record["strength"], "direction": record["direction"]}
+            arrow = record["strength"] * record["direction"]
             closes = self.directed and nx.has_path(arrows, b, a)
             if not self.directed:
-                graph.add_edge(a, b, **shares)
+                graph.add_edge(a, b, **shares, share=record["strength"])
             elif self.undirected is None:
                 if not closes:
-                    graph.add_edge(a, b, **shares, directed=True)
+                    graph.add_edge(a, b, **shares, share=arrow, directed=True)
                     arrows.add_edge(a, b)
-            elif record["direction"] > 0.5 and not closes:
-                graph.add_edge(a, b, **shares, directed=True)
+            elif arrow_is_supported(arrow, record["strength"]) and not closes:
+                graph.add_edge(a, b, **shares, share=arrow, directed=True)
                 arrows.add_edge(a, b)
             else:
+                shares |= {"share": record["strength"]}
                 graph.add_edge(a, b, **shares, directed=False)
                 back = shares | {"direction": record["reverse"]}
                 graph.add_edge(b, a, **back, directed=False)

@@ -197,7 +197,12 @@ def test_an_averaged_graph_has_no_cycle():
     result = BootstrapResult(("a", "b", "c"), turn, True, 10)
     graph = result.averaged_graph(0.5)
     assert list(graph.edges) == [("a", "b"), ("b", "c")]
-    assert graph.edges["a", "b"] == {"strength": 0.9, "direction": 1.0, "directed": True}
+    assert graph.edges["a", "b"] == {
+        "strength": 0.9,
+        "direction": 1.0,
+        "share": 0.9,
+        "directed": True,
+    }
     assert list(result.averaged_graph(0.7).edges) == [("a", "b"), ("b", "c")]
     assert list(result.averaged_graph(0.71).edges) == [("a", "b")]
     for threshold in (0.0, 1.5):
