@@ -37,7 +37,7 @@ def test_an_arrow_needs_samples_that_have_it(run, tmp_path: Path) -> None:
     assert re.search(r"a — c +\d\.\d{4} bits per row, in 100 of 100 samples", out)
     assert "a → c" not in out and "c → a" not in out and "% of" not in out
     model = cp.load(tmp_path / "rows.cp")
-    drawn = dict(((a, b), share) for a, b, share in model.provenance["edge_directions"])
+    drawn = {(a, b): share for a, b, share in model.provenance["edge_directions"]}
     assert 0.5 < drawn["a", "c"] < 0.75
     assert not any(link.directed for link in model.links().links)
     assert not any(edge.directed for edge in model.edge_strengths())

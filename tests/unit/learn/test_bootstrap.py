@@ -280,12 +280,12 @@ def test_titanic_by_name():
 def test_the_time_limit_begins_with_the_first_sample(monkeypatch):
     """Loading the rows is not counted, however long it takes."""
 
-    def slow(X):
+    def slow(X, fixed):
         time.sleep(0.3)
-        return rows_of_table(X)
+        return rows_of_table(X, fixed)
 
-    rows_of_table = bootstrapping._distinct_rows
-    monkeypatch.setattr(bootstrapping, "_distinct_rows", slow)
+    rows_of_table = bootstrapping._rows_to_draw
+    monkeypatch.setattr(bootstrapping, "_rows_to_draw", slow)
     with pytest.warns(StoppedEarly, match="time limit"):
         found = bootstrap(ChowLiu(), a_chain(), n=10**6, time_limit=0.25, random_state=0)
     assert found.n > 1
