@@ -284,7 +284,9 @@ def bootstrap(
                 for edge in edges:
                     votes[edge] += 1
                 directed = directed and has_arrows
-                models += [fitted.model_] if keep_models else []
+                if keep_models:
+                    models.append(fitted.model_)
+                    vars(fitted.model_).pop("rows", None)  # each sample would keep its own
                 done += 1
                 control.report("learning from samples", done, n)
         except (Stopped, KeyboardInterrupt) as reason:

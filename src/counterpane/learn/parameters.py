@@ -25,6 +25,7 @@ from counterpane.learn.base import digest
 from counterpane.learn.bayesian.interventions import read_interventions
 from counterpane.learn.driver import Driver, Search
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.training_rows import kept_rows
 from counterpane.progress import Control, Report
 from counterpane.ragged import flatten, offsets_of, split
 from counterpane.seeds import random_generator
@@ -58,7 +59,7 @@ def fit_parameters(
         The columns that were set from outside, a row; see `StructureSearch.fit`. A family is fitted
         on the rows in which its child was not set, or on all if it was in each.
     provenance : dict, optional
-        How the structure was found, for the model's file.
+        How the structure was found, for the model's file, which then keeps rows as well.
     ctl : Control, optional
         Progress and cancellation.
 
@@ -82,13 +83,16 @@ def fit_parameters(
         cells = read_interventions(interventions, source)
         for x in np.flatnonzero(cells.flags.any(axis=1)).tolist():
             counts[x] = cells.free(x).counts([families[x]], missing=missing, ctl=ctl)[0]
-    return BayesianNetwork.from_counts(
+    model = BayesianNetwork.from_counts(
         source.schema,
         dag,
         counts,
         equivalent_sample_size=equivalent_sample_size,
         provenance=provenance,
     )
+    if provenance is not None and interventions is None:
+        model.rows = kept_rows(source)
+    return model
 
 
 class EMState(NamedTuple):

@@ -33,6 +33,7 @@ from counterpane.models.exact import check_n_rows
 from counterpane.models.flat_tables import as_numbers, cut_at, joined_tables, shaped_tables
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel
+from counterpane.models.training_rows import TrainingRows
 from counterpane.ragged import flatten
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Codes, Floats
@@ -67,6 +68,8 @@ class BayesianNetwork(JointModel):
         How the model was learned; see `Model`.
     prior_size
         The weight, in rows, of the uniform prior in the strengths, if it is known; for `update`.
+    rows
+        Training rows, at most a sample of them; `effect` learns further networks from them.
 
     Examples
     --------
@@ -79,6 +82,7 @@ class BayesianNetwork(JointModel):
     """
 
     kind = "bayesian_network"
+    rows: TrainingRows | None = None
 
     def __init__(
         self,
@@ -89,11 +93,13 @@ class BayesianNetwork(JointModel):
         *,
         provenance: dict[str, Any] | None = None,
         prior_size: float | None = None,
+        rows: TrainingRows | None = None,
     ) -> None:
         _check_lengths(schema, dag, tables, strengths)
         self.schema = schema
         self.dag = dag
         self.provenance = provenance
+        self.rows = rows
         self.prior_size = self.origin.record.get("prior_size") if prior_size is None else prior_size
         self._parents = [dag.parents(i) for i in range(dag.n)]
         self.tables = tuple(self._table(i, table) for i, table in enumerate(tables))
@@ -385,7 +391,7 @@ class BayesianNetwork(JointModel):
         return Network(self.schema, self.dag, self.tables)
 
     def to_arrays(self) -> dict[str, Array]:
-        """Parents, tables and strengths, each end to end."""
+        """Parents, tables and strengths, each end to end, and the rows that are kept."""
         arrays: dict[str, Array] = {
             "n_parents": flatten([len(p)] for p in self._parents),
             "parents": flatten(self._parents),
@@ -395,6 +401,8 @@ class BayesianNetwork(JointModel):
             arrays["strengths"] = flatten(self.strengths, np.float64)
             if self.prior_size is not None:
                 arrays["prior_size"] = np.array([self.prior_size], dtype=np.float64)
+        if self.rows is not None:
+            arrays |= {f"rows.{name}": array for name, array in self.rows.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -412,7 +420,13 @@ class BayesianNetwork(JointModel):
         if "strengths" in arrays:
             strengths = shaped_tables(arrays["strengths"], [shape[:-1] for shape in shapes])
         size = float(arrays["prior_size"][0]) if "prior_size" in arrays else None
-        return cls(schema, dag, tables, strengths, provenance=provenance, prior_size=size)
+        rows, none = None, np.empty(0, dtype=np.int64)
+        if "rows.codes" in arrays:  # of which missing cells have one more code
+            kept = {name: arrays[f"rows.{name}"] for name in TrainingRows.ARRAYS}
+            rows = TrainingRows.from_arrays(Schema.from_cards(schema.cards + 1), none, kept)
+        return cls(
+            schema, dag, tables, strengths, provenance=provenance, prior_size=size, rows=rows
+        )
 
     def _family(self, i: int) -> str:
         names = self.schema.names

@@ -103,6 +103,11 @@ def _as_learned(model: BayesianNetwork, X: Any) -> Any:
     return prepare_like(columns, model.schema, provenance)
 
 
+def network_rows(model: BayesianNetwork, X: Any) -> Table:
+    """The rows of `X` in the states of a network, read as those that it was learned from."""
+    return _rows(model.schema, _as_learned(model, X), None).rows()
+
+
 def _rows(schema: Schema, X: Any, sample_weight: Any) -> CountSource:
     """The counts of new rows in the states of the model."""
     data = X

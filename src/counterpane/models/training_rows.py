@@ -1,24 +1,26 @@
-"""Training rows that a classifier keeps, and what evidence says about a column of them."""
+"""Training rows that a model keeps, and what evidence says about a column of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from counterpane.counts.source import CountSource
 from counterpane.data.columns import columns_of, is_missing
 from counterpane.data.encoder import column_numbers
 from counterpane.data.ranges import Range
-from counterpane.data.schema import Schema, Variable, code_dtype
+from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
 from counterpane.errors import DataError, EvidenceError
 from counterpane.models.evidence import evidence_weights
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 MAX_ROWS = 2**15
 MAX_BYTES = 2**22  # of the cells
+MAX_COLUMNS = 62  # of a network that keeps its rows
 TINY = 1e-9
 
 
@@ -36,6 +38,8 @@ class TrainingRows:
     numbers: Floats  # (columns of numbers, rows)
     weights: Floats
     seen: int
+
+    ARRAYS: ClassVar = ("codes", "numbers", "weights", "seen")
 
     def __post_init__(self) -> None:
         rows = self.codes.shape[1] if self.codes.ndim == 2 else 0
@@ -159,6 +163,21 @@ def keep_rows(
     return TrainingRows(
         codes[:, chosen].astype(narrow), numeric, numbers[:, chosen], totals[order], n
     )
+
+
+def kept_rows(source: CountSource) -> TrainingRows | None:
+    """The rows that a network keeps: codes with missing cells as they are, of a table in memory.
+
+    None for other sources, and for more than `MAX_COLUMNS` columns.
+    """
+    n = len(source.schema)
+    many = n > MAX_COLUMNS or int(source.schema.cards.max()) >= MAX_STATES
+    if source.table is None or many:
+        return None
+    rows = source.distinct(range(n))
+    weights: Floats = np.asarray(rows.weights, dtype=np.float64)
+    none = np.empty(0, dtype=np.int64)
+    return keep_rows(rows.codes, rows.schema.cards + 1, none, np.empty((0, len(weights))), weights)
 
 
 def _words(data: bytes) -> Ints:

@@ -32,6 +32,7 @@ from counterpane.learn.gap_policy import (
 )
 from counterpane.learn.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.training_rows import kept_rows
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score, score_families
 
@@ -96,6 +97,8 @@ class ScoreLearner(DensityLearner):
         self.model_, self.score_, self.gains_, self.trace_ = learned
         vars(self).pop("graph_", None)
         self.model_.provenance = self._provenance(source, time.monotonic() - began)
+        if getattr(self, "_interventions", None) is None:
+            self.model_.rows = kept_rows(source)
         return self
 
     @cached_property
