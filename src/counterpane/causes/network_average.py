@@ -53,7 +53,8 @@ def average_effect(
         return None
     if len(question.x) == 1 and not question.codes:
         estimate, adjusted = _adjusted(question, networks, rows, size)
-        notes = [_parents_note(question, networks, adjusted), MEASURED]
+        notes = [_parents_note(question, networks, adjusted)]
+        notes += [MEASURED] if estimate.acts < 1 else []
     else:
         estimate, notes = _in_networks(question, networks, rows, size), []
     return [estimate], [_paths_note(question, networks), *notes]
