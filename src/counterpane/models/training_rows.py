@@ -14,13 +14,14 @@ from counterpane.data.columns import columns_of, is_missing
 from counterpane.data.encoder import column_numbers
 from counterpane.data.ranges import Range
 from counterpane.data.schema import MAX_STATES, Schema, Variable, code_dtype
-from counterpane.errors import DataError, EvidenceError
+from counterpane.errors import DataError, EvidenceError, TableSizeError
 from counterpane.models.evidence import evidence_weights
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 MAX_ROWS = 2**15
 MAX_BYTES = 2**22  # of the cells
 MAX_COLUMNS = 62  # of a network that keeps its rows
+MAX_DISTINCT = 2**20  # different rows of its training
 TINY = 1e-9
 
 
@@ -166,15 +167,17 @@ def keep_rows(
 
 
 def kept_rows(source: CountSource) -> TrainingRows | None:
-    """The rows that a network keeps: codes with missing cells as they are, of a table in memory.
+    """The rows that a network keeps: codes with missing cells as they are, of any source.
 
-    None for other sources, and for more than `MAX_COLUMNS` columns.
+    None for more than `MAX_COLUMNS` columns or `MAX_DISTINCT` different rows.
     """
     n = len(source.schema)
-    many = n > MAX_COLUMNS or int(source.schema.cards.max()) >= MAX_STATES
-    if source.table is None or many:
+    if n > MAX_COLUMNS or int(source.schema.cards.max()) >= MAX_STATES:
         return None
-    rows = source.distinct(range(n))
+    try:
+        rows = source.distinct(range(n), limit=MAX_DISTINCT)
+    except TableSizeError:
+        return None
     weights: Floats = np.asarray(rows.weights, dtype=np.float64)
     none = np.empty(0, dtype=np.int64)
     return keep_rows(rows.codes, rows.schema.cards + 1, none, np.empty((0, len(weights))), weights)
