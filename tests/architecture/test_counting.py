@@ -72,8 +72,8 @@ ALLOWED_IN_PYTHON = {
         "learn/classifiers/additive_learner.py", "learn/classifiers/boosted_tables.py",
         "learn/classifiers/training_data.py", "learn/classifiers/tree_cuts.py",
         "learn/dependency/logistic.py",
-        "learn/dependency/tree_growth.py", "models/support.py", "models/training_rows.py",
-        "report/rows.py",
+        "learn/dependency/tree_growth.py", "learn/sample_intervals.py", "models/support.py",
+        "models/training_rows.py", "report/rows.py",
     },
     "predictions and their bins, not rows of a table": {
         "plots/calibration.py", "plots/matrices.py", "report/measures.py",
@@ -83,6 +83,9 @@ ALLOWED_IN_PYTHON = {
         "learn/classifiers/interactions/ridge.py",
         "learn/classifiers/interactions/selection_shares.py", "models/purified.py",
         "models/row_average.py", "learn/ranking/counted.py", "learn/ranking/held_out_users.py",
+    },
+    "rows by the combinations of parents that occur, not by all cells; networks that were drawn": {
+        "causes/network_average.py", "learn/bayesian/sampled_networks.py",
     },
     "sums by group of features, nodes or cells: no rows": {
         "drawing/layer_order.py", "inference/calibration.py",

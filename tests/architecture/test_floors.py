@@ -22,8 +22,8 @@ FLOORS = [
     {"scores", "independence", "features"},
     {"inference"},
     {"models"},
-    {"causes"},
     {"learn"},
+    {"causes"},
     {"evaluate"},
     {"cli", "plots", "report"},
 ]

@@ -10,8 +10,9 @@ import numpy as np
 
 from counterpane.boundary import public
 from counterpane.causes.causal_graph import check_question
-from counterpane.causes.effect_result import CausalEffect
+from counterpane.causes.effect_result import CausalEffect, without_missing_cells
 from counterpane.causes.graph_effects import EffectQuestion, Structures, answer_effect
+from counterpane.causes.network_average import average_effect
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
@@ -24,6 +25,7 @@ from counterpane.models.choice import no_directions
 from counterpane.models.evidence import encode_evidence
 from counterpane.models.exact import name_list
 from counterpane.models.mixture import Mixture
+from counterpane.models.revision import network_rows
 from counterpane.seeds import random_generator
 
 MOST_STATES = 4096  # combinations of states of several treatments
@@ -42,7 +44,8 @@ def effect(
     equivalence: bool | None = None,
     baseline: Any = None,
     level: float = 0.95,
-    draws: int = 200,
+    draws: int = 4000,
+    data: Any = None,
     max_sets: int = 1000,
     equivalent_sample_size: float = 1.0,
     random_state: int | np.random.Generator | None = 0,
@@ -53,9 +56,12 @@ def effect(
     ----------
     subject : model, learner, BootstrapResult, CountSource or table
         A network that somebody wrote down is taken as it is. A learned network, or a fitted
-        learner, stands for its equivalence class: the answer covers every graph that explains the
-        data as well. A `Mixture` of networks (`OrderMCMC`) and a bootstrap are averaged over their
-        structures. Rows alone need a `graph`.
+        learner, stands for the rows that it was learned from: the answer is averaged over networks
+        that explain these rows, within the limits that the learner had, so that its interval holds
+        the uncertainty of the graph and of the parameters. Up to 12 columns the networks are drawn
+        from the exact posterior, otherwise they are learned from 100 bootstrap samples. A `Mixture`
+        of networks (`OrderMCMC`) and a bootstrap are averaged over their own structures. Rows alone
+        need a `graph`.
     treatment : str or iterable of str
         The column that is set, or several that are set together.
     outcome : str
@@ -66,12 +72,15 @@ def effect(
         The causal graph, if it is not that of `subject`; see `causal_graph`. With edges <-> the
         effect is computed by the expression of `identify`.
     equivalence : bool, optional
-        True covers the equivalence class, False takes the directions of the network as they are;
-        by default True for what was learned.
+        True gives the range over all graphs of the equivalence class of the network, False takes
+        its directions as they are; both take its edges as certain. By default what was learned is
+        averaged over networks.
     baseline : state or dict, optional
         The state that others are compared with, by default the first one.
     level, draws : float and int
-        The level of the intervals, and the draws from the Dirichlet posterior of the parameters.
+        The level of the intervals, and the draws of networks and of their parameters.
+    data : table, optional
+        The rows of a learned network, if its file does not have them, or has a sample.
     max_sets : int
         The most sets of parents of the treatment that the class may have.
     equivalent_sample_size : float
@@ -93,11 +102,11 @@ def effect(
     >>> print(cp.effect(cp.BayesianNetwork(schema, dag, tables), "x1", "x2"))
     The effect in the graph of the network.
     P(x2 | do(x1))
-    x1  x2  seen   do     minus x1=0  ratio
-    0   0   0.845  0.750
-    0   1   0.155  0.250
-    1   0   0.344  0.500  -0.250      0.667
-    1   1   0.656  0.500  0.250       2.000
+    x1  x2  do     minus x1=0  ratio
+    0   0   0.750
+    0   1   0.250
+    1   0   0.500  -0.250      0.667
+    1   1   0.500  0.250       2.000
     This holds if the graph is right, which includes that no common cause is missing in it.
     """
     if not 0 < level < 1 or draws < 2 or max_sets < 1:
@@ -126,24 +135,68 @@ def effect(
         draws,
         random_generator(random_state),
     )
-    estimates, observed, notes = answer_effect(
-        question, subject, graph, equivalence, max_sets, equivalent_sample_size
-    )
+    rows, sample_note = _rows_of(subject, data, question)
+    answer = None
+    if isinstance(subject, BayesianNetwork) and graph is None and equivalence is None:
+        answer = _averaged(question, subject, rows)
+    if answer is None:
+        answer = answer_effect(
+            question, subject, graph, equivalence, max_sets, equivalent_sample_size
+        )
+    estimates, notes = answer
     target = subject.origin.target if isinstance(subject, BayesianNetwork) else None
     if target is not None:
         notes.append(
             f"The network was learned to predict {target!r}: its edges need not be causes."
         )
-    return CausalEffect(
-        tuple(schema[v] for v in question.x),
-        schema[question.y],
-        dict(given or {}),
-        tuple(estimates),
-        observed,
-        _baseline(schema, names, baseline),
-        level,
-        (*notes, CAUTION),
+    observed = question.seen(rows)
+    if observed is None and isinstance(subject, BayesianNetwork) and subject.origin.learner:
+        notes.append(
+            "The model has no rows, so that neither what was seen in them nor the uncertainty of "
+            "the graph is known; pass the data as well."
+        )
+    return without_missing_cells(
+        CausalEffect(
+            tuple(schema[v] for v in question.x),
+            schema[question.y],
+            dict(given or {}),
+            tuple(estimates),
+            observed,
+            _baseline(schema, names, baseline),
+            level,
+            (*notes, *sample_note, CAUTION),
+        )
     )
+
+
+def _averaged(question: EffectQuestion, model: BayesianNetwork, rows: Table | None) -> Any:
+    """The effect averaged over networks; None for a model that was not learned, or has no rows."""
+    if model.origin.learner is None or rows is None:
+        return None
+    return average_effect(question, model, rows, model.prior_size or 1.0)
+
+
+def _rows_of(subject: Any, data: Any, question: EffectQuestion) -> tuple[Table | None, list[str]]:
+    """The rows that a subject has or that were passed as `data`, and a note if they are a part."""
+    if data is not None:
+        if not isinstance(subject, BayesianNetwork):
+            raise ParameterError(
+                f"data is for a Bayesian network; a {type(subject).__name__} takes none."
+            )
+        return network_rows(subject, data), []
+    if isinstance(subject, CountSource):
+        return subject.distinct(sorted(question.columns)), []
+    models = subject.models if isinstance(subject, Structures) else [subject]
+    rows = next((m.training_rows for m in models if m.training_rows is not None), None)
+    if rows is None:
+        return None, []
+    notes = []
+    if len(rows) < rows.seen:
+        notes.append(
+            f"The model has {len(rows):,} of {rows.seen:,} different rows, so that intervals are "
+            "wider than those of all rows; pass the data to use all of them."
+        )
+    return Table(question.schema, rows.codes, rows.weights).distinct(), notes
 
 
 def opened_subject(subject: Any, graph: Any) -> Any:
@@ -203,4 +256,6 @@ def _baseline(schema: Schema, names: Sequence[str], baseline: Any) -> tuple[int,
         raise ParameterError(
             f"baseline={baseline!r}; a state for each of {', '.join(map(repr, names))} is needed."
         )
+    if any(baseline[name] is None for name in names):
+        raise ParameterError("baseline must be a state, not a missing cell.")
     return tuple(schema[name].code(baseline[name]) for name in names)

@@ -8,15 +8,17 @@ from typing import Protocol
 
 import numpy as np
 
-from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, EvidenceError
 from counterpane.features import Potential
 from counterpane.inference.elimination import draw_dirichlet_logs, marginal
+from counterpane.lazy import lazy
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.typing import Floats
+
+sparse = lazy("scipy.sparse")
 
 Codes = Mapping[int, int]
 NO_CODES: Codes = {}
@@ -27,14 +29,14 @@ class Distribution(Protocol):
 
     schema: Schema
     uncertain: bool
-    drawn: bool  # a draw, in which very small probabilities may be zero
+    drawn: int  # draws, along a last axis; in them very small probabilities may be zero
 
     def ask(self, targets: Sequence[int], evidence: Codes = NO_CODES) -> Floats:
         """P(targets | evidence), an axis for each target; evidence is column → code."""
         ...
 
-    def draw(self, rng: np.random.Generator) -> Distribution:
-        """A distribution drawn from the posterior."""
+    def draw(self, rng: np.random.Generator, n: int) -> Distribution:
+        """`n` distributions drawn from the posterior."""
         ...
 
 
@@ -46,7 +48,7 @@ class NetworkDistribution:
 
     def __init__(self, model: BayesianNetwork, nodes: Sequence[int]) -> None:
         self.schema = model.schema
-        self.uncertain, self.drawn = model.strengths is not None, False
+        self.uncertain, self.drawn = model.strengths is not None, 0
         relevant = sorted({*nodes, *model.dag.ancestors(nodes)})
         potentials = model.to_potentials()
         self.families = {v: potentials[v] for v in relevant}
@@ -65,7 +67,7 @@ class NetworkDistribution:
         kept = [family for v, family in self.families.items() if v not in treatments]
         kept += [Potential((v,), np.zeros(self.schema[v].card)) for v in treatments]
         table = self._answer(kept, [*treatments, outcome], evidence)
-        totals = table.sum(axis=-1, keepdims=True)
+        totals = table.sum(axis=len(treatments), keepdims=True)
         if not self.drawn and not (totals > 0).all():
             raise EvidenceError(
                 "the evidence is impossible after one of the interventions; drop part of it."
@@ -75,23 +77,29 @@ class NetworkDistribution:
         return rows
 
     def _answer(self, parts: list[Potential], targets: Sequence[int], evidence: Codes) -> Floats:
-        schema = self.schema
-        table, log_weight = marginal(parts, schema.cards, targets, evidence, names=schema.names)
+        schema, cards, keep = self.schema, self.schema.cards.tolist(), list(targets)
+        if self.drawn:  # a variable that is never summed out
+            cards, keep = [*cards, self.drawn], [*keep, len(schema)]
+        table, log_weight = marginal(parts, cards, keep, evidence, names=(*schema.names, "draws"))
         if log_weight == -np.inf:
             states = ", ".join(
                 f"{schema.names[v]}={schema[v].states[c]!r}" for v, c in evidence.items()
             )
             raise EvidenceError(f"{states} has probability zero under the model; drop one of it.")
+        if self.drawn:
+            with np.errstate(invalid="ignore"):
+                table = table / table.sum(axis=tuple(range(table.ndim - 1)))
         return table
 
-    def draw(self, rng: np.random.Generator) -> NetworkDistribution:
+    def draw(self, rng: np.random.Generator, n: int) -> NetworkDistribution:
         drawn = object.__new__(NetworkDistribution)
         drawn.schema, drawn.uncertain, drawn.alphas = self.schema, self.uncertain, {}
-        drawn.drawn = True
-        drawn.families = {
-            v: Potential(self.families[v].scope, draw_dirichlet_logs(rng, alpha))
-            for v, alpha in self.alphas.items()
-        }
+        drawn.drawn = n
+        drawn.families = {}
+        for v, alpha in self.alphas.items():
+            logs = draw_dirichlet_logs(rng, np.broadcast_to(alpha, (n, *alpha.shape)))
+            scope = (*self.families[v].scope, len(self.schema))
+            drawn.families[v] = Potential(scope, np.moveaxis(logs, 0, -1))
         return drawn
 
 
@@ -115,36 +123,42 @@ class CountDistribution:
         self.rows: Table = rows.take(complete)
         self.left_out = 1 - self.rows.total_weight / rows.total_weight
         self.size = size
-        self.drawn = False
+        self.drawn = 0
+        assert self.rows.weights is not None
+        self.weights: Floats = self.rows.weights.astype(np.float64)[:, None]
 
     def ask(self, targets: Sequence[int], evidence: Codes = NO_CODES) -> Floats:
         scope = [*evidence, *targets]
-        counted = MemoryCounts(self.rows).counts([[self.place[v] for v in scope]])[0]
-        counts = np.asarray(counted, dtype=np.float64)
-        table = (counts + self.size / counts.size)[tuple(evidence.values())]
-        if table.sum() == 0:
+        shape = self.schema.cards[scope].tolist()
+        cells = np.ravel_multi_index([self.rows.codes[self.place[v]] for v in scope], shape)
+        ones, places = np.ones(len(cells)), np.arange(len(cells))
+        ends = (math.prod(shape), len(cells))
+        counts = sparse.csr_array((ones, (cells, places)), shape=ends) @ self.weights
+        table = (counts + self.size / len(counts)).reshape(*shape, -1)[tuple(evidence.values())]
+        totals = table.sum(axis=tuple(range(len(targets))))
+        if (totals == 0).any():
             schema = self.schema
             states = ", ".join(
                 f"{schema.names[v]}={schema[v].states[c]!r}" for v, c in evidence.items()
             )
             raise EvidenceError(f"no row has {states}; drop one of it.")
-        shares: Floats = table / table.sum()
-        return shares
+        shares: Floats = table / totals
+        return shares if self.drawn else shares[..., 0]
 
-    def draw(self, rng: np.random.Generator) -> CountDistribution:
-        assert self.rows.weights is not None
+    def draw(self, rng: np.random.Generator, n: int) -> CountDistribution:
         drawn = object.__new__(CountDistribution)
         drawn.schema, drawn.place, drawn.size = self.schema, self.place, self.size
-        drawn.drawn = True
-        weights = np.maximum(rng.standard_gamma(self.rows.weights), np.finfo(np.float64).tiny)
-        drawn.rows = self.rows.reweighted(weights)
+        drawn.rows, drawn.drawn = self.rows, n
+        shapes = np.broadcast_to(self.weights, (len(self.weights), n))
+        drawn.weights = np.maximum(rng.standard_gamma(shapes), np.finfo(np.float64).tiny)
         return drawn
 
 
 class ParentWeighting:
     """P(y | do(x), e) ∝ Σ_s P(y, x, s | e) / Π P(x | its parents), with parents s in some graph.
 
-    This is the truncated factorization; all other families sum to 1. Axes: (treatments…, outcome).
+    This is the truncated factorization; all other families sum to 1. Axes: (treatments…, outcome),
+    and last the draws.
     """
 
     MOST_CELLS = 2**16  # of one table from which those of all sets of parents are read
@@ -209,7 +223,7 @@ class ParentWeighting:
         middle = tuple(range(len(self.treatments), len(axes) - 1))
         sums: Floats = weighted.sum(axis=middle)
         with np.errstate(invalid="ignore"):
-            rows: Floats = sums / sums.sum(axis=-1, keepdims=True)
+            rows: Floats = sums / sums.sum(axis=len(self.treatments), keepdims=True)
         return rows
 
 

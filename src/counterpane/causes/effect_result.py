@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -57,9 +57,9 @@ class CausalEffect:
     estimates : tuple of EffectEstimate
         One where the graph determines the effect; else one for each different effect that the
         graphs of the equivalence class have.
-    observed : array
-        P(outcome | treatment = each state), as it is seen without intervention; NaN where a state
-        never occurs.
+    observed : array or None
+        The shares of the outcome in the rows with each state of the treatment; NaN where there are
+        none. None where the rows are not known.
     baseline : tuple of int
         The codes of the states that differences and ratios compare with.
     level : float
@@ -72,7 +72,7 @@ class CausalEffect:
     outcome: Variable
     given: Mapping[str, Any]
     estimates: tuple[EffectEstimate, ...]
-    observed: Floats
+    observed: Floats | None
     baseline: tuple[int, ...]
     level: float
     notes: tuple[str, ...] = field(default=())
@@ -147,11 +147,11 @@ class CausalEffect:
         values = {m: self._values(m) for m in ("probability", "difference", "ratio")}
         intervals = {m: self.interval(m) for m in values}
         records = []
-        for cell in np.ndindex(*self.observed.shape):
+        for cell in np.ndindex(*self.estimates[0].probabilities.shape):
             record: dict[str, Any] = {
                 v.name: v.states[code] for v, code in zip(self._variables, cell, strict=True)
             }
-            record["observed"] = float(self.observed[cell])
+            record["observed"] = None if self.observed is None else float(self.observed[cell])
             for measure, several in values.items():
                 here = several[(slice(None), *cell)]
                 if self.determined:
@@ -207,13 +207,14 @@ class CausalEffect:
             for v, c in zip(self.treatment, self.baseline, strict=True)
         )
         kinds = (("probability", "do"), ("difference", f"minus {base}"), ("ratio", "ratio"))
-        head = [*(v.name for v in self._variables), "seen"]
+        head = [v.name for v in self._variables]
+        head += [] if self.observed is None else ["seen"]
         for measure, title in kinds:
             head += [title] if certain or measure == "ratio" else [title, percent]
         rows = []
         for record in self.records():
             row = [state_text(record[v.name]) for v in self._variables]
-            row.append(_number(record["observed"]))
+            row += [] if self.observed is None else [_number(record["observed"])]
             at_base = all(
                 record[v.name] == v.states[c]
                 for v, c in zip(self.treatment, self.baseline, strict=True)
@@ -254,6 +255,35 @@ class CausalEffect:
     def plot(self, **options: Any) -> Any:
         """The probabilities with their intervals; see `counterpane.plots.causal_effect`."""
         return draw_plot("causal_effect", self, **options)
+
+
+def without_missing_cells(effect: CausalEffect) -> CausalEffect:
+    """The effect without the state of missing cells: nobody sets it, and no outcome has it."""
+    kept = tuple(slice(v.card - (v.states[-1] is None)) for v in effect._variables)
+    if all(cut.stop == v.card for cut, v in zip(kept, effect._variables, strict=True)):
+        return effect
+
+    def shares(tables: Floats | None) -> Any:
+        if tables is None:
+            return None
+        part = tables[*kept] if tables.ndim == len(kept) else tables[:, *kept]
+        with np.errstate(invalid="ignore"):
+            return part / part.sum(axis=-1, keepdims=True)
+
+    variables = [
+        replace(v, states=v.states[:-1]) if v.states[-1] is None else v for v in effect._variables
+    ]
+    estimates = tuple(
+        replace(e, probabilities=shares(e.probabilities), draws=shares(e.draws))
+        for e in effect.estimates
+    )
+    return replace(
+        effect,
+        treatment=tuple(variables[:-1]),
+        outcome=variables[-1],
+        estimates=estimates,
+        observed=shares(effect.observed),
+    )
 
 
 def visible_lines(lines: Sequence[str]) -> str:

@@ -102,7 +102,9 @@ def _eliminated(over: Sequence[str], parts: list[Potential], schema: Schema) -> 
     bound = set(schema.indices(over))
     keep = sorted({v for part in parts for v in part.scope} - bound)
     scopes = [part.scope for part in parts]
-    plan = plan_query(scopes, schema.cards, keep, names=schema.names)
+    drawn = [p.log_values.shape[-1] for p in parts if p.scope[-1:] == (len(schema),)]
+    cards, names = [*schema.cards.tolist(), *drawn[:1]], (*schema.names, "draws")
+    plan = plan_query(scopes, cards, keep, names=names)
     return eliminate(plan, parts)
 
 
@@ -115,6 +117,8 @@ def _conditional(probability: Probability, tables: Tables, schema: Schema) -> Po
         if probability.given:
             total = np.broadcast_to(np.log(joint.sum(axis=left, keepdims=True)), logs.shape)
             logs = np.where(logs == -np.inf, -np.inf, logs - np.where(logs == -np.inf, 0, total))
+    if logs.ndim > len(scope):  # draws, as a variable after all others
+        scope = [*scope, len(schema)]
     return Potential(scope, logs)
 
 
@@ -126,26 +130,29 @@ def checked_effect(
     outcome: Sequence[str],
     codes: Mapping[str, int] | None = None,
     *,
-    drawn: bool = False,
+    drawn: int = 0,
 ) -> Floats:
     """P(outcome | do(treatment)) of axes (treatment…, outcome…), each row checked to sum to 1.
 
     `codes` are the states of other variables that are free in the expression. Tables that are
-    `drawn` from a posterior are not checked: very small probabilities may be zero in them.
+    `drawn` from a posterior, along a last axis, are not checked: very small probabilities may be
+    zero in them.
     """
     value = value_of(expression, tables, schema)
     value = value.at({schema.index(name): code for name, code in (codes or {}).items()})
     axes = schema.indices([*treatment, *outcome])
     table = np.exp(value.log_values)
-    present = [v for v in axes if v in value.scope]
+    present = [v for v in (*axes, len(schema)) if v in value.scope]
     table = table.transpose([value.scope.index(v) for v in present])
     table = table[tuple(slice(None) if v in present else None for v in axes)]
-    table = np.broadcast_to(table, tuple(schema.cards[list(axes)].tolist()))
+    shape = tuple(schema.cards[list(axes)].tolist())
+    table = np.broadcast_to(table, (*shape, *table.shape[len(axes) :]))
     sums = table.sum(axis=tuple(range(len(treatment), len(axes))))
     if not drawn and not (np.abs(sums - 1) <= 1e-6).all():
         raise DataError(_empty_cell(expression, tables, schema))
     with np.errstate(invalid="ignore"):
-        rows: Floats = table / sums.reshape(*sums.shape, *[1] * len(outcome))
+        middle = tuple(range(len(treatment), len(axes)))
+        rows: Floats = table / np.expand_dims(sums, middle)
     return rows
 
 

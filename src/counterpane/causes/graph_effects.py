@@ -21,13 +21,17 @@ from counterpane.causes.effect_result import EffectEstimate
 from counterpane.causes.evaluation import checked_effect, probabilities_of
 from counterpane.causes.identification import identify
 from counterpane.causes.parent_sets import parent_sets
-from counterpane.data.schema import Schema
-from counterpane.errors import DataError, ParameterError
+from counterpane.counts.memory import MemoryCounts
+from counterpane.data.schema import Schema, Variable
+from counterpane.data.table import Table
+from counterpane.errors import DataError, ParameterError, TableSizeError
 from counterpane.graphs import Cpdag, MixedGraph
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.links import class_of
 from counterpane.typing import Floats
 
+DRAWS_AT_ONCE = 128
+PARAMETERS = "The graph is taken as given: intervals hold the uncertainty of the parameters alone."
 SAME = 1e-9  # effects that differ by no more are one
 
 
@@ -65,12 +69,25 @@ class EffectQuestion:
         """The outcome in quotes."""
         return repr(self.schema.names[self.y])
 
-    def seen(self, distribution: Distribution) -> Floats:
-        """P(outcome | treatment) as it is observed."""
-        table = distribution.ask([*self.x, self.y], self.codes)
+    def seen(self, rows: Table | None) -> Floats | None:
+        """The shares of the outcome in the rows with each treatment; NaN where there are none.
+
+        Rows in which one of these columns is missing do not count.
+        """
+        if rows is None:
+            return None
+        variables = [self.schema[v] for v in (*self.x, self.y)]
+        codes = rows.select([v.name for v in variables]).codes
+        kept = (codes < np.array([n_known(v) for v in variables])[:, None]).all(axis=0)
+        for v, code in self.codes.items():
+            kept &= rows.codes[rows.schema.index(self.schema.names[v])] == code
+        if not kept.any():
+            return np.full([v.card for v in variables], np.nan)
+        part = rows.select([v.name for v in variables]).take(kept)
+        counts = MemoryCounts(part).counts([range(len(variables))])[0].astype(np.float64)
         with np.errstate(invalid="ignore"):
-            rows: Floats = table / table.sum(axis=-1, keepdims=True)
-        return rows
+            shares: Floats = counts / counts.sum(axis=-1, keepdims=True)
+        return shares
 
     def drawn(
         self, distribution: Distribution, effects: Callable[[Distribution], list[Floats]]
@@ -78,11 +95,26 @@ class EffectQuestion:
         """For each effect its values in draws from the posterior; None if nothing is uncertain."""
         if not distribution.uncertain or self.draws == 0:
             return [None] * len(effects(distribution))
-        each = [effects(distribution.draw(self.rng)) for _ in range(self.draws)]
-        return [np.stack(values) for values in zip(*each, strict=True)]
+        parts, left, size = [], self.draws, DRAWS_AT_ONCE
+        while left:
+            try:
+                parts.append(effects(distribution.draw(self.rng, min(size, left))))
+            except TableSizeError:
+                if size == 1:
+                    raise
+                size //= 8
+                continue
+            left -= min(size, left)
+        each = [np.concatenate(values, axis=-1) for values in zip(*parts, strict=True)]
+        return [np.moveaxis(values, -1, 0) for values in each]
 
 
-Answered = tuple[list[EffectEstimate], Floats, list[str]]
+def n_known(variable: Variable) -> int:
+    """The number of states that are not the missing cell."""
+    return variable.card - (variable.states[-1] is None)
+
+
+Answered = tuple[list[EffectEstimate], list[str]]
 
 
 def answer_effect(
@@ -93,22 +125,22 @@ def answer_effect(
     max_sets: int,
     size: float,
 ) -> Answered:
-    """The effects, what is observed, and what they rest on, for a network, structures or counts."""
+    """The effects, and what they rest on, for a network, structures or counts."""
     if isinstance(subject, Structures):
-        if graph is not None or question.codes:
+        if graph is not None:
             raise ParameterError(
-                "an effect averaged over structures takes neither graph= nor given=; ask one of "
-                "the networks."
+                "an effect averaged over structures takes no graph=; ask one of the networks."
             )
-        return _averaged(question, subject, equivalence, max_sets)
+        return answer_structures(question, subject, equivalence, max_sets)
     if graph is not None:
         return _in_graph(question, subject, causal_graph(graph), max_sets, size)
     learned = "learner" in (subject.provenance or {})
     if learned if equivalence is None else equivalence:
-        return _in_class(question, subject, class_of(subject), max_sets, size)
-    distribution = NetworkDistribution(subject, question.columns)
-    estimate = _in_network(question, subject, distribution)
-    return [estimate], question.seen(distribution), [_network_note(question, estimate)]
+        estimates, notes = _in_class(question, subject, class_of(subject), max_sets, size)
+        return estimates, [*notes, PARAMETERS]
+    estimate = _in_network(question, subject, NetworkDistribution(subject, question.columns))
+    notes = [PARAMETERS] if estimate.draws is not None else []
+    return [estimate], [_network_note(question, estimate), *notes]
 
 
 def _network_note(question: EffectQuestion, estimate: EffectEstimate) -> str:
@@ -178,8 +210,7 @@ def _in_class(
         adjusted = tuple(sorted({names[v] for parents in each.parents for v in parents}))
         acts = question.y in each.example.descendants(question.x)
         estimates.append(EffectEstimate(value, draws, adjusted, float(acts)))
-    notes = [*_class_notes(question, shape, estimates), *_gap_notes(distribution)]
-    return estimates, question.seen(distribution), notes
+    return estimates, [*_class_notes(question, shape, estimates), *_gap_notes(distribution)]
 
 
 def _class_notes(
@@ -221,7 +252,9 @@ def _in_graph(
     check_question(graph.names, treatment, [schema.names[question.y]], conditions)
     shape = split_class(graph)
     if shape is not None:
-        return _in_class(question, source, _spread(shape, columns, len(schema)), max_sets, size)
+        shape = _spread(shape, columns, len(schema))
+        estimates, notes = _in_class(question, source, shape, max_sets, size)
+        return estimates, [*notes, PARAMETERS]
     identified = identify(graph, treatment, schema.names[question.y], conditions)
     expression = identified.expression
     scopes = {p.free: sorted(schema.indices(sorted(p.free))) for p in probabilities_of(expression)}
@@ -241,7 +274,7 @@ def _in_graph(
     acts = schema.names[question.y] in graph.descendants(treatment)
     estimate = EffectEstimate(value, drawn, None, float(acts))
     notes = [f"By the graph ({identified.method}): {identified}.", *_gap_notes(distribution)]
-    return [estimate], question.seen(distribution), notes
+    return [estimate], [*notes, *([] if drawn is None else [PARAMETERS])]
 
 
 def _spread(shape: Cpdag, columns: Sequence[int], n: int) -> Cpdag:
@@ -251,7 +284,7 @@ def _spread(shape: Cpdag, columns: Sequence[int], n: int) -> Cpdag:
     return Cpdag(type(shape.compelled)(n, arrows), type(shape.reversible)(n, lines))
 
 
-def _averaged(
+def answer_structures(
     question: EffectQuestion, structures: Structures, equivalence: bool | None, max_sets: int
 ) -> Answered:
     """The mean effect over structures; its interval holds their uncertainty too.
@@ -261,33 +294,29 @@ def _averaged(
     """
     by_class = structures.sampled and equivalence is not False
     without_draws = replace(question, draws=0)
-    means, acting, seen, draws = [], [], [], []
+    means, acting, draws = [], [], []
     shares = np.asarray(structures.weights) / np.sum(structures.weights)
     counts = question.rng.multinomial(question.draws, shares).tolist()
     for model, n_draws in zip(structures.models, counts, strict=True):
         distribution = NetworkDistribution(model, question.columns)
-        seen.append(question.seen(distribution))
         if by_class:
             estimates = _in_class(without_draws, model, class_of(model), max_sets, 0.0)[0]
         else:
-            estimates = [_in_network(without_draws, model, distribution)]
+            share = replace(question, draws=0 if structures.sampled else n_draws)
+            estimates = [_in_network(share, model, distribution)]
         mean = np.mean([e.probabilities for e in estimates], axis=0)
         means.append(mean)
         acting.append(float(np.mean([e.acts for e in estimates])))
-        if structures.sampled:
-            draws.append(mean)
-        elif distribution.uncertain:
-            draws += [
-                distribution.draw(question.rng).effect(question.x, question.y)
-                for _ in range(n_draws)
-            ]
+        draws += [mean[None]] if structures.sampled else []
+        draws += [e.draws for e in estimates if e.draws is not None]
     value: Floats = np.tensordot(shares, np.stack(means), axes=1)
     acts = float(shares @ np.array(acting))
-    drawn = np.stack(draws) if len(draws) > 1 else None
+    drawn = np.concatenate(draws) if draws else None
     many = len(structures.models)
+    kind = "bootstrap samples" if structures.sampled else "different networks"
     notes = [
-        f"Averaged over {many:,} structures; in {acts:.0%} of them {question.label()} acts on "
-        f"{question.outcome}."
+        f"Averaged over {many:,} {kind}: a directed path from {question.label()} to "
+        f"{question.outcome} in {acts * many:,.0f} of {many:,}"
+        f"{'' if structures.sampled else ', by their weights'}."
     ]
-    observed: Floats = np.tensordot(shares, np.stack(seen), axes=1)
-    return [EffectEstimate(value, drawn, None, acts)], observed, notes
+    return [EffectEstimate(value, None if many < 2 else drawn, None, acts)], notes

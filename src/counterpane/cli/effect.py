@@ -39,12 +39,21 @@ def run_effect(
             "<-> is a common cause that was not measured."
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="The rows of MODEL, if its file does not have them or has a sample."),
+    ] = None,
     as_drawn: Annotated[
         bool,
         typer.Option(
-            "--as-drawn",
-            help="Take the directions of a learned network as they are. By default the answer "
-            "covers every direction that the data leave open.",
+            "--as-drawn", help="Take the edges and directions of a learned network as they are."
+        ),
+    ] = False,
+    over_class: Annotated[
+        bool,
+        typer.Option(
+            "--range",
+            help="Print the range over all directions that explain the data as well as MODEL.",
         ),
     ] = False,
     baseline: Annotated[
@@ -55,7 +64,7 @@ def run_effect(
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    draws: Annotated[int, typer.Option(help="Draws from the posterior for the intervals.")] = 200,
+    draws: Annotated[int, typer.Option(help="Draws of networks and parameters.")] = 4000,
     seed: Seed = 0,
     plot: Annotated[
         Path | None, typer.Option(help="A file for the picture: .png, .svg or .pdf.")
@@ -64,14 +73,16 @@ def run_effect(
 ) -> None:
     """Print P(OUTCOME | do(TREATMENT = each state)), differences and ratios, and how sure they are.
 
-    If MODEL was learned from data, the answer is a range over all directions of edges that explain
-    the data equally well. It holds if no common cause of the columns is missing.
+    If MODEL was learned from data, the answer is averaged over networks that explain its rows, and
+    the intervals hold the uncertainty of the graph. It holds if no common cause is missing.
     """
     check_output(plot)
     subject: Any = _loaded(model, graph)
     if len(columns) < 2:
         raise cp.CounterpaneError("name the column that is set and the column asked about.")
     *treatment, outcome = columns
+    if as_drawn and over_class:
+        raise cp.CounterpaneError("--as-drawn and --range exclude each other; pass one of them.")
     parsed = evidence_of(subject, given) if given else None
     states = evidence_of(subject, baseline, "--baseline").evidence if baseline else None
     result = cp.effect(
@@ -80,10 +91,11 @@ def run_effect(
         outcome,
         given=None if parsed is None else parsed.evidence,
         graph=graph,
-        equivalence=False if as_drawn else None,
+        equivalence=False if as_drawn else True if over_class else None,
         baseline=states,
         level=level,
         draws=draws,
+        data=cp.load_dataset(data) if data in cp.dataset_names() else data,
         random_state=seed,
     )
     if plot is not None:

@@ -50,6 +50,7 @@ counting = lazy("counterpane.counts.open")
 class_measures = lazy("counterpane.learn.classifiers.class_measures")
 folds = lazy("counterpane.learn.classifiers.folds")
 method_settings = lazy("counterpane.cli.settings")
+model_links = lazy("counterpane.models.links")
 posterior = lazy("counterpane.cli.posterior")
 remote = lazy("counterpane.data.remote")
 resampling = lazy("counterpane.learn.bootstrap")
@@ -295,8 +296,9 @@ def _add_confidence(
 ) -> dict[str, Any] | None:
     """The number of bootstrap samples; the model keeps [from, to, share of the samples].
 
-    Too few samples give no shares. None if the rows cannot be resampled. Each sample has the time
-    limit of all of them, so that a slow search ends soon.
+    These are the shares that join two columns, and those that have an arrow. Too few samples give
+    no shares. None if the rows cannot be resampled. Each sample has the time limit of all of them,
+    so that a slow search ends soon.
     """
     limit = SECONDS if search.bootstrap is None else None
     provenance = learner.model_.provenance
@@ -327,11 +329,17 @@ def _add_confidence(
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-    if done >= resampling.LEAST_SAMPLES:
+    if done >= model_links.LEAST_SAMPLES:
         provenance["edge_samples"] = done
         records = result.strength[:MAX_EDGES]
         shares += [(r["from"], r["to"], round(r["strength"], 4)) for r in records]
-    return {"samples": done, "requested": samples, "needed": resampling.LEAST_SAMPLES,
+        provenance["edge_directions"] = [
+            (r[a], r[b], round(r["strength"] * r[way], 4))
+            for r in records
+            for a, b, way in (("from", "to", "direction"), ("to", "from", "reverse"))
+            if r[way] > 0
+        ]
+    return {"samples": done, "requested": samples, "needed": model_links.LEAST_SAMPLES,
             "seconds": limit}  # fmt: skip
 
 
@@ -380,11 +388,12 @@ def _facts(learner: Any, source: Any, method: str) -> dict[str, Any]:
         return facts | {"ranker": learner.ranker, "candidates": learner.candidates}
     if method in METHODS or method in POSTERIORS:
         edges = _edge_records(learner)
-        shares = {frozenset(e[:2]): e[2] for e in model.provenance.get("edge_confidence", ())}
-        if shares:
+        shares = model_links.edge_shares(model)
+        if shares is not None:
             for edge in edges:
-                edge["confidence"] = shares.get(frozenset((edge["parent"], edge["child"])), 0.0)
-                edge["samples"] = model.provenance["edge_samples"]
+                ends, directed = (edge["parent"], edge["child"]), edge["directed"]
+                edge["confidence"] = shares.of(*ends, directed=directed)
+                edge["samples"] = shares.samples
         return facts | {
             "edges": edges,
             "score": {"name": vars(learner)["score"], "value": learner.score_},

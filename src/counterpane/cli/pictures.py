@@ -129,12 +129,14 @@ def _show_network(model: Any, facts: Mapping[str, Any]) -> str:
         picture = _forest_picture if facts["method"] == "chow-liu" else _edge_list
         _show_whole(picture(model, edges, facts["target"]))
         _show_dim(_bootstrap_words(facts.get("bootstrap")))
-        direction = "; a — b: no data can show the direction"
+        direction = "; a — b: the direction cannot be determined from the data"
         _show_dim(
             "bits per row: what two columns tell about each other beyond the child's other "
             "parents, corrected for chance"
             f"{'' if all(edge['directed'] for edge in edges) else direction}."
         )
+        if "confidence" in edges[0]:
+            _show_dim("samples: bootstrap samples of the rows that have the edge as it is printed.")
     else:
         console.print(nothing_found("edges", "no dependency improves the score"))
     return network_size(facts)
@@ -211,10 +213,11 @@ def _edge_names(edge: Mapping[str, Any]) -> str:
 
 
 def _strength_words(edge: Mapping[str, Any]) -> str:
-    """The strength of an edge, and the share of samples that have it, if known."""
+    """The strength of an edge, and in how many samples it is as it is printed, if known."""
     share = ""
     if "confidence" in edge:
-        share = f", in {edge['confidence']:.0%} of {many(edge['samples'], 'bootstrap sample')}"
+        found = round(edge["confidence"] * edge["samples"])
+        share = f", in {found:,} of {edge['samples']:,} samples"
     return f"[dim]{edge['strength_bits']:.4f} bits per row{share}[/dim]"
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from counterpane.boundary import public
 from counterpane.data.columns import UNKNOWN, Column, Labels, known_columns
+from counterpane.data.cut_rule import CutRule, cut_rule_of
 from counterpane.data.encoder import Unseen, encode_frame
 from counterpane.data.encoder import check_weights as check_weights
 from counterpane.data.export import Exportable, column_array, frame_kind_of, numbers_column
@@ -99,6 +100,7 @@ class Table(Exportable):
         self.has_missing: Bools = largest == schema.cards
         self.has_missing.flags.writeable = False
         self.preparation: dict[str, Any] = {}
+        self.cut_rule: CutRule | None = None  # of the numbers that were read
         self.numbers = dict(numbers or {})
         for name, values in self.numbers.items():
             if schema[name].cuts is None or values.shape != (array.shape[1],):
@@ -169,7 +171,7 @@ class Table(Exportable):
                 return frame if weights is None else frame.reweighted(weights)
             weights = frame.weights if weights is None else weights
             frame = frame.labels() if schema is None else frame.to_columns(unknown=True)
-        schema, codes, checked, numbers = encode_frame(
+        found, codes, checked, numbers = encode_frame(
             frame,
             schema=schema,
             states=states or {},
@@ -180,8 +182,10 @@ class Table(Exportable):
             max_states=max_states,
             n_bins=n_bins,
         )
-        table = cls(schema, codes, checked, numbers=numbers)
+        table = cls(found, codes, checked, numbers=numbers)
         table.frame_kind = frame_kind_of(frame)
+        if schema is None:
+            table.cut_rule = cut_rule_of(found, states or {}, discretize, target, n_bins)
         return table
 
     def labels(self, *, unknown: bool = False) -> list[Labels]:
@@ -245,6 +249,7 @@ class Table(Exportable):
         """Another table of these data, which goes back as a frame of the same kind."""
         table = Table(schema, codes, weights, numbers=numbers)
         table.frame_kind, table.preparation = self.frame_kind, self.preparation
+        table.cut_rule = self.cut_rule
         return table
 
     def __len__(self) -> int:

@@ -186,7 +186,8 @@ class Learner(Estimator, ABC):
     def _keep_rows(self) -> None:
         model, table = vars(self).get("model_"), self._table
         has_own = getattr(model, "rows", None) is not None  # those that a classifier averages over
-        if table is not None and isinstance(model, JointModel) and not has_own:
+        experiments = getattr(self, "_interventions", None) is not None  # not rows of one kind
+        if table is not None and isinstance(model, JointModel) and not (has_own or experiments):
             model.keep_rows(table() if callable(table) else table)
 
     def _driver(self, source: CountSource) -> Driver:

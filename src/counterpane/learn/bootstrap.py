@@ -28,6 +28,8 @@ from counterpane.lazy import lazy
 from counterpane.learn.base import Missing
 from counterpane.learn.bayesian.structural_em import COMPLETIONS, completed_rows
 from counterpane.learn.driver import CTRL_C, StoppedEarly
+from counterpane.learn.sample_intervals import SampleIntervals, columns_cut_by_rule, in_number_order
+from counterpane.models.links import arrow_is_supported
 from counterpane.models.query import JointModel
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
@@ -44,7 +46,6 @@ nx, sparse = lazy("networkx"), lazy("scipy.sparse")
 
 DENSE_COLUMNS = 1_000  # above so many, shares of edges are sparse
 FEW_NAMES = 8  # that a result prints
-LEAST_SAMPLES = 20  # shares of fewer samples are not shown
 REPEATS = 8  # if a distinct row occurs so often on average, samples are weighted rows
 
 
@@ -92,17 +93,22 @@ class BootstrapResult:
         return shares
 
     @property
+    def arrows(self) -> Floats:
+        """The share of all samples that have an edge with this direction."""
+        arrows: Floats = self.edge_probabilities - self._open / 2
+        return arrows
+
+    @property
     def directions(self) -> Floats:
         """Of the samples that join two variables, the share with this direction; 0 where none.
 
         Samples whose equivalence class leaves the direction open count for neither.
         """
-        joined = self.strengths
-        arrows: Any = self.edge_probabilities - self._open / 2
+        joined, arrows = self.strengths, self.arrows
         if is_sparse(arrows):
             inverse: Any = joined.copy()
             inverse.data = 1.0 / inverse.data
-            product: Floats = sparse.csr_array(arrows.multiply(inverse))
+            product: Floats = sparse.csr_array(inverse.multiply(arrows))
             return product
         shares: Floats = arrows / np.where(joined > 0, joined, 1.0)
         return shares
@@ -141,11 +147,12 @@ class BootstrapResult:
     def averaged_graph(self, threshold: float = 0.5) -> Any:
         """A networkx graph of the pairs of at least this strength.
 
-        An edge has a direction if more than half of the samples that join the pair have it; any
-        other edge is undirected: it is there in both directions, with `directed=False`, as in
-        `BayesianNetwork.cpdag`. With `equivalence=False` in `bootstrap` every edge has its stronger
-        direction. The strongest edges come first; one that would close a directed cycle is left
-        without a direction, or left out where every edge has one.
+        An edge has a direction if more than half of all samples have it, and at least three
+        quarters of those that join the pair; any other edge is undirected: it is there in both
+        directions, with `directed=False`, as in `BayesianNetwork.cpdag`. With `equivalence=False`
+        in `bootstrap` every edge has its stronger direction. The strongest edges come first; one
+        that would close a directed cycle is left without a direction, or left out where every edge
+        has one. `share` of an edge is the share of the samples that have it as it is drawn.
         """
         if not 0 < threshold <= 1:
             raise ParameterError(f"threshold={threshold}; a share above 0 and up to 1 is needed.")
@@ -160,17 +167,19 @@ class BootstrapResult:
             if record["strength"] < threshold - 1e-9:
                 continue
             shares = {"strength": record["strength"], "direction": record["direction"]}
+            arrow = record["strength"] * record["direction"]
             closes = self.directed and nx.has_path(arrows, b, a)
             if not self.directed:
-                graph.add_edge(a, b, **shares)
+                graph.add_edge(a, b, **shares, share=record["strength"])
             elif self.undirected is None:
                 if not closes:
-                    graph.add_edge(a, b, **shares, directed=True)
+                    graph.add_edge(a, b, **shares, share=arrow, directed=True)
                     arrows.add_edge(a, b)
-            elif record["direction"] > 0.5 and not closes:
-                graph.add_edge(a, b, **shares, directed=True)
+            elif arrow_is_supported(arrow, record["strength"]) and not closes:
+                graph.add_edge(a, b, **shares, share=arrow, directed=True)
                 arrows.add_edge(a, b)
             else:
+                shares |= {"share": record["strength"]}
                 graph.add_edge(a, b, **shares, directed=False)
                 back = shares | {"direction": record["reverse"]}
                 graph.add_edge(b, a, **back, directed=False)
@@ -201,6 +210,7 @@ def bootstrap(
     *,
     equivalence: bool = True,
     keep_models: bool = False,
+    fixed_cut_points: bool = False,
     random_state: int | np.random.Generator | None = None,
     time_limit: float | None = None,
     n_jobs: int = 1,
@@ -212,6 +222,10 @@ def bootstrap(
     an edge has a direction only if the whole class has it. With missing="auto" the policy for
     missing cells is chosen once, for all rows; if it is EM, one network is learned from all rows,
     and the missing cells of each sample are drawn from it.
+
+    Numbers are discretized within each sample, by the rule that the table was read with. Cut points
+    stay as they are where you passed them, where missing cells are estimated by EM, and if models
+    are kept, which must have the same states.
 
     Parameters
     ----------
@@ -225,6 +239,8 @@ def bootstrap(
         If False, a sample votes with the network itself, whose directions are partly arbitrary.
     keep_models : bool
         Keep the models, for a `Mixture`.
+    fixed_cut_points : bool
+        Keep the cut points of the whole table.
     random_state : int or numpy.random.Generator, optional
         The seed.
     time_limit : float, optional
@@ -250,9 +266,10 @@ def bootstrap(
         raise ParameterError(
             f"n={n!r} samples by {n_jobs!r} threads; whole numbers from 1 are needed."
         )
-    rows, size = _distinct_rows(X)
+    fixed = fixed_cut_points or keep_models
+    rows, size = _rows_to_draw(X, fixed)
     if rows.has_missing.any():
-        learner, rows, size = _with_one_policy(learner, rows, size)
+        learner, rows, size = _with_one_policy(learner, rows, size, fixed)
     seed = int(random_generator(random_state).integers(2**62))
     learn = _fitting(learner, rows, size, seed)
     votes: defaultdict[tuple[int, int, bool], int] = defaultdict(int)
@@ -267,7 +284,9 @@ def bootstrap(
                 for edge in edges:
                     votes[edge] += 1
                 directed = directed and has_arrows
-                models += [fitted.model_] if keep_models else []
+                if keep_models:
+                    models.append(fitted.model_)
+                    vars(fitted.model_).pop("_kept", None)  # each sample would keep its own
                 done += 1
                 control.report("learning from samples", done, n)
         except (Stopped, KeyboardInterrupt) as reason:
@@ -289,21 +308,26 @@ def bootstrap(
     return BootstrapResult(rows.schema.names, shares, directed, done, tuple(models), open_)
 
 
-def _distinct_rows(X: Any) -> tuple[Table, int]:
-    """The distinct rows of `X` with their weights, and the number of rows of a sample."""
+def _rows_to_draw(X: Any, fixed: bool) -> tuple[Table, int]:
+    """The rows of `X` with their weights, and the number of rows of a sample.
+
+    Distinct rows, unless numbers are discretized in each sample.
+    """
     data = X if isinstance(X, CountSource | Table) else read(X)
-    if isinstance(data, CountSource):
-        rows = data.rows().distinct()
-        n_rows = data.n_rows
+    table = data.rows() if isinstance(data, CountSource) else data
+    n_rows = data.n_rows
+    if fixed or not columns_cut_by_rule(table):
+        rows = in_text_order(table.distinct())
     else:
-        rows, n_rows = data.distinct(), data.n_rows
-    rows = in_text_order(rows)
+        rows = in_text_order(in_number_order(table))
+        if rows.weights is None:
+            rows = rows.reweighted(np.ones(rows.n_rows, dtype=np.int64))
     assert rows.weights is not None
     counted = rows.weights.dtype.kind == "i"
     return rows, int(rows.weights.sum()) if counted or n_rows is None else n_rows
 
 
-def _with_one_policy(learner: Any, rows: Table, size: int) -> tuple[Any, Table, int]:
+def _with_one_policy(learner: Any, rows: Table, size: int, fixed: bool) -> tuple[Any, Table, int]:
     """(learner, rows, size of samples) with the policy that missing="auto" chooses for all rows."""
     parameters = dict(learner.get_params(deep=False))
     leaves = getattr(learner, "_leaves_gaps", ())
@@ -312,7 +336,7 @@ def _with_one_policy(learner: Any, rows: Table, size: int) -> tuple[Any, Table, 
     parameters = copy.deepcopy({**parameters, "progress": False, "checkpoint": None})
     fitted = type(learner)(**parameters).fit(rows)
     resampled, parameters["missing"] = rows_to_resample(fitted, rows)
-    return type(learner)(**parameters), *_distinct_rows(resampled)
+    return type(learner)(**parameters), *_rows_to_draw(resampled, fixed)
 
 
 def _fitting(learner: Any, rows: Table, size: int, seed: int) -> Callable[[int], Any]:
@@ -323,18 +347,22 @@ def _fitting(learner: Any, rows: Table, size: int, seed: int) -> Callable[[int],
     if "checkpoint" in parameters:
         parameters["checkpoint"] = None  # samples cannot share a file
 
+    intervals = SampleIntervals.of(rows)
+
     def learn(sample: int) -> Any:
         rng = np.random.default_rng([seed, sample])
         copied = copy.deepcopy(parameters)
         if "random_state" in copied:
             copied["random_state"] = int(rng.integers(2**31))
-        return type(learner)(**copied).fit(_resampled(rows, size, rng))
+        return type(learner)(**copied).fit(_resampled(rows, size, rng, intervals))
 
     return learn
 
 
-def _resampled(rows: Table, size: int, rng: np.random.Generator) -> Table:
-    """A sample of `size` rows, of the same total weight as `rows`.
+def _resampled(
+    rows: Table, size: int, rng: np.random.Generator, intervals: SampleIntervals | None = None
+) -> Table:
+    """A sample of `size` rows, of the same total weight as `rows`, with its own `intervals`.
 
     Weighted where rows repeat often, or where a sample might lose all missing cells of a column
     and with them a state. Else rows are copied, since plain rows are counted as bits: five times
@@ -343,6 +371,7 @@ def _resampled(rows: Table, size: int, rng: np.random.Generator) -> Table:
     assert rows.weights is not None
     total = float(rows.weights.sum())
     drawn = rng.multinomial(size, rows.weights / total)
+    rows = rows if intervals is None else intervals.discretized(drawn)
     if not math.isclose(total, size, rel_tol=1e-9):
         return rows.reweighted(drawn * (total / size))
     if REPEATS * rows.n_rows > size and not rows.has_missing.any():

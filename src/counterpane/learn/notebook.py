@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from counterpane.learn.bootstrap import LEAST_SAMPLES
 from counterpane.markup import folded, framed, grid
-from counterpane.models.links import arrow_names
+from counterpane.models.links import LEAST_SAMPLES, arrow_names
 from counterpane.models.pictures import DRAWN_NODES, edge_titles, graph_html, mixed_texts
 
 LISTED = 15

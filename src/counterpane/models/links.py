@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9  # counts below it come from subtracting the prior
 LOG_FLOOR = -14.0  # stands for the log of a probability that is practically zero
-ARROW_SHARE = 0.75  # share of the models with one direction from which an edge is an arrow
+ARROW_SHARE = 0.75  # of the models or samples with an edge: so many agree on an arrow's direction
+LEAST_SAMPLES = 20  # shares of fewer bootstrap samples are not shown
 GRAPH_LEARNERS = ("GSMN", "GSIMN", "PFMN")  # learn a graph; tables on cliques follow from it
 
 BITS = (
@@ -69,7 +70,8 @@ class Link(NamedTuple):
     """Columns that a model joins, by position: (from, to) if `directed`.
 
     `share` is the confidence in the link, if known: the weight of the models that have it, or the
-    share of samples. `explained` is the share of an interaction in the sum of the variances of all.
+    share of samples that have it as it is drawn. `explained` is the share of an interaction in the
+    sum of the variances of all.
     """
 
     scope: tuple[int, ...]
@@ -136,11 +138,63 @@ def class_of(model: BayesianNetwork) -> Cpdag:
 def arrows_of(model: BayesianNetwork) -> frozenset[tuple[int, int]]:
     """The edges that are drawn as arrows, by position.
 
-    Those that all networks of the class share, where the network was learned from data; all of
-    them where somebody wrote the network down.
+    If the network was learned from data, those that all networks of the class share, and that the
+    bootstrap samples support if their shares are known; see `arrow_is_supported`. All of them if
+    somebody wrote the network down.
     """
-    learned = "learner" in (model.provenance or {})
-    return frozenset((class_of(model).compelled if learned else model.dag).edges)
+    if "learner" not in (model.provenance or {}):
+        return frozenset(model.dag.edges)
+    shares, names = edge_shares(model), model.schema.names
+    known = {tuple(edge) for edge in (model.provenance or {}).get("known_directions") or ()}
+    return frozenset(
+        (p, x)
+        for p, x in class_of(model).compelled.edges
+        if shares is None or shares.supports(names[p], names[x]) or (names[p], names[x]) in known
+    )
+
+
+def arrow_is_supported(arrow: float, joined: float) -> bool:
+    """Whether an edge is drawn as an arrow: `arrow` and `joined` are shares of the samples.
+
+    More than half of all samples must have the arrow, and at least three quarters of those that
+    join the two columns in any way.
+    """
+    return arrow > 0.5 and arrow >= ARROW_SHARE * joined - ROUNDING
+
+
+class EdgeShares(NamedTuple):
+    """Shares of `samples`: those that join two columns, and those with an arrow (from, to)."""
+
+    joined: dict[frozenset[str], float]
+    arrows: dict[tuple[str, str], float] | None  # None: files of older releases do not have them
+    samples: int | None
+
+    def of(self, parent: str, child: str, *, directed: bool) -> float:
+        """The share that has an edge as it is drawn."""
+        if directed and self.arrows is not None:
+            return self.arrows.get((parent, child), 0.0)
+        return min(self.joined.get(frozenset((parent, child)), 0.0), 1.0)
+
+    def supports(self, parent: str, child: str) -> bool:
+        """Whether an edge is drawn as an arrow; see `arrow_is_supported`."""
+        if self.arrows is None:
+            return True
+        arrow = self.arrows.get((parent, child), 0.0)
+        return arrow_is_supported(arrow, self.of(parent, child, directed=False))
+
+
+def edge_shares(model: Any) -> EdgeShares | None:
+    """The shares of bootstrap samples that a model's file has; None if there are none."""
+    record = model.provenance or {}
+    samples, stored = record.get("edge_samples", 0), record.get("edge_confidence")
+    if not stored or samples < LEAST_SAMPLES:
+        return None
+    joined: dict[frozenset[str], float] = {}
+    for a, b, share in stored:
+        joined[frozenset((a, b))] = joined.get(frozenset((a, b)), 0.0) + share
+    stored = record.get("edge_directions")
+    arrows = None if stored is None else {(a, b): float(share) for a, b, share in stored}
+    return EdgeShares(joined, arrows, samples)
 
 
 def arrow_names(model: Any) -> frozenset[tuple[str, str]] | None:

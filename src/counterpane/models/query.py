@@ -72,7 +72,22 @@ class JointModel(BatchAnswers):
     `UntrustedError` instead of a warning.
     """
 
-    training_rows: TrainingRows | None = None
+    _kept: TrainingRows | Table | None = None
+
+    @property
+    def training_rows(self) -> TrainingRows | None:
+        """Training rows, at most a sample of them; None if the model keeps none."""
+        if isinstance(self._kept, Table):  # found when they are first needed
+            self._kept = rows_to_keep(self._kept, self.schema)
+        return self._kept
+
+    @training_rows.setter
+    def training_rows(self, rows: TrainingRows | None) -> None:
+        self._kept = rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state, with kept rows in place of the table that they are of."""
+        return {**vars(self), "_kept": self.training_rows}
 
     def query(
         self,
@@ -157,7 +172,7 @@ class JointModel(BatchAnswers):
 
         They are saved with the model; `model.training_rows = None` removes them.
         """
-        self.training_rows = rows_to_keep(table, self.schema)
+        self._kept = table
 
     def marginals(
         self,

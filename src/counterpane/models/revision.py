@@ -101,6 +101,11 @@ def _as_learned(model: BayesianNetwork, X: Any) -> Any:
     return known_columns(read_columns(X, formats=formats_of(model.schema)), model.schema)
 
 
+def network_rows(model: BayesianNetwork, X: Any) -> Table:
+    """The rows of `X` in the states of a network, read as those that it was learned from."""
+    return _rows(model.schema, _as_learned(model, X), None, "error").rows()
+
+
 def _rows(schema: Schema, X: Any, sample_weight: Any, unseen: Unseen) -> CountSource:
     """The counts of new rows in the states of the model."""
     data = X

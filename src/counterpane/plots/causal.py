@@ -60,7 +60,8 @@ def causal_effect(
     if state is None and outcome.card == 2:
         codes = [1]
     shape = (len(rows), outcome.card)
-    least, most, seen = (a.reshape(shape) for a in (effect.least, effect.most, effect.observed))
+    least, most = (a.reshape(shape) for a in (effect.least, effect.most))
+    seen = None if effect.observed is None else effect.observed.reshape(shape)
     interval = effect.interval()
     ax = axes_or_new(ax, (6.4, 1.5 + 0.35 * len(rows) * max(1, 0.6 * len(codes))))
     for k, code in enumerate(codes):
@@ -74,8 +75,10 @@ def causal_effect(
         for estimate in effect.estimates:
             ax.plot(estimate.probabilities.reshape(shape)[:, code], places, "o", color=color)
         ax.plot([], [], "o", color=color, label=label)
-        ax.plot(seen[:, code], places, "o", color=color, fillstyle="none")
-    ax.plot([], [], "o", color=ink(), fillstyle="none", label="observed")
+        if seen is not None:
+            ax.plot(seen[:, code], places, "o", color=color, fillstyle="none")
+    if seen is not None:
+        ax.plot([], [], "o", color=ink(), fillstyle="none", label="observed")
     ax.set_yticks(range(len(rows)), [literal(row) for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="x", alpha=0.3)

@@ -23,8 +23,7 @@ from counterpane.graphs.mixed import ARROW as HEAD
 from counterpane.graphs.mixed import TAIL, MixedGraph
 from counterpane.independence.edge_strength import UNIT
 from counterpane.lazy import lazy
-from counterpane.learn.bootstrap import LEAST_SAMPLES
-from counterpane.models.links import arrow_names, edge_text
+from counterpane.models.links import LEAST_SAMPLES, arrow_names, edge_text
 from counterpane.models.pictures import mixed_graph_of
 from counterpane.plots.axes import (
     axes_or_new,
@@ -149,13 +148,13 @@ def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge
         return {}, {}, ""
     shares = {
         (str(a), str(b)): float(share)
-        for a, b, share in network.edges(data="strength")
+        for a, b, share in network.edges(data="strength" if samples is None else "share")
         if share is not None
     }
     if samples is None:
         return shares, {}, ""
     labels = {edge: f"{share:.0%}" for edge, share in shares.items()}
-    return shares, labels, f"share of {samples:,} bootstrap samples that join the columns"
+    return shares, labels, f"share of {samples:,} bootstrap samples with the edge as it is drawn"
 
 
 def networkx_of(model: Any) -> Any:

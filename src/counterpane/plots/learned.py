@@ -10,7 +10,7 @@ import numpy as np
 
 from counterpane.drawing.layout import Edge
 from counterpane.errors import NotFittedError, ParameterError, shown_type
-from counterpane.learn.bootstrap import LEAST_SAMPLES
+from counterpane.models.links import LEAST_SAMPLES, arrow_names
 from counterpane.plots.axes import axes_or_new
 from counterpane.plots.bars import interactions
 from counterpane.plots.graph import graph
@@ -64,19 +64,23 @@ def learned(learner: Any, kind: str = "graph", **options: Any) -> Any:
 
 
 def _edge_options(learner: Any) -> dict[str, Any]:
-    """The widths and labels of edges, if the learner has their probabilities."""
+    """The widths and labels of edges, if the learner has their probabilities.
+
+    An arrow has the probability of its direction, a line that of an edge in either direction.
+    """
     probabilities = getattr(learner, "edge_probabilities_", None)
     if probabilities is None:
         return {}
-    joined = np.asarray(probabilities)
+    matrix = np.asarray(probabilities)
     place = {name: i for i, name in enumerate(learner.graph_.nodes)}
-    if learner.graph_.is_directed():
-        joined = joined + joined.T
+    either = matrix + matrix.T if learner.graph_.is_directed() else matrix
+    arrows = arrow_names(getattr(learner, "model_", None)) or ()
     shares: dict[Edge, float] = {
-        (a, b): float(joined[place[a], place[b]]) for a, b in learner.graph_.edges
+        (a, b): float((matrix if (a, b) in arrows else either)[place[a], place[b]])
+        for a, b in learner.graph_.edges
     }
     labels = {edge: f"{p:.0%}" for edge, p in shares.items()}
-    note = "probability that the columns are joined"
+    note = "probability of the edge as it is drawn"
     return {"strengths": shares, "labels": labels, "note": note}
 
 

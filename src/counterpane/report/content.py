@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError, ParameterError, Setting
-from counterpane.learn.bootstrap import LEAST_SAMPLES, entries_of, is_sparse
+from counterpane.learn.bootstrap import entries_of, is_sparse
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.links import Link, ModelLinks
+from counterpane.models.links import LEAST_SAMPLES, EdgeShares, Link, ModelLinks, edge_shares
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.report.engines import engine_of
@@ -65,7 +65,6 @@ def content_of(
     return base | {
         "overview": overview_of(model, base["kind"], links, target, measures),
         "meaning": links.meaning,
-        "samples": links.samples,
         "marginals": how,
         "listed": _listed(links, rows, place),
         "panels": _bounded_panels(model, links, place),
@@ -98,7 +97,9 @@ def _explored(
     schema = model.schema
     place = None if target is None else schema.index(target)
     marginals, how = _marginals(model, rows, target)
-    links = _confident(measured_links(model, target, rows, marginals), schema.names, confidence)
+    known = {tuple(edge) for edge in (model.provenance or {}).get("known_directions") or ()}
+    links = measured_links(model, target, rows, marginals)
+    links = _confident(links, schema.names, confidence, known)
     columns = [_column(v, marginals[i], rows, i) for i, v in enumerate(schema)]
     boxes = [box_size(column["n"], column["s"]) for column in columns]
     content = {
@@ -108,6 +109,7 @@ def _explored(
         "shape": links.shape,
         "measure": links.measure,
         "shares": links.shares,
+        "samples": links.samples,
         "rows": None if rows is None else rows.n_given,
         "columns": columns,
         "links": [_flat(k) for k in links.links[:MOST_LINKS]],
@@ -167,22 +169,25 @@ def _marginals(model: Any, rows: ReportRows | None, target: str | None) -> tuple
 
 
 def _confident(
-    links: ModelLinks, names: Sequence[str], confidence: EdgeConfidence | None
+    links: ModelLinks,
+    names: Sequence[str],
+    confidence: EdgeConfidence | None,
+    known: Collection[tuple[str, str]] = (),
 ) -> ModelLinks:
-    """The links with the share of samples that join their columns, where that is known."""
+    """The links with the share of samples that have them as they are drawn, where that is known.
+
+    An arrow that the shares do not support is drawn as a line, unless its direction is `known`.
+    """
     if confidence is None:
         return links
-    shares = {(a, b): float(share) for a, b, share in confidence.shares}
-    confident = []
+    shares, confident = confidence.shares, []
     for k in links.links:
         if len(k.scope) == 2:
             a, b = names[k.scope[0]], names[k.scope[1]]
-            both = shares.get((a, b), 0.0) + (shares.get((b, a), 0.0) if a != b else 0.0)
-            k = k._replace(share=min(both, 1.0))
+            arrow = k.directed and ((a, b) in known or shares.supports(a, b))
+            k = k._replace(directed=arrow, share=shares.of(a, b, directed=arrow))
         confident.append(k)
-    return replace(
-        links, links=tuple(confident), shares=confidence.words, samples=confidence.samples
-    )
+    return replace(links, links=tuple(confident), shares=confidence.words, samples=shares.samples)
 
 
 def _column(
@@ -266,11 +271,10 @@ def target_of(model: Any, target: str | None) -> str | None:
 
 
 class EdgeConfidence(NamedTuple):
-    """(from, to, share) of edges, what a share is, and of how many samples where it is of some."""
+    """The shares of edges, and what a share is."""
 
-    shares: list[tuple[str, str, float]]
+    shares: EdgeShares
     words: str
-    samples: int | None = None
 
 
 def confidence_of(model: Any, shares: Any) -> EdgeConfidence | None:
@@ -278,37 +282,36 @@ def confidence_of(model: Any, shares: Any) -> EdgeConfidence | None:
 
     None if they are not known, or of too few samples.
     """
-    names, samples, words = model.schema.names, None, "probability that the columns are joined"
     if shares is None:
-        record = model.provenance or {}
-        samples, stored = record.get("edge_samples", 0), record.get("edge_confidence")
-        if not stored or samples < LEAST_SAMPLES:
-            return None
-        listed = [(str(a), str(b), float(p)) for a, b, p in stored]
-        return EdgeConfidence(listed, _of_samples(samples), samples)
+        stored = edge_shares(model)
+        return None if stored is None else EdgeConfidence(stored, _of_samples(stored))
+    names, samples, arrows = model.schema.names, None, shares
     if hasattr(shares, "edge_probabilities"):
-        names, samples, shares = shares.names, shares.n, shares.edge_probabilities
+        names, samples, arrows = shares.names, shares.n, shares.arrows
+        shares = shares.edge_probabilities
         if samples < LEAST_SAMPLES:
             return None
-        words = _of_samples(samples)
     try:
-        matrix = shares if is_sparse(shares) else np.asarray(shares, dtype=np.float64)
+        matrix, arrows = (m if is_sparse(m) else np.asarray(m, float) for m in (shares, arrows))
     except (TypeError, ValueError):
-        matrix = np.empty(0)
+        matrix = arrows = np.empty(0)
     if matrix.shape != (len(names), len(names)) or set(names) != set(model.schema.names):
         raise ParameterError(
             f"confidence of shape {matrix.shape} for {len(model.schema)} columns; pass the result "
             "of bootstrap, or a square matrix (from, to) in the order of the model's columns."
         )
-    entries = entries_of(matrix)
-    if isinstance(model, MarkovNetwork):  # symmetric: each pair counts once
-        ends = {(min(pair), max(pair)) for pair in entries}
-        entries = {
-            (a, b): max(entries.get(e, 0.0) for e in ((a, b), (b, a))) for a, b in sorted(ends)
-        }
-    listed = [(names[a], names[b], share) for (a, b), share in entries.items() if share > 0]
-    return EdgeConfidence(listed, words, samples)
+    joined: dict[frozenset[str], float] = {}
+    symmetric = isinstance(model, MarkovNetwork)  # each pair counts once
+    for (a, b), share in entries_of(matrix).items():
+        ends = frozenset((names[a], names[b]))
+        before = joined.get(ends, 0.0)
+        joined[ends] = max(before, share) if symmetric else before + share
+    directed = {(names[a], names[b]): share for (a, b), share in entries_of(arrows).items()}
+    found = EdgeShares(joined, directed, samples)
+    words = "probability of the edge as it is drawn" if samples is None else _of_samples(found)
+    return EdgeConfidence(found, words)
 
 
-def _of_samples(samples: int) -> str:
-    return f"share of {samples:,} bootstrap samples that join the columns"
+def _of_samples(shares: EdgeShares) -> str:
+    drawn = "that join the columns" if shares.arrows is None else "with the edge as it is drawn"
+    return f"share of {shares.samples:,} bootstrap samples {drawn}"

@@ -21,20 +21,34 @@ def learned(run) -> str:
 
 
 def test_effect_of_a_learned_network_is_a_range(run, learned: str) -> None:
-    code, out, _ = run("effect", learned, "sex", "survived", "--draws", "20")
+    words = ("effect", learned, "sex", "survived", "--draws", "20")
+    code, out, _ = run(*words, "--range")
     assert code == 0
     assert out.startswith("The data leave open whether 'sex' acts on 'survived'")
     assert "P(survived | do(sex))" in out
-    code, out, _ = run("effect", learned, "sex", "survived", "--draws", "20", "--json")
+    code, out, _ = run(*words, "--range", "--json")
     facts = json.loads(out)
     assert code == 0 and not facts["determined"]
-    result = cp.effect(cp.load(learned), "sex", "survived", draws=20)
+    result = cp.effect(cp.load(learned), "sex", "survived", draws=20, equivalence=True)
     assert [c["probability_most"] for c in facts["cells"]] == pytest.approx(result.most.reshape(-1))
     code, out, _ = run(
         "effect", learned, "sex", "survived", "--as-drawn", "--baseline", "sex=female", "--json"
     )
     facts = json.loads(out)
     assert facts["determined"] and facts["baseline"] == ["female"]
+    code, _, err = run(*words, "--range", "--as-drawn")
+    assert code == 2 and "--as-drawn and --range exclude each other" in err
+
+
+def test_effect_is_averaged_over_networks(run, learned: str) -> None:
+    code, out, err = run("effect", learned, "sex", "survived")
+    assert code == 0, err
+    assert out.startswith("Averaged over 4,000 networks drawn from the exact posterior: a directed")
+    by_data = run("effect", learned, "sex", "survived", "--data", "titanic")[1]
+    assert by_data == out
+    cp.load(learned).save("plain.bif")
+    _, out, _ = run("effect", "plain.bif", "sex", "survived")
+    assert "seen" not in out.splitlines()[2]
 
 
 def test_effect_by_a_graph_on_rows(run) -> None:

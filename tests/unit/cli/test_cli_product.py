@@ -50,7 +50,7 @@ def test_the_reason_is_said_and_kept(run, tmp_path: Path) -> None:
     _, out, err = run("learn", "titanic")
     assert err.count("\n") == 1
     assert "Method structure-search: 4 columns are few" in err
-    assert "in 100% of 100 bootstrap samples" in out
+    assert "in 100 of 100 samples" in out
     provenance = cp.load(tmp_path / "titanic.cp").provenance
     assert provenance["why"].startswith("4 columns are few")
     assert provenance["method"] == "structure-search"

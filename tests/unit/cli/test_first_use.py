@@ -113,4 +113,4 @@ def test_an_edge_is_one_line_however_long_its_names_are(run, tmp_path: Path) -> 
     _, out, _ = run("learn", "long.csv")
     [line] = [line for line in out.splitlines() if " — " in line and "bits per row," in line]
     assert all(name in line for name in names)
-    assert "bootstrap samples" in line
+    assert "of 100 samples" in line

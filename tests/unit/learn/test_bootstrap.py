@@ -197,7 +197,12 @@ def test_an_averaged_graph_has_no_cycle():
     result = BootstrapResult(("a", "b", "c"), turn, True, 10)
     graph = result.averaged_graph(0.5)
     assert list(graph.edges) == [("a", "b"), ("b", "c")]
-    assert graph.edges["a", "b"] == {"strength": 0.9, "direction": 1.0, "directed": True}
+    assert graph.edges["a", "b"] == {
+        "strength": 0.9,
+        "direction": 1.0,
+        "share": 0.9,
+        "directed": True,
+    }
     assert list(result.averaged_graph(0.7).edges) == [("a", "b"), ("b", "c")]
     assert list(result.averaged_graph(0.71).edges) == [("a", "b")]
     for threshold in (0.0, 1.5):
@@ -275,12 +280,12 @@ def test_titanic_by_name():
 def test_the_time_limit_begins_with_the_first_sample(monkeypatch):
     """Loading the rows is not counted, however long it takes."""
 
-    def slow(X):
+    def slow(X, fixed):
         time.sleep(0.3)
-        return rows_of_table(X)
+        return rows_of_table(X, fixed)
 
-    rows_of_table = bootstrapping._distinct_rows
-    monkeypatch.setattr(bootstrapping, "_distinct_rows", slow)
+    rows_of_table = bootstrapping._rows_to_draw
+    monkeypatch.setattr(bootstrapping, "_rows_to_draw", slow)
     with pytest.warns(StoppedEarly, match="time limit"):
         found = bootstrap(ChowLiu(), a_chain(), n=10**6, time_limit=0.25, random_state=0)
     assert found.n > 1

@@ -83,7 +83,7 @@ def test_a_bootstrap_shows_its_confidence(titanic, ax):
     widths = [drawn[f"{a} — {b}"].get_linewidth() for a, b in pairs]
     assert len(set(strengths)) > 1
     assert {f"{share:.0%}" for share in strengths} < set(texts(ax))
-    assert "edges: share of 20 bootstrap samples that join the columns" in texts(ax)
+    assert "edges: share of 20 bootstrap samples with the edge as it is drawn" in texts(ax)
     order = np.argsort(strengths, kind="stable")
     assert (np.diff(np.array(widths)[order]) >= -1e-9).all()
     matrix = result.plot("edges", ax=Figure().subplots())

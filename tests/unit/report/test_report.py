@@ -260,7 +260,7 @@ def test_confidence_makes_the_width(titanic: cp.Table, tmp_path: Path) -> None:
     for k in found["links"]:
         a, b = (shares.names.index(found["columns"][c]["n"]) for c in k[:2])
         assert k[-1] == pytest.approx(min(shares.strengths[a, b], 1.0), abs=1e-3)
-    assert found["shares"] == "share of 20 bootstrap samples that join the columns"
+    assert found["shares"] == "share of 20 bootstrap samples with the edge as it is drawn"
     assert found["samples"] == 20
     few = report(tmp_path, model, confidence=cp.bootstrap(learner, titanic, n=19, random_state=0))
     assert (few["shares"], few["samples"], few["links"][0][-1]) == ("", None, None)

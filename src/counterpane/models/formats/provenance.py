@@ -74,6 +74,7 @@ SHAPES: dict[str, Shape] = {
     "data": _maybe(_text),
     "decimal": _maybe(_text),
     "edge_confidence": _list_of(_row(_text, _text, _number)),
+    "edge_directions": _list_of(_row(_text, _text, _number)),
     "edge_samples": _count,
     "gap_words": _each(_list_of(_text)),
     "held_out": _maybe(_held_out),

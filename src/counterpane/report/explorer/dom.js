@@ -57,7 +57,8 @@ const joiner = (link) => (link.d ? " → " : R.shape === "faces" || link.c.lengt
 const others = (link, c) => link.c.filter((u) => u !== c);
 function describe(link) {
   const said = link.c.map((c) => names[c]).join(joiner(link));
-  const sure = link.p === null || link.p === undefined ? "" : `, ${percent(link.p)} (${R.shares})`;
+  const share = R.samples ? `in ${Math.round(link.p * R.samples)} of ${R.samples} samples` : percent(link.p);
+  const sure = link.p === null || link.p === undefined ? "" : `, ${share} (${R.shares})`;
   return `${said}: ${strengthText(link.s)} ${R.measure}${sure}`;
 }
 
