@@ -38,10 +38,9 @@ from counterpane.models.evidence import (
     evidence_rows,
 )
 from counterpane.models.exact import check_n_rows, name_list
-from counterpane.models.support import Support, rows_to_keep, support
-from counterpane.models.training_rows import TrainingRows
+from counterpane.models.support import RowKeeper
 from counterpane.seeds import random_generator
-from counterpane.typing import Array, Codes, Floats, State
+from counterpane.typing import Codes, Floats, State
 
 if TYPE_CHECKING:
     from counterpane.models import imputing, odd_rows
@@ -52,10 +51,7 @@ else:
     odd_rows = lazy("counterpane.models.odd_rows")
 
 
-KEPT = "kept."  # before the names of the arrays of kept rows
-
-
-class JointModel(BatchAnswers):
+class JointModel(RowKeeper, BatchAnswers):
     """A distribution over the variables of `schema`, as a product of potentials.
 
     `X` is a `Table`, or any frame that `Table.from_frame` reads with the model's schema.
@@ -71,23 +67,6 @@ class JointModel(BatchAnswers):
     default half of what is available). With `strict`, an estimate that is not trusted raises
     `UntrustedError` instead of a warning.
     """
-
-    _kept: TrainingRows | Table | None = None
-
-    @property
-    def training_rows(self) -> TrainingRows | None:
-        """Training rows, at most a sample of them; None if the model keeps none."""
-        if isinstance(self._kept, Table):  # found when they are first needed
-            self._kept = rows_to_keep(self._kept, self.schema)
-        return self._kept
-
-    @training_rows.setter
-    def training_rows(self, rows: TrainingRows | None) -> None:
-        self._kept = rows
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state, with kept rows in place of the table that they are of."""
-        return {**vars(self), "_kept": self.training_rows}
 
     def query(
         self,
@@ -125,7 +104,7 @@ class JointModel(BatchAnswers):
         queried = self._positions(name_list(variables), coded)
         axes, notes = [self.schema[v] for v in queried], evidence_notes(self.schema, evidence)
         seen = self.training_rows is not None and do is None and virtual_evidence is None
-        counted = partial(self._support, queried, evidence_mapping(evidence)) if seen else None
+        counted = partial(self._support_of, queried, evidence_mapping(evidence)) if seen else None
         with limited(exact, max_memory):
             answer, how, why = model._exactly(
                 method, queried, coded.codes, lambda: model._ask(queried, coded)
@@ -143,36 +122,6 @@ class JointModel(BatchAnswers):
         warn_if_inexact(certainty, why, strict=strict)
         late = partial(model.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return Answer(axes, probabilities, late, certainty, notes=notes, support=counted)
-
-    def _support(self, queried: Sequence[int], evidence: Mapping[str, Any]) -> Support | None:
-        """The kept training rows that match evidence."""
-        return (
-            None
-            if self.training_rows is None
-            else support(self.training_rows, self.schema, queried, evidence)
-        )
-
-    def _row_arrays(self) -> dict[str, Array]:
-        if self.training_rows is None:
-            return {}
-        arrays = {**self.training_rows.to_arrays(), "numeric": self.training_rows.numeric}
-        return {f"{KEPT}{name}": array for name, array in arrays.items()}
-
-    def _read_rows(self, arrays: Mapping[str, Array]) -> None:
-        """Take the training rows from what `_row_arrays` returned, if they are there."""
-        own = {n.removeprefix(KEPT): array for n, array in arrays.items() if n.startswith(KEPT)}
-        if own:
-            numeric = own.pop("numeric")
-            if any(self.schema[v].cuts is None for v in numeric.tolist()):
-                raise ParameterError("the kept rows have numbers of columns that are not numeric.")
-            self.training_rows = TrainingRows.from_arrays(self.schema, numeric, own, missing=True)
-
-    def keep_rows(self, table: Table) -> None:
-        """Keep training rows, or a sample of many, beside which `query` sets its answers.
-
-        They are saved with the model; `model.training_rows = None` removes them.
-        """
-        self._kept = table
 
     def marginals(
         self,

@@ -27,7 +27,8 @@ from counterpane.models.link_blend import LinkBlend
 from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.models.query import KEPT, JointModel
+from counterpane.models.query import JointModel
+from counterpane.models.support import KEPT
 from counterpane.models.walk_scores import WalkScores
 
 KINDS: dict[str, Any] = {

@@ -12,12 +12,14 @@ import numpy as np
 from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.data.table import Table, distinct_rows
+from counterpane.errors import ParameterError
 from counterpane.models.evidence import evidence_weights
 from counterpane.models.training_rows import TrainingRows, Within, keep_rows
-from counterpane.typing import Bools, Floats
+from counterpane.typing import Array, Bools, Floats
 
 MOST_SORTED = 2**20  # rows of which the distinct ones are found
 FEWEST = 30  # rows that are compared with an answer
+KEPT = "kept."  # before the names of the arrays of kept rows
 LEVEL = 0.0027  # of the comparison: three standard errors
 
 
@@ -116,3 +118,53 @@ def support(
     squares = float((heights**2).sum())
     effective = total if whole and not estimated else total**2 / max(squares, 1e-300)
     return Support(total, shares, effective, estimated)
+
+
+class RowKeeper:
+    """What a model needs to keep rows of the table that it was learned from."""
+
+    schema: Schema
+    _kept: TrainingRows | Table | None = None
+
+    @property
+    def training_rows(self) -> TrainingRows | None:
+        """Training rows, at most a sample of them; None if the model keeps none."""
+        if isinstance(self._kept, Table):  # found when they are first needed
+            self._kept = rows_to_keep(self._kept, self.schema)
+        return self._kept
+
+    @training_rows.setter
+    def training_rows(self, rows: TrainingRows | None) -> None:
+        self._kept = rows
+
+    def keep_rows(self, table: Table) -> None:
+        """Keep training rows, or a sample of many, beside which `query` sets its answers.
+
+        They are saved with the model; `model.training_rows = None` removes them.
+        """
+        self._kept = table
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state, with kept rows in place of the table that they are of."""
+        return {**vars(self), "_kept": self.training_rows}
+
+    def _support_of(self, queried: Sequence[int], evidence: Mapping[str, Any]) -> Support | None:
+        """The kept rows that match evidence."""
+        rows = self.training_rows
+        return None if rows is None else support(rows, self.schema, queried, evidence)
+
+    def _row_arrays(self) -> dict[str, Array]:
+        """The kept rows as arrays for a file."""
+        if self.training_rows is None:
+            return {}
+        arrays = {**self.training_rows.to_arrays(), "numeric": self.training_rows.numeric}
+        return {f"{KEPT}{name}": array for name, array in arrays.items()}
+
+    def _read_rows(self, arrays: Mapping[str, Array]) -> None:
+        """Take the training rows from what `_row_arrays` returned, if they are there."""
+        own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
+        if own:
+            numeric = own.pop("numeric")
+            if any(self.schema[v].cuts is None for v in numeric.tolist()):
+                raise ParameterError("the kept rows have numbers of columns that are not numeric.")
+            self.training_rows = TrainingRows.from_arrays(self.schema, numeric, own, missing=True)

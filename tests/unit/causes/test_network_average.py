@@ -147,7 +147,7 @@ def test_rows_travel_in_the_file(tmp_path: Any) -> None:
     result = cp.effect(bare, "fin", "arrest")
     assert result.observed is None and "seen" not in str(result)
     assert result.records()[0]["observed"] is None
-    loaded.rows = None  # as in files of older releases
+    loaded.training_rows = None  # as in files of older releases
     older = cp.effect(loaded, "fin", "arrest", draws=100)
     assert any("pass the data as well" in note for note in older.notes)
     assert difference(cp.effect(loaded, "fin", "arrest", data=cp.read(rows))) == expected

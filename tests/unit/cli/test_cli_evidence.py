@@ -66,7 +66,7 @@ def test_a_set_answers_as_the_rows_do(run) -> None:
 def test_json_says_columns(run) -> None:
     run("learn", "titanic", "-o", "m.cp", "--method", "chow-liu")
     facts = json.loads(run("query", "m.cp", "survived", "sex", "--json")[1])
-    assert set(facts) == {"columns", "given", "cells"}
+    assert set(facts) == {"columns", "given", "cells", "training_rows", "estimated"}
     assert facts["columns"] == ["survived", "sex"]
 
 

@@ -29,6 +29,7 @@ from counterpane.learn.base import Learner
 from counterpane.learn.bayesian.family_tables import FamilyTables, checked_limit
 from counterpane.learn.bayesian.moves import make_limits
 from counterpane.learn.bootstrap import bootstrap
+from counterpane.learn.density import DensityLearner
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.links import class_of
 from counterpane.scores import as_score
@@ -88,6 +89,8 @@ def sample_networks(
     if config is None:
         return None
     learner: Any = Learner.from_config(config)
+    if not isinstance(learner, DensityLearner):  # the network of a classifier
+        return None
     learner.set_params(progress=False, checkpoint=None, time_limit=None)
     if config["class"] in BY_SCORE and len(rows.schema) <= MOST_COLUMNS:
         return SampledNetworks(LayerSums(_family_scores(learner, rows)).draw(n, rng), exact=True)
