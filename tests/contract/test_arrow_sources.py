@@ -182,7 +182,7 @@ def test_an_adbc_connection_keeps_no_transaction_open():
     ("source", "words"),
     [
         (pa.table({"a": [1]}).to_reader(), "read only once; pass a function"),
-        (lambda: 3, "the function returned a int"),
+        (lambda: 3, "the function returned an int"),
         (lambda: 1 / 0, "the function cannot read the table: division by zero"),
         (lambda: pa.table([[1], [2]], names=["a", "a"]).to_reader(), "'a' occurs twice"),
         (lambda: pa.table({"a": pa.array([], "int64")}).to_reader(), "no rows"),

@@ -100,6 +100,7 @@ class TestFrameSource(CountSourceSuite):
     """Every promise, for every engine."""
 
 
+@pytest.mark.filterwarnings("ignore::counterpane.UnsettledChains")  # of few samples
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("lazy", [polars_frame, duckdb_relation])
 def test_a_learner_gives_the_same(lazy, name):

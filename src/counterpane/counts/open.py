@@ -132,7 +132,7 @@ def read(
     --------
     >>> table = read({"age": [31.5, 18.25, 44.0, 27.75], "wet": [False, True, True, False]})
     >>> table.schema["age"].states
-    ('<23', '[23, 29.63)', '[29.63, 37.75)', '≥37.75')
+    ('<27.75', '[27.75, 31.5)', '[31.5, 44)', '≥44')
     >>> table.notes
     ['Cut into intervals: age.']
     """

@@ -25,6 +25,7 @@ from counterpane.data.number_formats import (
 from counterpane.typing import Array
 
 Cell: TypeAlias = str | None
+MAX_WORDS = 1000  # of a column, for missing cells
 BLOCK = 2**20  # cells held as Python rows at one time
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
@@ -158,7 +159,8 @@ def numbers_of_texts(column: Labels, written: CellFormat, *, dated: bool = False
     numbers = [written.value(str(state), dated=dated) for state in column.states]
     values = np.array([*(np.nan if v is None else v for v in numbers), np.nan])[column.codes]
     missing = np.isnan(values)
-    words = written.gap_words | GAP_WORDS.intersection(map(str, column.states))
+    others = (str(s) for s, v in zip(column.states, numbers, strict=True) if v is None)
+    words = written.gap_words.union(islice(others, MAX_WORDS))
     values = np.where(missing, 0.0, values)
     return Numbers(column.name, values, missing, dated, replace(written, gap_words=words))
 

@@ -132,9 +132,8 @@ def encode_column(
 ) -> Ints:
     """The codes of a column's rows among the states of `variable`; missing cells get `card`.
 
-    This is how any cell becomes a state, in training rows as in new ones. A text that is not a
-    number is missing in a column of numbers that was read from texts, as it was there. With `warn`,
-    a warning names a column of which more than half of the cells that are not missing are unknown.
+    This is how any cell becomes a state, in training rows as in new ones. With `warn`, a warning
+    names a column of which more than half of the cells that are not missing are unknown.
     """
     missing, read = variable.missing_code, as_written(column, variable)
     lost = np.zeros(n_rows(column), dtype=np.bool_)
@@ -152,8 +151,7 @@ def encode_column(
     unknown = codes < 0
     if warn and 2 * (lost | unknown).sum() > (lost | (codes != missing)).sum():
         _warn_unknown(column, lost | unknown, variable)
-    if variable.written is None:
-        unknown |= lost
+    unknown |= lost
     if unknown.any():
         if unseen == "error":
             row = int(np.argmax(unknown))

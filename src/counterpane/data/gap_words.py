@@ -27,7 +27,7 @@ def gap_words_of(columns: Sequence[Column]) -> frozenset[str]:
     (frozenset({'NA'}), frozenset())
     """
     numbers = [c.written for c in columns if isinstance(c, Numbers) and c.written is not None]
-    found = {word for written in numbers for word in written.gap_words}
+    found = {word for written in numbers for word in written.gap_words & GAP_WORDS}
     texts = [{*c.states} for c in columns if isinstance(c, Labels) and not c.declared]
     for word in GAP_WORDS - found:
         others = [states - GAP_WORDS for states in texts if word in states]

@@ -206,7 +206,8 @@ def _is_figure(cell: Any) -> bool:
     """Whether a cell holds a number, a truth value or a date."""
     if not isinstance(cell, str):
         return cell is not None
-    return is_number_like(cell.strip()) or day_number(cell) is not None
+    has_digits = any(map(str.isdigit, cell))  # a comma alone is none
+    return (has_digits and is_number_like(cell.strip())) or day_number(cell) is not None
 
 
 def _tell(words: str) -> None:

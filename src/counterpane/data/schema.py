@@ -211,8 +211,8 @@ class Variable:
     def means_missing(self, text: Any) -> bool:
         """Whether a text is a word for a missing cell in this column.
 
-        Such words are those that were taken so when the column was read, and "NA", "" and the like
-        in a column of numbers.
+        Such words are those that were taken so when the column was read, as all texts that are not
+        numbers in a column of numbers, and "NA", "" and the like there.
         """
         if not isinstance(text, str) or text in self._codes:
             return False
