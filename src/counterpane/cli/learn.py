@@ -104,6 +104,14 @@ def run_learn(
     text: TextFormat,
     search: SearchOptions,
     links: LinkColumns,
+    keep_rows: Annotated[
+        bool,
+        typer.Option(
+            "--keep-rows/--no-keep-rows",
+            help="Whether MODEL's file keeps training rows, at most a sample of 4 MB, for `query`, "
+            "`effect` and `explain`.",
+        ),
+    ] = True,
     printing: Printing,
 ) -> None:
     """Learn a model from DATA, print it, and save it. With --target, learn a classifier.
@@ -162,6 +170,9 @@ def run_learn(
             raise FitError(words)
         note(words)
         raise typer.Exit(130)
+    if not keep_rows:
+        for name in {"rows", "training_rows"} & set(dir(learner.model_)):
+            setattr(learner.model_, name, None)
     learner.model_.save(path)
     if printing.as_json:
         emit({"model": str(path), **facts})

@@ -156,3 +156,13 @@ def test_the_command_prints_the_rows(run, tmp_path):
     assert answer["training_rows"] == len(rows) and not answer["estimated"]
     cells = {cell["states"][0]: cell for cell in answer["cells"]}
     assert cells["yes"]["in_rows"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize("target", [(), ("--target", "rich")])
+def test_the_command_leaves_rows_out_on_request(run, tmp_path, target):
+    people(400).to_csv(tmp_path / "people.csv", index=False)
+    words = ("learn", "people.csv", "--bootstrap", "0", *target)
+    assert run(*words, "-o", "with.cp")[0] == run(*words, "-o", "bare.cp", "--no-keep-rows")[0] == 0
+    bare = cp.load(tmp_path / "bare.cp")
+    assert getattr(bare, "rows", None) is None and getattr(bare, "training_rows", None) is None
+    assert (tmp_path / "with.cp").stat().st_size > (tmp_path / "bare.cp").stat().st_size + 4000
