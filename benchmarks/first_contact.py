@@ -48,7 +48,7 @@ import numpy as np
 import pandas as pd
 
 import counterpane as cp
-from harness import RESULTS, circumstances, publish
+from harness import RESULTS, circumstances, commit, publish
 
 ERRORS, SUPPORT = 3, 30  # standard errors of an agreement; rows of a question that counts
 ENDINGS = (".csv", ".tsv", ".tab")
@@ -348,7 +348,7 @@ def shares(records: list[dict]) -> list[dict[str, Any]]:
                     "questions": f"{kind}, {'with' if numbers else 'without'} numbers, "
                                  f"{least} rows or more",
                     "asked": len(own), "agree": len(own) - len(limits),
-                    "share": round(1 - len(limits) / len(own), 4) if own else None,
+                    "share": round(1 - len(limits) / len(own), 4) if own else "",
                     **{name: limits.count(name)
                        for name in ("interval", "missing", "independence", "classifier")},
                 })  # fmt: skip
@@ -371,6 +371,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--name", default="first_contact")
     options = parser.parse_args()
+    commit()  # of the tree that is measured, before it may change
     records: list[dict] = []
     failures: dict[str, str] = {}
     for path in files_of(options.folders):
@@ -395,12 +396,15 @@ def main() -> None:
 
 
 def figures(records: list[dict]) -> list[dict[str, Any]]:
-    """The shares that agree of the questions that count."""
+    """The shares that agree of the questions that count, of all models and by kind."""
+    strong = [r["agrees"] for r in records if r["rows"] >= SUPPORT]
+    rows = [("all models", sum(strong) / max(len(strong), 1), len(strong))]
+    rows += [(row["questions"], row["share"], row["asked"]) for row in shares(records)[:4]]
     return [
-        {"what": f"{row['questions']}: agree", "value": row["share"], "unit": "", "limit": 0.97,
-         "sign": "≥"}
-        for row in shares(records)[:4] if row["asked"]
-    ]  # fmt: skip
+        {"what": f"{name}: agree", "value": share, "unit": "", "limit": 0.97, "sign": "≥"}
+        for name, share, asked in rows
+        if asked
+    ]
 
 
 if __name__ == "__main__":
