@@ -53,6 +53,8 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "large_tables": ("benchmarks/large_tables.py", None),
     "r_tables": ("benchmarks/r_tables.py", None),
     "tree_cuts": ("benchmarks/tree_cuts.py", None),
+    "first_contact": ("benchmarks/first_contact.py", None),
+    "first_contact_r": ("benchmarks/first_contact.py", None),
 }
 DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide table, None for all
     "explorer": None,
@@ -66,7 +68,8 @@ DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide ta
     ),
     **dict.fromkeys((
         "classifiers", "classifier_sets", "classifier_synthetic", "classifier_speed",
-        "classifier_readability", "fresh_tables", "large_tables",
+        "classifier_readability", "fresh_tables", "large_tables", "first_contact",
+        "first_contact_r",
     )),
     "r_tables": (
         "table", "rows", "columns", "classes", "InteractionClassifier", "LightGBM, tuned",
