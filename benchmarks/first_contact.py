@@ -23,6 +23,9 @@ Each miss has the limit that explains it:
 - `independence`: the network has no edges for what the rows show;
 - `classifier`: a classifier's answer differs from the rows that match.
 
+A miss is "with a caution" if the notes of the answer tell it: that the training rows differ beyond
+sampling error, or that a range ends within an interval.
+
 `--quick` adds `--bootstrap 0`, which leaves the model as it is and saves the shares of its edges.
 A file that takes longer than SECONDS is listed with those that fail.
 """
@@ -289,7 +292,8 @@ def ask(path: Path, model: Any, rows: RawRows, target: str | None, options: Any)
             break
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            p = float(model.query(question.column, question.evidence)[question.state])
+            answer = model.query(question.column, question.evidence)
+            p, cautions = float(answer[question.state]), " ".join(answer.notes)
         agrees = question.errors(p) <= ERRORS
         chosen = {question.column, *question.evidence}
         records.append({
@@ -298,6 +302,7 @@ def ask(path: Path, model: Any, rows: RawRows, target: str | None, options: Any)
             "asked": question.text, "rows": question.rows, "frequency": question.frequency,
             "answer": p, "alike": question.alike, "errors": question.errors(p), "agrees": agrees,
             "limit": "" if agrees else rows.limit(question, p, target),
+            "warned": "sampling error" in cautions or "ends within the interval" in cautions,
         })  # fmt: skip
     return records
 
@@ -351,6 +356,7 @@ def shares(records: list[dict]) -> list[dict[str, Any]]:
                     "share": round(1 - len(limits) / len(own), 4) if own else "",
                     **{name: limits.count(name)
                        for name in ("interval", "missing", "independence", "classifier")},
+                    "with a caution": sum(r["warned"] for r in own if not r["agrees"]),
                 })  # fmt: skip
     return lines
 
