@@ -181,7 +181,7 @@ def _rows_of(subject: Any, data: Any, question: EffectQuestion) -> tuple[Table |
     if data is not None:
         if not isinstance(subject, BayesianNetwork):
             raise ParameterError(
-                f"data is for a Bayesian network; a {type(subject).__name__} takes none."
+                f"data is for a Bayesian network; {shown_type(subject)} takes none."
             )
         return network_rows(subject, data), []
     if isinstance(subject, CountSource):
@@ -193,8 +193,8 @@ def _rows_of(subject: Any, data: Any, question: EffectQuestion) -> tuple[Table |
     notes = []
     if len(rows) < rows.seen:
         notes.append(
-            f"The model has {len(rows):,} of {rows.seen:,} different rows, so that intervals are "
-            "wider than those of all rows; pass the data to use all of them."
+            f"The model keeps a sample of its training rows ({len(rows):,}); pass the data to use all "
+            "of them."
         )
     return Table(question.schema, rows.codes, rows.weights).distinct(), notes
 

@@ -259,7 +259,7 @@ class CausalEffect:
 
 def without_missing_cells(effect: CausalEffect) -> CausalEffect:
     """The effect without the state of missing cells: nobody sets it, and no outcome has it."""
-    kept = tuple(slice(v.card - (v.states[-1] is None)) for v in effect._variables)
+    kept = tuple(slice(v.n_known) for v in effect._variables)
     if all(cut.stop == v.card for cut, v in zip(kept, effect._variables, strict=True)):
         return effect
 

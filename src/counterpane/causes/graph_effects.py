@@ -22,7 +22,7 @@ from counterpane.causes.evaluation import checked_effect, probabilities_of
 from counterpane.causes.identification import identify
 from counterpane.causes.parent_sets import parent_sets
 from counterpane.counts.memory import MemoryCounts
-from counterpane.data.schema import Schema, Variable
+from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, TableSizeError
 from counterpane.graphs import Cpdag, MixedGraph
@@ -78,7 +78,7 @@ class EffectQuestion:
             return None
         variables = [self.schema[v] for v in (*self.x, self.y)]
         codes = rows.select([v.name for v in variables]).codes
-        kept = (codes < np.array([n_known(v) for v in variables])[:, None]).all(axis=0)
+        kept = (codes < np.array([v.n_known for v in variables])[:, None]).all(axis=0)
         for v, code in self.codes.items():
             kept &= rows.codes[rows.schema.index(self.schema.names[v])] == code
         if not kept.any():
@@ -107,11 +107,6 @@ class EffectQuestion:
             left -= min(size, left)
         each = [np.concatenate(values, axis=-1) for values in zip(*parts, strict=True)]
         return [np.moveaxis(values, -1, 0) for values in each]
-
-
-def n_known(variable: Variable) -> int:
-    """The number of states that are not the missing cell."""
-    return variable.card - (variable.states[-1] is None)
 
 
 Answered = tuple[list[EffectEstimate], list[str]]

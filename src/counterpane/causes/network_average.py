@@ -19,7 +19,6 @@ from counterpane.causes.graph_effects import (
     EffectQuestion,
     Structures,
     answer_structures,
-    n_known,
 )
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
@@ -96,7 +95,7 @@ def _adjusted(
     """The estimate, and in how many networks the treatment has each set of parents."""
     (x,), y = question.x, question.y
     cards = rows.schema.cards
-    known = (rows.codes[x] < n_known(rows.schema[x])) & (rows.codes[y] < n_known(rows.schema[y]))
+    known = (rows.codes[x] < rows.schema[x].n_known) & (rows.codes[y] < rows.schema[y].n_known)
     codes = rows.codes[:, known]
     weights = np.ones(codes.shape[1]) if rows.weights is None else rows.weights[known]
     masks, counts = np.unique(networks.parents[:, x], return_counts=True)

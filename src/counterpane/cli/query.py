@@ -125,25 +125,38 @@ def run_query(
         note(f"{str(answer.support)[0].upper()}{str(answer.support)[1:]}.")
     ends = None if interval is None else _interval(loaded, variables, parsed, do, limits, interval)
     if printing.as_json:
-        cells = [{"states": list(states), "probability": p} for states, p in answer.rows()]
-        for cell, low, high in zip(cells, *(ends or ((), ())), strict=False):
-            cell["interval"] = [low, high]
-        basis = {} if answer.basis is None else {"averaged_over": answer.basis._asdict()}
-        seen = answer.support
-        if seen is not None:
-            shares = seen.shares.reshape(-1).tolist() if seen.rows else [None] * len(cells)
-            for cell, share in zip(cells, shares, strict=True):
-                cell["in_rows"] = share
-            basis = {"training_rows": seen.rows, "estimated": seen.estimated}
-        about = {**basis, **({"notes": lines} if lines else {})}
+        about = {**_basis(answer), **({"notes": lines} if lines else {})}
         question = {"columns": list(answer.names), "given": parsed.to_dict()}
         question |= {"do": interventions.to_dict()} if do else {}
-        emit({**_trust(answer), **question, "cells": cells, **about})
+        emit({**_trust(answer), **question, "cells": _cells(answer, ends), **about})
         return
     if answer.doubt:
         console.print(f"[bold]{escape(answer.doubt)}[/bold]")
     set_by_do = [f"do({text})" for text in interventions.texts]
     console.print(_probability_bars(answer, [*set_by_do, *parsed.texts], ends))
+
+
+def _cells(answer: Any, ends: tuple[list[float], list[float]] | None) -> list[dict[str, Any]]:
+    """The states of an answer with all that is known of each, for JSON."""
+    cells: list[dict[str, Any]] = [
+        {"states": list(states), "probability": p} for states, p in answer.rows()
+    ]
+    for cell, low, high in zip(cells, *(ends or ((), ())), strict=False):
+        cell["interval"] = [low, high]
+    seen = answer.support
+    if seen is not None:
+        shares = seen.shares.reshape(-1).tolist() if seen.rows else [None] * len(cells)
+        for cell, share in zip(cells, shares, strict=True):
+            cell["in_rows"] = share
+    return cells
+
+
+def _basis(answer: Any) -> dict[str, Any]:
+    """The training rows that an answer is averaged over, or that match its evidence, for JSON."""
+    seen, basis = answer.support, answer.basis
+    averaged = {} if basis is None else {"averaged_over": basis._asdict()}
+    matching = {} if seen is None else {"training_rows": seen.rows, "estimated": seen.estimated}
+    return averaged | matching
 
 
 def _interval(

@@ -177,8 +177,8 @@ def _warn_unknown(column: Column, unknown: Bools, variable: Variable) -> None:
     several = f"{cells:,} cells hold values" if cells > 1 else "1 cell holds a value"
     warnings.warn(
         f"column {variable.name!r}: {several} that the model does not know, such as "
-        f"{_cell(column, int(np.argmax(unknown)))!r}, and these say nothing; the model knows "
-        f"{variable.shown_states}.",
+        f"{_cell(column, int(np.argmax(unknown)))!r}. They are treated as not observed. Known "
+        f"states: {variable.shown_states}.",
         UnknownCells,
         stacklevel=4,
     )

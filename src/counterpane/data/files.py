@@ -152,7 +152,7 @@ def _contents(path: Path, options: FileOptions) -> Any:
 
 
 class BytesReplaced(CounterpaneWarning):
-    """A file of UTF-8 text has bytes that are no characters."""
+    """A UTF-8 file has bytes that are not valid characters."""
 
 
 def _is_damaged_utf8(path: Path) -> bool:

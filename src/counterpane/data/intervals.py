@@ -264,7 +264,7 @@ def draw_numbers(
     """
     out: Floats = np.full(len(codes), np.nan)
     uniform = rng.random(len(codes))  # for each row, whatever its code is
-    for code in range(n_intervals(variable)):
+    for code in range(variable.n_known):
         rows = np.flatnonzero(codes == code)
         points = interval_points(variable, code)
         if not rows.size or points is None:
@@ -273,11 +273,6 @@ def draw_numbers(
         level = (low + (high - low) * uniform[rows]) * (len(points) - 1)
         out[rows] = np.interp(level, np.arange(len(points)), points)
     return out if variable.step is None else rounded(out, variable.step)
-
-
-def n_intervals(variable: Variable) -> int:
-    """The number of states that are intervals: all but a last one for the missing cell."""
-    return variable.card - (variable.states[-1] is None)
 
 
 def interval_points(variable: Variable, code: int) -> Floats | None:

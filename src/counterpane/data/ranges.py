@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.dates import date_texts, day_number
-from counterpane.data.intervals import interval_points, n_intervals, share_below
+from counterpane.data.intervals import interval_points, share_below
 from counterpane.data.number_formats import plain_scalar
 from counterpane.data.schema import Variable
 from counterpane.errors import EvidenceError, ParameterError
@@ -88,7 +88,7 @@ class Range:
         low, high = self.ends(variable)
         weights: Floats = np.zeros(variable.card)
         if variable.cuts is not None:
-            for code in range(n_intervals(variable)):
+            for code in range(variable.n_known):
                 first, last = self.levels(variable, code)
                 weights[code] = max(last - first, 0.0)
         else:
@@ -201,7 +201,7 @@ def _extent(variable: Variable) -> str:
         numeric = [s for s in variable.states if _number_of(s) is not None]
         ordered = sorted(numeric, key=lambda s: _number_of(s) or 0.0)
         return f"from {ordered[0]} to {ordered[-1]}"
-    points = [interval_points(variable, c) for c in range(n_intervals(variable))]
+    points = [interval_points(variable, c) for c in range(variable.n_known)]
     values = np.concatenate([p for p in points if p is not None] or [np.array(variable.cuts)])
     if not values.size:
         return "not known"

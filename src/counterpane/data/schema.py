@@ -138,6 +138,11 @@ class Variable:
         return len(self.states)
 
     @property
+    def n_known(self) -> int:
+        """The number of states without that of the missing cell."""
+        return self.card - (self.states[-1] is None)
+
+    @property
     def missing_code(self) -> int:
         """The code of a missing cell: that of the state None if there is one, else `card`."""
         return self._codes.get(None, self.card)

@@ -47,7 +47,7 @@ class SampleIntervals:
         if rule.target is not None and rule.rule == "mdl":
             at = table.schema.index(rule.target)
             classes = table.codes[at].astype(np.int64)
-            known = classes < _n_known(table.schema[at])
+            known = classes < table.schema[at].n_known
         columns = []
         for i, variable in enumerate(table.schema):
             if variable.name in names:
@@ -95,10 +95,6 @@ def columns_cut_by_rule(table: Table) -> set[str]:
     if rule is None or (rule.rule == "mdl" and rule.target not in table.schema.names):
         return set()
     return set(rule.columns) & set(table.numbers)
-
-
-def _n_known(variable: Variable) -> int:
-    return variable.card - (variable.states[-1] is None)
 
 
 def in_number_order(table: Table) -> Table:

@@ -56,11 +56,14 @@ class Support(NamedTuple):
         worst = np.unravel_index(int(errors.argmax()), errors.shape)
         if errors[worst] <= z:
             return ""
-        states = [state_text(v.states[k]) for v, k in zip(variables, worst, strict=True)]
+        states = [
+            f"{v.name}={state_text(v.states[k])}" for v, k in zip(variables, worst, strict=True)
+        ]
+        cell = ", ".join(states)
         return (
-            f"{str(self)[0].upper()}{str(self)[1:]}, and {self.shares[worst]:.3f} of them have "
-            f"{', '.join(states)}; the answer {probabilities[worst]:.3f} differs by more than "
-            "sampling error, since the model simplifies how the columns depend on each other."
+            f"{str(self)[0].upper()}{str(self)[1:]}, and the share of {cell} among them is "
+            f"{self.shares[worst]:.3f}. The answer {probabilities[worst]:.3f} differs by more than "
+            "sampling error, because the model simplifies the dependence between the columns."
         )
 
 
