@@ -193,8 +193,8 @@ def _rows_of(subject: Any, data: Any, question: EffectQuestion) -> tuple[Table |
     notes = []
     if len(rows) < rows.seen:
         notes.append(
-            f"The model keeps a sample of its training rows ({len(rows):,}); pass the data to use all "
-            "of them."
+            f"The model keeps a sample of its training rows ({len(rows):,}); pass the data to use "
+            "all of them."
         )
     return Table(question.schema, rows.codes, rows.weights).distinct(), notes
 

@@ -45,6 +45,8 @@ def run_update(
     updated = loaded.update(rows, missing=missing)
     updated.save(path)
     before, after = (m.origin.rows for m in (loaded, updated))
+    if loaded.training_rows is not None:
+        note("The updated model keeps no training rows; `query` shows no shares in the rows.")
     if loaded.origin.learner is not None:
         note("The graph and the intervals are those of the first rows; learn again to revise them.")
     if printing.as_json:

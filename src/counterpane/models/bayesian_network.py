@@ -356,6 +356,7 @@ class BayesianNetwork(JointModel):
         weights are whole, the result is that of all rows at once, to the last bit. A row with gaps
         is refused; with "drop" it counts in the families that it shows. A value that is not a state
         is refused as well; with unseen="missing" or "unknown" it is a gap.
+        The result keeps no training rows.
 
         >>> import counterpane as cp
         >>> titanic, dag = cp.load_dataset("titanic"), cp.Dag(4, [(2, 3)])

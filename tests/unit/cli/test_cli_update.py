@@ -34,7 +34,8 @@ def test_rows_are_added_to_a_saved_network(run, halves, tmp_path):
     model, whole = cp.load(tmp_path / "m.cp"), cp.load(tmp_path / "all.cp")
     expected = cp.fit_parameters(cp.MemoryCounts(cp.read(halves)), model.dag).query("slow")
     assert whole.query("slow").to_dict() == pytest.approx(expected.to_dict())
-    code, _, _ = run("update", "m.cp", "second.csv")
+    code, _, errors = run("update", "m.cp", "second.csv")
+    assert "keeps no training rows" in errors
     assert code == 0 and cp.load(tmp_path / "m.cp").origin.rows == 400
 
 
